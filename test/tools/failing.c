@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* failing.c - a provider that fails in the way that ia_params name: "crash", "hang", "noise" (prints, and
- * fails without a message), "flood" (prints without end), "memlock" (opens, and registers no memory), "unregistered" (offers nothing). */
+ * fails without a message), "flood" (prints without end), "memlock" (opens, and registers no memory),
+ * "unregistered" (offers nothing). */
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
 #include <signal.h>

@@ -76,8 +76,8 @@ static void expect_only_options(const struct options *o, int argc, char **argv)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->mode.name);
 }
 
-/* Returns the word `index` after the options, or NULL if there is none. More than `max` words, at least 1, are a
- * usage error. */
+/* Returns the word `index` after the options, or NULL if there is none. More than `max` words, at least 1,
+ * are a usage error. */
 static char *operand(const struct options *o, int argc, char **argv, int index, int max)
 {
 	if (optind + max < argc)

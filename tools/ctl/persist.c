@@ -37,8 +37,8 @@ static bool sets(const char *line, const char *name)
 	return line[strspn(line, " \t")] == '=';
 }
 
-/* Copies the lines; the first that sets the name is replaced, further ones are left out. Returns 0, or the errno of a read
- * that failed. */
+/* Copies the lines; the first that sets the name is replaced, further ones are left out. Returns 0, or the
+ * errno of a read that failed. */
 static int copy_lines(FILE *from, FILE *to, const char *name, const char *value)
 {
 	bool done = !*value;

@@ -150,7 +150,8 @@ const char *grouped(uint64_t n)
 	return begin;
 }
 
-/* Returns a number above 0, perhaps with K, M or G behind it: powers of `base`. Returns 0 for anything else. */
+/* Returns a number above 0, perhaps with K, M or G behind it: powers of `base`. Returns 0 for anything
+ * else. */
 static double scaled(const char *text, unsigned base, char **end)
 {
 	double n = strtod(text, end);

@@ -12,7 +12,7 @@
 
 enum {
 	QUEUE = 1024,			/* sends that are not dequeued */
-	SIGNALED = 64,			/* every so many of them complete with an event, and tell of those before */
+	SIGNALED = 64,			/* each n-th frame completes with an event, for those before it, too */
 	SPIN_NS = 60000,		/* the end of a wait is spun: a sleep ends some 50 us late */
 	LATE_BUCKETS = 100000,		/* deviations are counted by the 100 ns, up to 10 ms */
 	BUCKET_NS = 100,

@@ -263,8 +263,8 @@ static void run_client(const struct options *o)
 	group_close(&g);
 }
 
-/* The serving process of --fork ends with the client, however the client ends: by SIGKILL, or by SIGPIPE while it
- * prints. */
+/* The serving process of --fork ends with the client, however the client ends: by SIGKILL, or by SIGPIPE
+ * while it prints. */
 static void end_with_client(pid_t client)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tester.h - one side of dtest: its options, DAT objects and memory, the connection, posting and
- * waiting. What is sent when is phases.h's job; a call that fails calls fail() (cli.h). */
+ * waiting. phases.h decides what is sent and when. A call that fails calls fail() (cli.h). */
 #ifndef DTEST_TESTER_H
 #define DTEST_TESTER_H
 #include <dat/udat.h>
@@ -27,7 +27,7 @@ struct dtest_options {
 	bool one_way, write_only, write_pingpong, validate, all_sizes, times, cno, poll, verbose;
 };
 
-/* Seconds that setting up and taking down took. */
+/* How long calls took, in seconds. */
 struct dtest_times {
 	double open, close, pz_create, pz_free, lmr_create, lmr_free, evd_create, evd_free;
 	double ep_create, ep_free, connect;
@@ -53,9 +53,9 @@ struct tester {
 	DAT_LMR_HANDLE in_lmr, out_lmr, note_lmr;
 	DAT_LMR_CONTEXT in_context, out_context, note_context;
 	DAT_RMR_CONTEXT in_remote;
-	volatile char *in;		/* receives land here; the peer writes and reads it */
+	volatile char *in;		/* the target of receives, and of the peer's writes and reads */
 	char *out;			/* source of sends and writes, sink of reads */
-	struct note *notes;		/* DTEST_NOTES received ones, then our own */
+	struct note *notes;		/* DTEST_NOTES received notes, then the note to send */
 	DAT_RMR_TRIPLET peer;		/* the peer's `in` */
 	bool immediate;			/* the adapter has RDMA writes with immediate data */
 	unsigned long empty_polls;
@@ -76,16 +76,17 @@ void tester_disconnect(struct tester *t);
 
 /* Waits for the next completion and returns it. fail() names `what` if it is not a success. */
 DAT_EVENT tester_wait(struct tester *t, DAT_EVD_HANDLE evd, const char *what);
-/* One look at an EVD, with the same check. */
+/* Takes a completion if there is one, with the check of tester_wait(). Returns whether there was one. */
 bool tester_poll(struct tester *t, DAT_EVD_HANDLE evd, const char *what);
 
-/* `length` bytes at the start of `out`. */
+/* Sends `length` bytes from the start of `out`. */
 void tester_send(struct tester *t, size_t length);
 void tester_post_receive(struct tester *t);
 void tester_write(struct tester *t, size_t length, bool signaled);
 void tester_write_immediate(struct tester *t, size_t length);
 void tester_read(struct tester *t, size_t length);
-/* Notes say where `in` is, and keep the two sides in step. The peer's first one is kept. */
+/* Notes tell the peer where `in` is, and synchronise the two sides. The peer's first note is kept in
+ * t->peer. */
 void tester_send_note(struct tester *t, bool signaled);
 void tester_receive_note(struct tester *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* adapters.h - the entries of the registry: where each comes from, whether it opens, what it can do, and
- * how to fix what does not open. */
+/* adapters.h - shows the entries of the registry: where each comes from, whether its IA opens, what the IA
+ * can do, and how to fix an entry that does not open. */
 #ifndef TOOLS_INFO_ADAPTERS_H
 #define TOOLS_INFO_ADAPTERS_H
 #include <stdbool.h>
@@ -12,7 +12,8 @@ struct adapters_options {
 	unsigned seconds;	/* that a provider may take to open an IA */
 };
 
-/* Prints them. Returns the exit status: 0 if one opens, or, with names, if all of them do. */
+/* Prints the entries. Returns the exit status: with names 0 if all of them open, otherwise 0 if any entry
+ * opens. */
 int adapters_show(const struct adapters_options *options);
 
 #endif

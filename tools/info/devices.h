@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* devices.h - the RDMA devices of this machine, and the software devices of the registry's entries, as
- * JSON: what is known of each. device_views.h prints them. */
+ * JSON, with their properties. device_views.h prints them. */
 #ifndef TOOLS_INFO_DEVICES_H
 #define TOOLS_INFO_DEVICES_H
 #include <jansson.h>

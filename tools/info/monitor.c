@@ -194,7 +194,7 @@ int monitor_show(const char *words, bool json)
 		fail("the network cannot be watched: %s", strerror(err));
 	fds[0] = (struct pollfd){ .fd = dat_net_monitor_fd(m), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = open_signals(), .events = POLLIN };
-	fds[2] = (struct pollfd){ .fd = STDOUT_FILENO };	/* POLLERR: the last reader of the pipe has closed it */
+	fds[2] = (struct pollfd){ .fd = STDOUT_FILENO };	/* POLLERR: no reader has the pipe open */
 	puts(json ? "{\"what\":\"watching\"}" : "watching; Ctrl-C ends");
 	flush_output();
 	while (!(fds[1].revents & POLLIN) && !(fds[2].revents & POLLERR)) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* output.h - what datinfo prints: aligned tables, JSON, and emphasis where a terminal shows it. What
- * stands in them is decided elsewhere. Without memory the program fails with one line. */
+/* output.h - the forms of datinfo's output: aligned tables, JSON, and bold text on terminals. The callers
+ * decide on the contents. If memory lacks, the program fails with one line. */
 #ifndef TOOLS_INFO_OUTPUT_H
 #define TOOLS_INFO_OUTPUT_H
 #include <jansson.h>
 #include <stdbool.h>
 
-/* `text` as JSON, also if it is no UTF-8: other bytes become '?'. NULL gives null. */
+/* Returns `text` as a string of JSON. Bytes that are not UTF-8 become '?'. NULL becomes null. */
 json_t *output_text(const char *text);
 /* printf() to JSON. */
 json_t *output_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* json_object_set_new() and json_array_append_new() that fail the program without memory. */
+/* json_object_set_new() and json_array_append_new(), but the program fails if memory lacks. */
 void output_set(json_t *object, const char *key, json_t *value);
 void output_append(json_t *array, json_t *value);
 /* The string of a member; "" if there is none, or it is no string. */
@@ -27,12 +27,12 @@ struct table *table_new(int columns, const char *const *heads);	/* heads NULL: n
 void table_add(struct table *table, const char *const *cells);
 void table_print(struct table *table, int indent);	/* frees it, too */
 
-/* Escape sequences for bold and for the end of it: "" unless stdout is a terminal that wants them
- * (NO_COLOR, TERM). */
+/* Return the escape sequence that begins or ends bold text; "" unless stdout is a terminal and TERM and
+ * NO_COLOR allow it. */
 const char *output_bold(void);
 const char *output_plain(void);
 
-/* `text` on stdout without control characters. */
+/* Prints `text` on stdout without its control characters. */
 void output_print(const char *text);
 
 #endif

@@ -193,9 +193,9 @@ static json_t *last_message(const char *text)
 	return output_format("%.*s", (int)strcspn(best, "\n"), best);
 }
 
-/* Reads what the child writes until it has ended. Returns false if it has not by then. The end of the pipes is no sign of
- * its end: a process that the provider has started may keep them open. What the child wrote before its end is in the
- * pipes then, so READS reads get all of it. */
+/* Reads what the child writes until it has ended. Returns false if it has not by then. The end of the pipes
+ * is no sign of its end: a process that the provider has started may keep them open. What the child wrote
+ * before its end is in the pipes then, so READS reads get all of it. */
 static bool wait_for(pid_t child, struct text texts[2], long long until, int *status)
 {
 	for (;;) {

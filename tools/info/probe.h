@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* probe.h - opens an IA, reads its attributes and registers some memory, in a process of its own: a
+/* probe.h - opens an IA, reads its attributes and registers some memory in a child process, so that a
  * provider that crashes, hangs or prints does not disturb datinfo. */
 #ifndef TOOLS_INFO_PROBE_H
 #define TOOLS_INFO_PROBE_H
@@ -22,7 +22,7 @@ void probe_init(void);
  * The call returns at most `seconds` later. */
 json_t *probe_ia(const DAT_PROVIDER_INFO *info, unsigned seconds);
 
-/* Lists the entries (dat_entries.h). `*messages` gets what the registry printed, as an array of lines. */
+/* Lists the entries (dat_entries.h). Stores what the registry printed in `*messages`, an array of lines. */
 DAT_RETURN probe_entries(DAT_ENTRY **list, DAT_COUNT *count, json_t **messages);
 
 #endif

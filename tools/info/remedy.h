@@ -12,7 +12,8 @@ struct remedy {
 
 /* `probe` is the result of probe_ia(). Returns false if there is nothing to fix. */
 bool remedy_find(struct remedy *remedy, const DAT_ENTRY *entry, const json_t *probe);
-/* The same for an RDMA device that is there: nodes, rights, driver. */
+/* Like remedy_find(), for an RDMA device that is there: checks its nodes in /dev, their access rights, and
+ * its driver of libibverbs. */
 bool remedy_device(struct remedy *remedy, const char *device);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* system.h - what the operating system tells of network interfaces and RDMA devices. Only reads.
+/* system.h - reads what the operating system has about network interfaces and RDMA devices.
  * DAT_TEST_ROOT stands in front of /sys, /dev and /etc, as it does for the registry. */
 #ifndef TOOLS_INFO_SYSTEM_H
 #define TOOLS_INFO_SYSTEM_H
@@ -13,10 +13,10 @@ enum { SYSTEM_NAME = 256 };	/* bytes of a device's name */
 /* The path of a file of the system, with DAT_TEST_ROOT. Returns `path`. */
 const char *system_path(char path[PATH_MAX], const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The first line of a file; false, and "", if it cannot be read. */
+/* Reads the first line of a file. If it cannot be read, stores "" and returns false. */
 bool system_value(char *value, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The names in a directory, in the order of their numbers; an empty array if there is none. */
+/* Returns the names in a directory, in the order of their numbers; an empty array if there is no directory. */
 json_t *system_names(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "a, b, c", or `none`. */
 const char *system_join(char *text, size_t size, const json_t *names, const char *none);
@@ -28,9 +28,9 @@ struct system_interface {
 	bool exists, up, has_address;
 };
 struct system_interface system_interface(const char *name);
-/* Whether an interface of this host has the address. False for texts that are no address. */
+/* Returns whether an interface of this host has the address; false if `text` is no address. */
 bool system_has_address(const char *text);
-/* Whether a port of an RDMA device belongs to the interface; gives the device's name. */
+/* Returns whether a port of an RDMA device belongs to the interface, and stores the name of the device. */
 bool system_device_of(char device[SYSTEM_NAME], const char *interface);
 /* The first network interface of a port; "" if it has none. */
 const char *system_interface_of(char interface[SYSTEM_NAME], const char *device, const char *port);
@@ -42,8 +42,8 @@ const char *system_verbs_node(char node[PATH_MAX], const char *device);
 const char *system_rights(char text[128], const char *path);
 /* The directory with the drivers that libibverbs loads. */
 const char *system_driver_dir(char path[PATH_MAX]);
-/* Whether a file in that directory names a driver for the device. A device whose kernel driver is not
- * known has one if there is any file. */
+/* Returns whether a file in that directory names a driver for the device. If the kernel driver of the
+ * device is not known, any file counts. */
 bool system_has_driver(const char *device);
 
 #endif

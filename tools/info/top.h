@@ -4,7 +4,7 @@
 #define TOOLS_INFO_TOP_H
 #include <stdbool.h>
 
-/* On a terminal renewed each `seconds`, elsewhere one table. Returns the exit status. */
+/* Renews the table each `seconds` on a terminal; prints one table elsewhere. Returns the exit status. */
 int top_show(double seconds, bool json);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* users.h - which programs use a device, and how: endpoints from their control sockets, joined by QP number
- * with what the kernel knows of QPs; and the error counters of devices and ports. */
+ * with the QPs that the kernel reports; and the error counters of devices and ports. */
 #ifndef TOOLS_INFO_USERS_H
 #define TOOLS_INFO_USERS_H
 #include <jansson.h>
@@ -13,8 +13,8 @@
  *   "mrs", "cqs", "qps"
  * and to each RDMA device and each of its ports "errors": counters of the kernel by name. */
 void users_add(json_t *devices);
-/* Prints them below a device. `before`: the same device some time ago, whose errors are compared; NULL:
- * none. */
+/* Prints the users and errors of a device. `before` is the same device as it was some time ago, for the
+ * changes of the errors, or NULL. */
 void users_print(const json_t *device, const json_t *before);
 
 #endif

@@ -20,18 +20,19 @@ struct adapter {
 	unsigned burst;                  /* events taken since the last poll() */
 };
 
-/* name NULL: the only adapter that is configured; more than one is a usage error. Room for events of
- * `peers` endpoints. From now on SIGINT and SIGTERM end waits instead of the program. */
+/* Opens the adapter, with room for events of `peers` endpoints. If `name` is NULL, opens the only adapter
+ * that is configured; if there are several, that is a usage error. From now on SIGINT and SIGTERM end waits
+ * instead of the program. */
 void adapter_open(struct adapter *a, const char *name, DAT_COUNT peers);
 void adapter_close(struct adapter *a);
 
 enum arrival {
 	ARRIVED_EVENT,
-	ARRIVED_SIGNAL, /* found again by each call */
-	ARRIVED_LATE,   /* it is `until` */
+	ARRIVED_SIGNAL, /* each later call returns it, too */
+	ARRIVED_LATE,   /* the time `until` has come */
 };
 
-/* Waits for the next event of any kind until now() is `until`; 0: without limit. */
+/* Waits for the next event of any kind until now() is `until`, or without limit if `until` is 0. */
 enum arrival adapter_next(struct adapter *a, double until, DAT_EVENT *event);
 
 #endif

@@ -20,7 +20,7 @@ struct options {
 int run_client(const struct options *o);
 int run_server(const struct options *o);
 
-/* With -d: a line on stderr. */
+/* Prints a line on stderr if -d was given. */
 void debug(const struct options *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -9,7 +9,7 @@
 
 enum operation { OPERATION_RECEIVE, OPERATION_SEND, OPERATION_READ, OPERATION_WRITE, OPERATIONS };
 
-/* Registered. */
+/* The registered memory of an endpoint: messages received and sent, and the data of a round. */
 struct memory {
 	uint8_t heard[MESSAGE_SIZE], said[MESSAGE_SIZE];
 	char data[DATA_MAX + 1], echo[DATA_MAX + 1];
@@ -24,19 +24,20 @@ struct peer {
 	struct memory *memory;
 };
 
-/* An endpoint with a receive posted into memory->heard. exposed: the peer reads and writes the memory. */
+/* Creates an endpoint and its memory, and posts a receive into memory->heard. `exposed`: the peer may read
+ * and write the memory. */
 void peer_open(struct peer *p, struct adapter *a, bool exposed);
-/* Whatever its state is, and after a peer_open() that failed. */
+/* Works in any state of the endpoint, and after a peer_open() that failed. */
 void peer_close(struct peer *p);
 
-/* The number of the peer that a completion belongs to, and the operation. */
+/* Returns the number of the peer that a completion belongs to, and stores the operation. */
 uint64_t peer_number_of(const DAT_EVENT *completion, enum operation *operation);
 
-/* Each is without effect when the connection has ended. */
+/* These post operations. They have no effect if the connection has ended. */
 void peer_receive(struct peer *p);
-/* The message in memory->said. */
+/* Sends the message in memory->said. */
 void peer_send(struct peer *p);
-/* `size` bytes between memory->data and the peer's memory. */
+/* Move `size` bytes between memory->data and the peer's memory. */
 void peer_read(struct peer *p, const struct message *from, uint32_t size);
 void peer_write(struct peer *p, const struct message *to, uint32_t size);
 
