@@ -147,14 +147,8 @@ static int use_room(struct dapl_evd *evd, struct room *room)
 
 static int resize(struct dapl_evd *evd, struct room *room)
 {
-	bool too_many;
 	int err;
 
-	dapl_spin_lock(&evd->lock);
-	too_many = has_too_many(evd, room->qlen);
-	dapl_spin_unlock(&evd->lock);
-	if (too_many)
-		return EBUSY;
 	if ((err = allocate(evd, room)) || (err = grow_cq(evd, room->qlen)))
 		return err;
 	if (evd->spill && (err = dapl_evd_watch(evd)))
