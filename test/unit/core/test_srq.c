@@ -363,6 +363,7 @@ static void device_that_resizes_grows_with_the_limit(void **state)
 	assert_int_equal(dapl_srq_resize(SRQ, BUFFERS), DAT_SUCCESS);
 	assert_int_equal(dapl_srq_resize(SRQ, 2 * BUFFERS), DAT_SUCCESS);
 	assert_int_equal(modified_mask, 0);	/* the device's queue has not shrunk */
+	assert_int_equal(((struct dapl_srq *)SRQ)->records, 2 * BUFFERS);	/* nor has the number of records */
 	modify_error = ENOMEM;
 	assert_int_equal(DAT_GET_TYPE(dapl_srq_resize(SRQ, 3 * BUFFERS)), DAT_INSUFFICIENT_RESOURCES);
 	assert_int_equal(query().max_recv_dtos, 2 * BUFFERS);
