@@ -92,22 +92,45 @@ static void a_refused_connect_is_one_line(void)
 
 enum { ATTEMPTS = 7 };
 
-static void connect_nowhere_often(const void *arg)
+static void connect_often(struct active *a)
 {
 	unsigned port = unused_port();
+
+	open_active(a);
+	for (int i = 0; i < ATTEMPTS; i++)
+		connect_gives(a, i ? new_ep(a, false) : a->ep, "127.0.0.1", port, MOMENT,
+			      DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+static void connect_nowhere_often(const void *arg)
+{
 	struct active a;
 
 	(void)arg;
-	open_active(&a);
-	for (int i = 0; i < ATTEMPTS; i++)
-		connect_gives(&a, i ? new_ep(&a, false) : a.ep, "127.0.0.1", port, MOMENT,
-			      DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	connect_often(&a);
 	close_active(&a);
+}
+
+static void connect_nowhere_often_and_exit(const void *arg)
+{
+	struct active a;
+
+	(void)arg;
+	connect_often(&a);
+	end_without_leak_check();
+	exit(0);
 }
 
 static void repetitions_are_counted(void)
 {
 	expect_lines(connect_nowhere_often, "connection refused" TIME " \\(nobody listens there\\)$",
+		     "^dapl: connect to " LOCAL " port [0-9]+ " IA
+		     ": connection refused: 6 more like this$");
+}
+
+static void repetitions_are_counted_when_a_program_exits_with_an_open_adapter(void)
+{
+	expect_lines(connect_nowhere_often_and_exit, "connection refused" TIME " \\(nobody listens there\\)$",
 		     "^dapl: connect to " LOCAL " port [0-9]+ " IA
 		     ": connection refused: 6 more like this$");
 }
@@ -557,6 +580,7 @@ static void absent_addresses_have_their_reason(void)
 static const struct life_case cases[] = {
 	CASE(a_refused_connect_is_one_line),
 	CASE(repetitions_are_counted),
+	CASE(repetitions_are_counted_when_a_program_exits_with_an_open_adapter),
 	CASE(each_peer_has_its_line),
 	CASE(an_unreachable_network_is_one_line),
 	CASE(a_silent_peer_is_one_line),
