@@ -226,6 +226,8 @@ static int alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw
 	(void)pd;
 	if (core_device.alloc_mw_error)
 		return core_device.alloc_mw_error;
+	if (core_device.killed_by_alloc_mw)
+		dapl_object_kill_unused(core_device.killed_by_alloc_mw);
 	*mw = calloc(1, sizeof **mw);
 	(*mw)->type = type;
 	core_device.windows++;

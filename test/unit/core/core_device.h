@@ -32,6 +32,7 @@ struct core_device {
 	int (*map_remote)(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapping *mapping);
 	int (*reg_mr)(const void *addr, size_t length, int access, const void *name);
 	int alloc_pd_error, alloc_mw_error;
+	struct dapl_object *killed_by_alloc_mw;	/* by another thread, as it were; NULL: none */
 	bool (*pd_busy)(void);			/* asked in dealloc_pd: something uses it */
 	unsigned windows;			/* memory windows that exist */
 	unsigned cqs, pds, mrs, qps, srqs;	/* completion queues and so on that exist */

@@ -12,14 +12,19 @@
 static struct dapl_ia *ia;
 static struct dapl_pz *pz;
 
+static void make_pz(void)
+{
+	pz = dapl_object_new(DAPL_PZ, sizeof *pz, ia, NULL);
+	dapl_object_publish(&pz->obj);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	ia->attr.windows_1 = ia->attr.windows_2 = true;
-	pz = dapl_object_new(DAPL_PZ, sizeof *pz, ia, NULL);
-	dapl_object_publish(&pz->obj);
+	make_pz();
 	return 0;
 }
 
@@ -89,6 +94,19 @@ static void error_of_the_device_leaves_nothing(void **state)
 	core_device.alloc_mw_error = EPERM;
 	assert_int_equal(DAT_GET_TYPE(dapl_rmr_create((DAT_PZ_HANDLE)pz, &rmr)), DAT_PRIVILEGES_VIOLATION);
 	assert_null(ia->objects[DAPL_RMR]);
+}
+
+static void pz_that_is_freed_meanwhile_gets_no_rmr(void **state)
+{
+	DAT_RMR_HANDLE rmr;
+
+	(void)state;
+	core_device.killed_by_alloc_mw = &pz->obj;
+	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &rmr), BAD_HANDLE(PZ));
+	assert_int_equal(core_device.windows, 0);
+	assert_null(ia->objects[DAPL_RMR]);
+	dapl_object_bury(&pz->obj);
+	make_pz();
 }
 
 static void arguments_are_checked(void **state)
@@ -220,6 +238,7 @@ int main(void)
 		CASE(type_is_what_was_asked_for_or_what_there_is),
 		CASE(device_without_windows_has_no_rmrs),
 		CASE(error_of_the_device_leaves_nothing),
+		CASE(pz_that_is_freed_meanwhile_gets_no_rmr),
 		CASE(arguments_are_checked),
 		CASE(target_lies_within_the_binding),
 		CASE(binding_at_the_end_of_the_address_space_does_not_wrap),
