@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* bytes.h - numbers in network byte order, and the sum of Internet checksums (RFC 1071), for frames that datcap
- * makes. What the fields mean is the job of the files that use it. */
+/* bytes.h - writes numbers in network byte order, and adds up Internet checksums (RFC 1071), for frames that
+ * datcap makes. The callers decide which fields these are. */
 #ifndef TOOLS_DATCAP_BYTES_H
 #define TOOLS_DATCAP_BYTES_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each returns the place behind the number. */
+/* Each writes `value` at `to`, and returns the address after it. */
 static inline uint8_t *put16(uint8_t *to, uint32_t value)
 {
 	to[0] = (uint8_t)(value >> 8);
@@ -24,7 +24,7 @@ static inline uint8_t *put64(uint8_t *to, uint64_t value)
 	return put32(put32(to, (uint32_t)(value >> 32)), (uint32_t)value);
 }
 
-/* Continues `sum` with n bytes, folded to 16 bits; not yet complemented. */
+/* Adds n bytes to `sum`. Returns the sum, folded to 16 bits. A checksum is its complement. */
 static inline uint32_t sum16(const uint8_t *bytes, size_t n, uint32_t sum)
 {
 	for (; n > 1; bytes += 2, n -= 2)

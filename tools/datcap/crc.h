@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* crc.h - the checks at the end of MPA frames and RoCE packets: CRCs of 32 bits, the lowest bit first. */
+/* crc.h - the CRCs at the end of MPA frames and RoCE packets: 32 bits, computed with the lowest bit of each
+ * byte first. */
 #ifndef DATCAP_CRC_H
 #define DATCAP_CRC_H
 #include <stddef.h>
@@ -12,9 +13,9 @@ enum crc_polynomial {
 
 enum { CRC_SIZE = 4 };
 
-/* Continues a CRC with n bytes; 0 begins one. */
+/* Continues a CRC with n bytes. `crc` is 0 for the first bytes. */
 uint32_t crc_add(enum crc_polynomial polynomial, uint32_t crc, const uint8_t *bytes, size_t n);
-/* Writes it as it is sent, its lowest byte first. Returns the place behind it. */
+/* Writes a CRC with its lowest byte first, as it is sent. Returns the address after it. */
 uint8_t *crc_put(uint8_t *to, uint32_t crc);
 
 #endif

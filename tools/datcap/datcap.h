@@ -8,7 +8,8 @@
 #include <dat/udat.h>
 #include <dat/dat_eth_extensions.h>
 
-enum { MAX_RULES = 16, MAX_VARIES = 4, STATUS_LOST = 3 };	/* exit status with --strict when frames were lost */
+/* STATUS_LOST is the exit status with --strict if frames were lost. */
+enum { MAX_RULES = 16, MAX_VARIES = 4, STATUS_LOST = 3 };
 
 struct options {
 	const char *command;
@@ -22,12 +23,12 @@ struct options {
 	unsigned ring_files;
 	uint64_t ring_size;
 	bool verbose;
-	bool hardware_time, software_time;	/* neither: the best there is */
+	bool hardware_time, software_time;	/* neither: the best clock of the device */
 	bool take;			/* frames that rules match do not reach the kernel */
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
 	bool tso;			/* replay: the device cuts long TCP frames */
 	bool exact;			/* replay: at the times of the file, without sleeping */
-	double rate, bit_rate, speed;	/* frames or bits a second, multiple of the file's; 0: not given */
+	double rate, bit_rate, speed;	/* frames/s; bits/s; times the file's speed; 0: not given */
 	unsigned loops;			/* 0: until a signal */
 	const char *frame, *varies[MAX_VARIES];		/* make */
 	unsigned vary_count;
@@ -45,7 +46,8 @@ int make_run(const struct options *o);
 int rdma_run(const struct options *o);
 int caps_run(const struct options *o);
 
-/* "1 234 567" in a static buffer, one of four in turn. */
+/* Returns the number with its digits in groups, like "1 234 567". Each call uses the next one of four static
+ * buffers. */
 const char *grouped(uint64_t n);
 
 #endif

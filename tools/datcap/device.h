@@ -16,21 +16,26 @@ struct device {
 	DAT_EP_HANDLE ep;
 };
 
-/* Opens the IA of this name, or makes one up for the network device of this name, with an option of the software device, or
- * "". Every failure ends the program with one line. */
+/* The functions below end the program with one line if they fail. */
+
+/* Opens the IA of the network device `name`, with an entry of dat.conf that is made up for it. `option` is
+ * an option of the software device, or "". If there is no such network device, opens the IA `name` of
+ * dat.conf, without `option`. */
 void device_open(struct device *d, const char *name, const char *option);
 void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier);
-/* An endpoint with a ring; snap 0: whole frames. */
+/* Creates an endpoint that receives into a ring of `frames` frames, and keeps the first `snap` bytes of
+ * each, or whole frames if `snap` is 0. */
 void device_receive(struct device *d, unsigned frames, unsigned snap);
 void device_add_rule(struct device *d, const DAT_ETH_RULE *rule);
-/* An endpoint that sends, and memory for it. */
+/* Creates an endpoint that sends, with at most `queue` sends posted, and registers the memory of the
+ * frames. */
 void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *context, unsigned queue);
 void device_stats(struct device *d, DAT_ETH_STATS *stats);
-/* The network device was removed, or has another name now. */
+/* Returns whether the network device was removed or renamed. Returns false for an IA of dat.conf. */
 bool device_is_gone(const struct device *d);
 void device_close(struct device *d);
 
-/* The process becomes this user, without any capability. */
+/* Changes the user of the process, which loses its capabilities unless that user is root. */
 void device_drop_privileges(const char *user);
 
 #endif

@@ -7,14 +7,16 @@
 
 enum { FILTER_TEXT_MAX = 1000 };	/* bytes of a filter that is translated */
 
-/* A frame that passes the filter matches one of the rules at least, but perhaps others do, too: the filter still decides. */
+/* Each frame that passes the filter matches at least one of the rules. Other frames may match a rule, too,
+ * so the filter must still be applied. */
 struct filter_rules {
 	DAT_ETH_RULE rules[MAX_RULES];	/* only key and mask */
 	unsigned n;			/* 0: no part of the filter is expressed */
-	char expressed[FILTER_TEXT_MAX + 1], left[FILTER_TEXT_MAX + 1];	/* the parts of the filter, "a and b" */
+	/* the terms of the filter that the rules express, and the other terms, as "a and b" */
+	char expressed[FILTER_TEXT_MAX + 1], left[FILTER_TEXT_MAX + 1];
 };
 
-/* `text` is a filter that libpcap accepts. `promiscuous`: rules do not depend on the station to which a frame goes. */
+/* `text` is a filter that libpcap accepts. `promiscuous`: the capture includes frames to other stations. */
 void filter_rules_make(struct filter_rules *made, const char *text, bool promiscuous);
 
 #endif

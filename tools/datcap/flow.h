@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* flow.h - the connections whose RDMA messages become frames: which records belong to one, which of them tell the
- * same message twice, and the Ethernet and IP headers of its frames. What is above IP is the job of iwarp.c and
- * roce.c. */
+/* flow.h - the connections whose RDMA messages become frames. Finds the connection of a record, detects
+ * records of one message from both ends, and writes the Ethernet and IP headers of frames. iwarp.c and
+ * roce.c write the headers above IP. */
 #ifndef DATCAP_FLOW_H
 #define DATCAP_FLOW_H
 #include <stdbool.h>
@@ -14,34 +14,36 @@ enum { FLOW_ETHERNET = 14, FLOW_HEADERS_MAX = FLOW_ETHERNET + 40 };	/* bytes of 
 struct flow {				/* a connection */
 	struct tap_address ends[2];	/* ends[0] connected, ends[1] accepted */
 	bool roce;
-	bool posted[2];			/* ends[i] is captured */
+	bool posted[2];			/* ends[i] has recorded a request, so it is captured */
 	void *state;			/* of the protocol above IP; see flow_state() */
 	struct flow *next;
 };
 
 struct flow_frame {
 	const uint8_t *bytes;
-	uint32_t captured, length;	/* bytes that are there, bytes of the frame */
+	uint32_t captured, length;	/* bytes at `bytes`, bytes of the whole frame */
 };
-/* Takes a frame. False: no more are wanted. */
+/* Takes a frame. Returns false if it needs no more frames. */
 typedef bool flow_take(void *arg, const struct flow_frame *frame);
 
-/* The connection of the record; `side` is the end that recorded it. */
+/* Returns the connection of the record, a new one if need be. Stores the end that recorded it in *side. */
 struct flow *flow_of(const struct tap_record *record, unsigned *side);
-/* The end that sent the message, if `side` recorded it. */
+/* Returns the end that sent the message of the record. `side` is the end that recorded it. */
 unsigned flow_sender(const struct tap_record *record, unsigned side);
-/* The state of a protocol for the connection: `size` bytes, zeroed at first. */
+/* Returns the state of the connection for the protocol above IP. The first call allocates `size` bytes,
+ * which are 0. */
 void *flow_state(struct flow *flow, size_t size);
-/* A message is a duplicate if both ends are captured: then what one side received is what the other posted.
- * Remembers what the connection has sent. */
+/* Returns whether the record is of a received message whose sender is captured, too: then that end has
+ * recorded the message when it posted it. Call this for each record, since it notes which ends are
+ * captured. */
 bool flow_is_duplicate(const struct tap_record *record);
 
-/* The headers of a frame from ends[from] with `length` bytes behind the IP header. Returns the place behind
- * them. */
+/* Writes the headers of a frame that ends[from] sends, with `length` bytes after the IP header. Returns the
+ * address after the headers. */
 uint8_t *flow_put_headers(const struct flow *flow, unsigned from, uint8_t protocol, uint32_t length, uint8_t *to);
-/* Bytes of these headers. */
+/* Returns the size of the Ethernet and IP headers, in bytes. */
 uint32_t flow_headers_size(const struct flow *flow);
-/* The sum that the checksum of TCP or UDP begins with (sum16). */
+/* Returns the sum of the pseudo header, with which the checksum of TCP or UDP begins (sum16). */
 uint32_t flow_pseudo_header(const struct flow *flow, uint8_t protocol, uint32_t length);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lease.h - renews the captures of programs while the main thread does not: it may be blocked in a write for longer than
- * TAP_LEASE_MS, after which a program ends its capture. The answers are of no interest here: taps.c asks again. */
+/* lease.h - a thread that renews the captures of programs while the main thread does not. The main thread
+ * may be blocked in a write for longer than TAP_LEASE_MS, the time after which a program ends its capture.
+ * The thread ignores the answers: taps.c repeats the requests, and handles the answers then. */
 #ifndef DATCAP_LEASE_H
 #define DATCAP_LEASE_H
 #include <jansson.h>
 #include <stddef.h>
 #include "tools/control/client.h"
 
-/* Starts the thread. It sends `request`, and takes over the reference. */
+/* Starts the thread, which sends `request`. Takes over the reference to it. */
 void lease_start(json_t *request);
-/* The main thread has just renewed the captures of these programs. If it does not do so again within LEASE_LATE_NS, the thread
- * renews them each second. */
+/* The main thread calls this when it has renewed the captures of these programs. If it does not call it
+ * again within LEASE_LATE_NS, the thread renews them each second. */
 void lease_renewed(const struct control_socket *sockets, size_t count);
-/* Ends the thread. After it has returned, no request of the thread is on its way. Does nothing without a thread. */
+/* Ends the thread. On return, the thread has no request in flight. Does nothing if there is no thread. */
 void lease_stop(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* output.h - capture files: pcapng or pcap, one or a ring of them. */
+/* output.h - writes frames to a capture file, or to a ring of capture files, in pcapng or pcap. */
 #ifndef DATCAP_OUTPUT_H
 #define DATCAP_OUTPUT_H
 #include <stdbool.h>
@@ -20,16 +20,17 @@ struct output_options {
 };
 
 void output_open(const struct output_options *options);
-/* Appends a frame; a stripped tag is put back. False: the reader of the pipe has gone, or writing has failed.
- * Then output_close() ends the program, with whole blocks in the file. One thread at a time may call these. */
+/* Appends a frame, and puts a stripped VLAN tag back. Returns false if the pipe has no reader, or if a write
+ * has failed. After a failed write the file ends with a whole block, and output_close() ends the program.
+ * One thread at a time may call these functions. */
 bool output_frame(const DAT_ETH_FRAME *frame);
-/* The same, with a comment of at most 95 bytes where the format has them. */
+/* output_frame() with a comment of at most 95 bytes. A pcap file has no comments. */
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment);
-/* Writes what was appended. Call it each OUTPUT_FLUSH_NS while frames come slowly: a reader sees them then, and they
- * outlive the process. False: the reader of the pipe has gone. */
+/* Writes the frames that were appended. Call it each OUTPUT_FLUSH_NS while frames come slowly, so that a
+ * reader sees them, and so that they outlive the process. Returns false like output_frame(). */
 bool output_flush(void);
 bool output_close(const struct pcapng_statistics *statistics);
-/* Frames that were appended and did not get to the file, or to the reader of the pipe. */
+/* Returns the number of frames that were appended, but not written to the file or pipe. */
 uint64_t output_unwritten(void);
 
 #endif

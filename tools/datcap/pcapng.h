@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pcapng.h - blocks of pcapng files, in the byte order of this host. Writing them to a file is output.c's job. */
+/* pcapng.h - builds blocks of pcapng files, in the byte order of this host. output.c writes them to the
+ * file. */
 #ifndef DATCAP_PCAPNG_H
 #define DATCAP_PCAPNG_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each function appends one block at `to` and returns its length, at most PCAPNG_HEAD_MAX, or for a packet
- * PCAPNG_PACKET_EXTRA more than its bytes. */
+/* Each function writes one block at `to` and returns its length: at most PCAPNG_HEAD_MAX, or for a packet
+ * its bytes and at most PCAPNG_PACKET_EXTRA more. */
 enum {
 	PCAPNG_TEXT_MAX = 1000,		/* bytes kept of a name or a filter */
 	PCAPNG_COMMENT_MAX = 60,
-	PCAPNG_HEAD_MAX = 2 * PCAPNG_TEXT_MAX + 128,	/* no block has more than two of these; the texts of a section are short */
+	PCAPNG_HEAD_MAX = 2 * PCAPNG_TEXT_MAX + 128,	/* the block of an interface has two texts */
 	PCAPNG_PACKET_EXTRA = 192,
 };
 
-/* The comment has at most PCAPNG_COMMENT_MAX bytes; "": none. */
+/* The texts together have fewer than PCAPNG_TEXT_MAX bytes; the comment has at most PCAPNG_COMMENT_MAX, or
+ * is "", which means none. */
 size_t pcapng_section(uint8_t *to, const char *os, const char *tool, const char *comment);
 /* `speed` in bits a second; 0: not known. */
 size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint32_t snap, uint64_t speed);
@@ -24,7 +26,7 @@ enum pcapng_flag { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 
 struct pcapng_packet {
 	uint64_t time;			/* ns since 1970 */
-	const uint8_t *pieces[3];	/* its bytes */
+	const uint8_t *pieces[3];	/* the bytes of the packet */
 	uint32_t lengths[3];
 	uint32_t captured, wire_length;
 	uint32_t flags;			/* epb_flags: enum pcapng_flag */
@@ -33,7 +35,7 @@ struct pcapng_packet {
 };
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
 
-/* A packet in one piece, without losses and comment. */
+/* pcapng_packet() of a packet in one piece, without losses and without a comment. */
 size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
 			   uint32_t flags);
 

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* print.h - standard output of datcap's commands, whose reader may leave: the command ends then, without a message. */
+/* print.h - the standard output of datcap's commands. If it is a pipe whose reader has closed it, the
+ * command ends without a message. */
 #ifndef DATCAP_PRINT_H
 #define DATCAP_PRINT_H
 #include <jansson.h>
 #include <stdbool.h>
 
-/* False: the line could not be written, now or earlier; print_flush() tells why. */
+/* Prints a line. Returns false if this or an earlier write has failed; print_flush() handles the error. */
 bool print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Writes what was printed. False: its reader has gone. Any other failure ends the program with CLI_FAILURE. */
+/* Flushes standard output. Returns false if the pipe has no reader. Any other error ends the program with
+ * CLI_FAILURE. */
 bool print_flush(void);
-/* Prints an object on a line of its own, and frees it. NULL: there was no memory for it, which ends the program. */
+/* Prints an object on a line of its own, and frees it. NULL means that there was no memory for the object,
+ * and ends the program. Returns what print() returns. */
 bool print_json(json_t *object);
-/* Ends the program with this status, also if the reader of standard output has gone. */
+/* Flushes standard output, and ends the program with this status, also if the pipe has no reader. */
 void print_finish(int status) __attribute__((noreturn));
 
-/* Whether this is a pipe without a reader. A write would tell, too, but only once there is something to write. */
+/* Returns whether this is a pipe without a reader. Finds out before there is data to write, unlike EPIPE of
+ * a write. */
 bool pipe_has_no_reader(int fd);
 
 #endif

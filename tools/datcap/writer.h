@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* writer.h - the thread that writes captured frames, so that a slow file or pipe does not keep the capture from reading. Frames
- * stay in the endpoint's ring until they are in the buffer of the next write (output.c, 1 MiB). */
+/* writer.h - a thread that writes captured frames, so that a slow file or pipe does not stop the reading of
+ * the ring. Frames stay in the endpoint's ring until they are copied to the buffer of the next write
+ * (output.c, 1 MiB). */
 #ifndef DATCAP_WRITER_H
 #define DATCAP_WRITER_H
 #include <stdbool.h>
@@ -12,22 +13,24 @@ enum { WRITER_BATCH = 64 };		/* frames taken at a time */
 
 struct writer_batch {
 	DAT_ETH_FRAME frames[WRITER_BATCH];
-	DAT_COUNT kept;			/* frames to write, in front */
+	DAT_COUNT kept;			/* frames to write, at the start of `frames` */
 	DAT_COUNT taken;		/* frames to release to `ep` then, in the order of the batches */
 };
 
-/* The output is open. */
+/* Starts the thread. The output must be open. */
 void writer_start(DAT_EP_HANDLE ep);
-/* The batch to fill next. NULL: all wait for the writer, also after a moment. */
+/* Returns the batch to fill next. If all batches are full, waits a moment for the thread, and returns NULL
+ * if they are full still. */
 struct writer_batch *writer_batch(void);
-/* Hands the filled batch over. */
+/* Hands the batch of writer_batch() over to the thread. */
 void writer_put(void);
-/* How many batches were written, and in *behind whether more wait. */
+/* Returns the number of batches written so far. Stores in *behind whether more wait. */
 uint64_t writer_progress(bool *behind);
-/* The reader of the pipe has gone or does not read, or the file cannot be written: output_close() tells. */
+/* Returns whether the thread has stopped writing: the pipe has no reader, its reader does not read, or a
+ * write has failed, which output_close() reports. */
 bool writer_has_ended(void);
-/* Waits until all batches are written, and ends the thread. Returns how many frames were not handed to the output, since it
- * had ended. */
+/* Waits until all batches are written, and ends the thread. Returns the number of frames that were dropped
+ * because the thread had stopped writing. */
 uint64_t writer_finish(void);
 
 #endif
