@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* capture.c - `datcap capture` and `datcap stat`: reads the ring, filters, counts, hands frames to writer.c. While that thread is
- * behind, frames wait in the ring, and what does not fit is counted as lost here. */
+/* capture.c - `datcap capture` and `datcap stat`: reads the ring, filters and counts frames, and hands them
+ * to the thread of writer.c. While that thread is behind, frames wait in the ring; those that do not fit are
+ * counted as lost "here". */
 #include <jansson.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
@@ -19,16 +20,16 @@
 
 enum {
 	RING_BYTES = 64 << 20,
-	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, beside its own */
-	NAP_MIN_NS = 1000000, NAP_MAX_NS = 20000000,
-	DRAIN_NS = 500000000,
-	NAPS_NS = 40000000,		/* so long naps go on after the last frame */
-	WAIT_US = 100000,		/* so long a signal may wait */
-	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter sees */
-	RULES_SNAP_MIN = 128,		/* bytes of a frame with all headers that rules of the filter compare */
+	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, in addition to its own */
+	NAP_MIN_NS = 1000000, NAP_MAX_NS = 20000000,	/* ns of one sleep */
+	DRAIN_NS = 500000000,		/* ns; see drain() */
+	NAPS_NS = 40000000,		/* ns of sleeps after the last frame; then it waits for an event */
+	WAIT_US = 100000,		/* us of one wait, after which a signal is noticed */
+	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter reads */
+	RULES_SNAP_MIN = 128,		/* bytes that have all headers which the filter's rules compare */
 };
 
-struct losses {			/* frames, by place */
+struct losses {			/* lost frames, by the place of the loss */
 	uint64_t device;		/* ~0: not known */
 	uint64_t ring, here;
 };
@@ -38,18 +39,18 @@ struct capture {
 	struct device device;
 	struct bpf_program filter;
 	bool filtered, pipe_closed, gone, broken, hardware;
-	long nap, naps_left;		/* ns: of one, of all until the next wait for an event */
+	long nap, naps_left;		/* ns: of one sleep; of sleeps left before it waits for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
-	uint64_t lost;			/* told by frames */
-	uint64_t unwritten;		/* frames, since the reader of the pipe does not read */
-	uint64_t progress;		/* of the writer, when the ring was last found empty */
-	bool stuck;			/* it made none since the time before, though frames wait for it */
-	uint64_t settled, lost_stuck;	/* losses in the ring so far; those of them while the writer was stuck */
+	uint64_t lost;			/* frames lost since the last frame that passed the filter */
+	uint64_t unwritten;		/* frames that were taken and not written */
+	uint64_t progress;		/* of the writer, at the last call of look_at_writer() */
+	bool stuck;			/* between the last two calls it wrote none of the waiting batches */
+	uint64_t settled, lost_stuck;	/* losses in the ring up to the last settle(); those with `stuck` */
 	uint64_t begin, next_line;	/* ns, monotonic */
 	uint64_t seconds_printed;
 	uint64_t kept_before, bytes_before;	/* at the last line */
 	struct losses lost_before;
-	uint64_t first_time;		/* CLOCK_REALTIME, ns */
+	uint64_t first_time;		/* CLOCK_REALTIME, ns, at the start */
 };
 
 static void compile_filter(struct capture *c)
@@ -63,7 +64,7 @@ static void compile_filter(struct capture *c)
 		pcap_close(dead);
 }
 
-/* The filter sees the frame with its VLAN tag. */
+/* Applies the filter to the frame with its VLAN tag, which the device has stripped. */
 static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 {
 	static uint8_t tagged[FILTER_MAX + 4];
@@ -88,7 +89,7 @@ static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 	return pcap_offline_filter(&c->filter, &header, data);
 }
 
-/* --- what is printed -------------------------------------------------------------------- */
+/* --- output to the user -------------------------------------------------------------------- */
 
 static void put_losses(char *text, size_t size, const struct losses *lost)
 {
@@ -101,13 +102,14 @@ static json_t *number(uint64_t n)
 	return n == ~(uint64_t)0 ? json_null() : json_integer((json_int_t)n);
 }
 
-/* Summary and lines of --stats are JSON on standard output unless that carries the frames. */
+/* Returns whether the summary and the lines of --stats are JSON: not if standard output has the frames. */
 static bool prints_json(const struct options *o)
 {
 	return o->json && !(o->file && !strcmp(o->file, "-"));
 }
 
-/* Losses in the ring since the last call are the program's own if the writer was stuck. */
+/* Reads the statistics. Attributes the losses in the ring since the last call to the program if the writer
+ * was stuck. */
 static void settle(struct capture *c, DAT_ETH_STATS *s)
 {
 	device_stats(&c->device, s);
@@ -116,7 +118,8 @@ static void settle(struct capture *c, DAT_ETH_STATS *s)
 	c->settled = s->lost;
 }
 
-/* Here: frames that the program took and did not write, or had no room for in the ring since it did not write. */
+/* "Here" are frames that the program took and did not write, and frames that did not fit into the ring
+ * because the writer was stuck. */
 static struct losses losses_of(const struct capture *c, const DAT_ETH_STATS *s)
 {
 	return (struct losses){ s->lost_device, s->lost - c->lost_stuck, c->unwritten + c->lost_stuck };
@@ -141,13 +144,13 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 			(double)c->bytes / 1e6, seconds, text, time);
 }
 
-/* Between two counts; ~0: one is not known. */
+/* Returns how much a count has grown, or ~0 if one of its values is ~0, not known. */
 static uint64_t difference(uint64_t before, uint64_t now)
 {
 	return before == ~(uint64_t)0 || now == ~(uint64_t)0 ? ~(uint64_t)0 : now - before;
 }
 
-/* One line for the second that has passed. */
+/* Prints the line for the second that has passed. */
 static void line(struct capture *c, bool to_stdout)
 {
 	DAT_ETH_STATS s;
@@ -180,13 +183,13 @@ static void line(struct capture *c, bool to_stdout)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-/* Whether the filter keeps it. */
+/* Returns whether the filter keeps the frame, and counts it then. */
 static bool take(struct capture *c, DAT_ETH_FRAME *f)
 {
 	c->lost += f->lost;
 	if (!passes(c, f))
 		return false;
-	f->lost = (DAT_UINT32)c->lost;	/* with those before frames that the filter rejected */
+	f->lost = (DAT_UINT32)c->lost;	/* includes losses before rejected frames */
 	c->lost = 0;
 	c->kept++;
 	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
@@ -199,8 +202,8 @@ static bool enough(const struct capture *c, bool write)
 	return write ? c->o->count && c->kept >= c->o->count : c->o->count && c->seconds_printed >= c->o->count;
 }
 
-/* Waits for frames, at most for a moment. While they come, a sleep is cheaper than an event, which takes two changes of
- * threads; a long one is cheaper than several. */
+/* Waits for frames, at most for a moment. While frames keep coming, sleeps instead of waiting for an event:
+ * an event costs two switches of threads, and one long sleep is cheaper than several short ones. */
 static void wait_for_frames(struct capture *c)
 {
 	const struct timespec nap = { .tv_nsec = c->nap };
@@ -218,7 +221,7 @@ static void wait_for_frames(struct capture *c)
 	c->gone = device_is_gone(&c->device);
 }
 
-/* The ring is empty, or all batches wait for the writer. */
+/* Updates c->stuck. Called when the ring is empty, or when all batches wait for the writer. */
 static void look_at_writer(struct capture *c)
 {
 	bool behind, stuck;
@@ -232,7 +235,8 @@ static void look_at_writer(struct capture *c)
 	c->progress = progress;
 }
 
-/* Returns false if there is no frame. */
+/* Fills a batch from the ring. Returns false if there is no frame, or if the ring cannot be read any
+ * more. */
 static bool poll_batch(struct capture *c, struct writer_batch *b, bool write)
 {
 	DAT_RETURN ret = dat_eth_poll(c->device.ep, b->frames, WRITER_BATCH, &b->taken);
@@ -254,7 +258,7 @@ static bool poll_batch(struct capture *c, struct writer_batch *b, bool write)
 	return true;
 }
 
-/* The same, without a writer. */
+/* Takes a batch of frames and releases it, without a writer. Returns false if there is no frame. */
 static bool count_some(struct capture *c)
 {
 	struct writer_batch batch;
@@ -265,7 +269,8 @@ static bool count_some(struct capture *c)
 	return true;
 }
 
-/* The same, for the writer. */
+/* Takes a batch of frames and hands it to the writer. Returns false if there is no frame; true if there may
+ * be frames, but all batches wait for the writer. */
 static bool take_some(struct capture *c)
 {
 	struct writer_batch *b = writer_batch();
@@ -278,8 +283,9 @@ static bool take_some(struct capture *c)
 	return !b;
 }
 
-/* Takes what had come before a signal: the ring has it, or its device hands it over within the first nap. More that
- * comes meanwhile is taken for so long at most. What the writer cannot take any more is counted as lost. */
+/* Takes the frames that had arrived before a signal. They are in the ring, or the device delivers them
+ * within the first nap. Frames that arrive meanwhile are taken, too, for at most DRAIN_NS. If the writer has
+ * stopped, the frames are counted as lost. */
 static void drain(struct capture *c)
 {
 	const struct timespec nap = { .tv_nsec = NAP_MAX_NS };
@@ -318,7 +324,7 @@ static void loop(struct capture *c, bool write)
 	settle(c, &s);
 }
 
-/* --take, --time */
+/* Checks that the device can do what --take and --time need. */
 static void check_device(struct capture *c, const DAT_ETH_ATTR *attr)
 {
 	if (c->o->take && !(attr->caps & DAT_ETH_CAP_TAKE))
@@ -329,7 +335,7 @@ static void check_device(struct capture *c, const DAT_ETH_ATTR *attr)
 		fail("%s: --time sw: the device gives no software time stamps to raw endpoints", c->o->interface);
 }
 
-/* A ring, and naps in which 10 Gb/s (1.25 bytes/ns) fill not more than its half. */
+/* Creates the ring. Sets the length of sleeps so that 10 Gb/s (1.25 bytes/ns) fill at most half of it. */
 static void open_ring(struct capture *c, const DAT_ETH_ATTR *attr)
 {
 	unsigned snap = c->o->snap;
@@ -341,13 +347,13 @@ static void open_ring(struct capture *c, const DAT_ETH_ATTR *attr)
 	device_receive(&c->device, frames, snap);
 }
 
-/* A place that does not tell its losses counts as one without. */
+/* If the losses of the device are not known, they count as none. */
 static bool has_losses(const struct capture *c, const DAT_ETH_STATS *s)
 {
 	return s->lost || c->unwritten || (s->lost_device && s->lost_device != ~(uint64_t)0);
 }
 
-/* The capture has ended; what was received is written. Returns the exit status. */
+/* Returns the exit status after the capture. The received frames are written. */
 static int status_of(const struct capture *c, const DAT_ETH_STATS *s)
 {
 	if (c->gone)
@@ -365,8 +371,9 @@ static void tell_rules(const struct options *o, const struct filter_rules *made)
 		fprintf(stderr, "%s: a filter in the program: \"%s\"\n", o->interface, made->left);
 }
 
-/* The user's, or else those that express the filter: then other frames are not even copied. Not on RDMA devices, whose flows
- * compare bytes that are there; not for headers that --snap cuts, which rules see cut. */
+/* Adds the rules of the user. If there are none, adds rules that express the filter, so that other frames
+ * are not even copied; except on RDMA devices, whose flows compare bytes instead of parsed headers, and
+ * except if --snap may cut headers, since rules compare what is left of them. */
 static void add_rules(struct capture *c, const char *carrier)
 {
 	const struct options *o = c->o;

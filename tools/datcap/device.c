@@ -15,7 +15,8 @@
 
 enum { EVENTS = 4096 };		/* of an EVD */
 
-/* Of a call after messages_hold(). A failure ends the program with the cause that was kept, or else with the code. */
+/* Checks the result of a call that followed messages_hold(). A failure ends the program; the line has the
+ * cause that the libraries reported, or else the code. */
 static void check(DAT_RETURN ret, const char *device, const char *what)
 {
 	const char *major = "?", *minor = "", *cause = messages_release(ret != DAT_SUCCESS);
@@ -26,7 +27,7 @@ static void check(DAT_RETURN ret, const char *device, const char *what)
 	fail("%s: %s%s", device, what, cause ? cause : major);
 }
 
-/* A dat.conf with one entry, in a file without a name. */
+/* Creates a dat.conf with one entry in a memory file, and sets DAT_OVERRIDE to it. */
 static void make_up_entry(const char *netdev, const char *option)
 {
 	char path[64], line[200];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* filter_rules.c - finds rules for a capture filter. A filter that is terms joined by "and" at its top is split into them.
- * Each term that names an address, a port or a protocol gives a list of alternatives, and the terms together the
- * combinations of their alternatives. Terms that it does not know are left to the program, as are whole filters with
- * "or" at their top.
+/* filter_rules.c - finds rules for a capture filter. Splits the filter into terms at the "and" of its top
+ * level. A term that names an address, a port or a protocol becomes a list of alternative rules. The rules
+ * of the filter are the combinations of these alternatives. Terms of other kinds are left to the program,
+ * and so are whole filters with "or" at their top level.
  *
- * A rule compares parsed headers, a filter bytes at their places. So each term on IP headers has one more alternative, for
- * headers that cannot be parsed, where a filter may still find what it looks for. Two exceptions are left: a frame that
- * ends within its ports, or within the fragment header of IPv6, matches no rule with ports or that protocol. */
+ * A rule compares parsed headers, but a filter compares bytes at fixed places, so it may match a header that
+ * cannot be parsed. Each term about IP headers therefore has one more alternative, which such headers match.
+ * Two exceptions are left: a frame that ends within its ports, or within the fragment header of IPv6,
+ * matches no rule with ports or with that protocol. */
 #include "filter_rules.h"
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -17,24 +18,24 @@
 #include <string.h>
 #include "rule.h"
 
-enum { MAX_WORDS = 8, WORD_MAX = 64 };	/* of a term that is known */
+enum { MAX_WORDS = 8, WORD_MAX = 64 };	/* words, bytes of a word: of a term that can become rules */
 
 struct alternatives {
 	DAT_ETH_RULE rules[MAX_RULES];
 	unsigned n;
-	bool full;			/* there were more */
+	bool full;			/* one more rule did not fit */
 };
 
 struct term {
 	char words[MAX_WORDS][WORD_MAX];
-	unsigned n;			/* words; MAX_WORDS + 1: not known */
-	bool changes_offsets;		/* of the terms behind it: "vlan", "mpls" */
+	unsigned n;			/* words; MAX_WORDS + 1: it cannot become rules */
+	bool changes_offsets;		/* of headers, for the terms after it: "vlan", "mpls" */
 	const char *begin, *end;
 };
 
 /* --- combinations ------------------------------------------------------------------------------- */
 
-/* Both rules as one. False: no frame can match both. */
+/* Combines two rules into one. Returns false if no frame can match both. */
 static bool merge(DAT_ETH_RULE *to, const DAT_ETH_RULE *a, const DAT_ETH_RULE *b)
 {
 	const uint8_t *key_a = (const uint8_t *)&a->key, *key_b = (const uint8_t *)&b->key;
@@ -61,7 +62,8 @@ static void add(struct alternatives *to, const DAT_ETH_RULE *rule)
 		to->rules[to->n++] = *rule;
 }
 
-/* False: there are too many combinations, and *to stays. */
+/* Replaces *to by the combinations of its rules with the rules of *more. If they are too many, returns false
+ * and leaves *to alone. */
 static bool combine(struct alternatives *to, const struct alternatives *more)
 {
 	struct alternatives both = { .n = 0 };
@@ -77,7 +79,7 @@ static bool combine(struct alternatives *to, const struct alternatives *more)
 	return true;
 }
 
-/* --- what a term says ------------------------------------------------------------------------------ */
+/* --- rules for a term ------------------------------------------------------------------------------ */
 
 static DAT_ETH_RULE of_type(uint16_t type)
 {
@@ -97,7 +99,7 @@ static DAT_ETH_RULE of_version(uint8_t version)
 	return rule;
 }
 
-/* An IP header that cannot be parsed has the version 0. */
+/* Adds a rule for IP headers that cannot be parsed, to which the parser gives the version 0. */
 static void add_unreadable(struct alternatives *to, uint8_t version)
 {
 	DAT_ETH_RULE rule = of_version(version);
@@ -116,7 +118,7 @@ static void add_protocol(struct alternatives *to, uint8_t version, uint8_t proto
 	add_unreadable(to, version);
 }
 
-/* "src", "dst", or neither, which means both alternatives. */
+/* "src" or "dst"; both are set if the term has neither, since either may match then. */
 struct direction {
 	bool src, dst;
 };
@@ -177,7 +179,8 @@ static bool add_ip_address(struct alternatives *to, uint8_t version, struct dire
 	return true;
 }
 
-/* Decimal, or for types with 0x; a leading 0 would make it octal. */
+/* Reads a decimal number, or a hexadecimal one with 0x if `hexadecimal`. Refuses a leading 0, which means
+ * octal to libpcap. */
 static bool read_number(const char *text, bool hexadecimal, unsigned long max, unsigned long *value)
 {
 	const bool is_hex = hexadecimal && text[0] == '0' && text[1] == 'x';
@@ -189,7 +192,8 @@ static bool read_number(const char *text, bool hexadecimal, unsigned long max, u
 	return !*end && *value <= max;
 }
 
-/* An address in full, which is no name and has no part left out. */
+/* Returns whether this is a complete IP address, with a prefix length if `with_bits`: not a name, and not an
+ * address without its last numbers. */
 static bool is_ip_address(const char *text, bool with_bits)
 {
 	char address[WORD_MAX], *slash;
@@ -207,14 +211,16 @@ static bool is_ip_address(const char *text, bool with_bits)
 	return inet_pton(AF_INET6, address, bytes) == 1 && (!slash || read_number(slash + 1, false, 128, &bits));
 }
 
-/* Headers that eth_parse() reads over have no protocol of their own there. */
+/* Returns whether this is an extension header: eth_parse() skips them, so it never is the parsed
+ * protocol. */
 static bool is_extension(unsigned long protocol)
 {
 	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING || protocol == IPPROTO_FRAGMENT ||
 	       protocol == IPPROTO_DSTOPTS;
 }
 
-/* Types below 0x600 are lengths; for these others a filter looks at other places, too. */
+/* Returns whether a filter for this EtherType compares the type alone. Numbers below 0x600 are lengths; for
+ * `others` a filter compares other bytes, too. */
 static bool is_plain_type(unsigned long type)
 {
 	static const uint16_t others[] = { 0x8100, 0x88a8, 0x9100, 0x809b, 0x80f3, 0x8137 };	/* tags, AppleTalk, IPX */
@@ -293,14 +299,15 @@ static bool address_term(const char *layer, struct direction d, bool is_net, con
 	const DAT_ETH_RULE all = { .mode = 0 };
 	uint8_t mac[6];
 
-	if (!strcmp(layer, "ether"))	/* a rule for a destination lets frames to other stations through */
+	if (!strcmp(layer, "ether"))	/* a rule for a destination also matches frames to other stations */
 		return !is_net && rule_parse_mac(address, mac) && (promiscuous || !d.dst) && add_address(to, d, address, &all);
 	if (*layer && strcmp(layer, "ip") != 0 && strcmp(layer, "ip6") != 0)
 		return false;
 	return is_ip_address(address, is_net) && add_ip_address(to, *layer ? layer[2] ? 6 : 4 : 0, d, address);
 }
 
-/* "[LAYER] [src|dst] [port|host|net|proto] VALUE". False: the term is not known. */
+/* Makes the rules of a term "[LAYER] [src|dst] [port|host|net|proto] VALUE". Returns false if it cannot
+ * become rules. */
 static bool read_term(const struct term *t, bool promiscuous, struct alternatives *to)
 {
 	static const char *const layers[] = { "ip", "ip6", "ether", "tcp", "udp", "sctp" };
@@ -342,7 +349,7 @@ static bool is_operator(const char *at)
 	return !strncmp(at, "&&", 2) || !strncmp(at, "||", 2);
 }
 
-/* The next word, operator or bracket; its length, 0 at the end. */
+/* Moves *at to the next word, operator or bracket, and returns its length; 0 at the end. */
 static size_t next_token(const char **at)
 {
 	size_t n = 0;
@@ -383,7 +390,8 @@ static void add_word(struct term *t, const char *at, size_t n)
 	t->end = at + n;
 }
 
-/* "src and dst port 5" is one term, which "not" before it would turn round. */
+/* Returns whether the term ends with "src" or "dst". Then "and" continues it: "src and dst port 5" is one
+ * term, and a "not" before it negates all of it. */
 static bool ends_with_direction(const struct term *t)
 {
 	const size_t n = (size_t)(t->end - t->begin);
@@ -391,7 +399,8 @@ static bool ends_with_direction(const struct term *t)
 	return n >= 3 && (!memcmp(t->end - 3, "src", 3) || !memcmp(t->end - 3, "dst", 3));
 }
 
-/* The term that begins at *at, which is moved behind the "and". False: the filter is more than terms joined by it. */
+/* Reads the term that begins at *at, and moves *at behind the "and" after it. Returns false if the filter is
+ * not just terms joined by "and". */
 static bool next_term(const char **at, struct term *t)
 {
 	unsigned depth = 0;
@@ -422,7 +431,7 @@ void filter_rules_make(struct filter_rules *made, const char *text, bool promisc
 {
 	struct alternatives all = { .n = 1 }, some;
 	const char *at = text;
-	bool may = true;		/* the terms that come are about the headers that a rule compares */
+	bool may = true;		/* the next terms are about the headers that a rule compares */
 	struct term term;
 
 	*made = (struct filter_rules){ .n = 0 };
@@ -440,7 +449,7 @@ void filter_rules_make(struct filter_rules *made, const char *text, bool promisc
 	}
 	if (*made->expressed)
 		made->n = all.n;
-	if (!made->n) {			/* of "arp and udp", which no frame matches, too */
+	if (!made->n) {			/* or no frame can match: "arp and udp" */
 		*made->expressed = 0;
 		snprintf(made->left, sizeof made->left, "%s", text);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frame_build.c - the bytes of a frame that was described (frame.h): from the outermost header inwards, lengths and
- * checksums afterwards, from the innermost outwards. */
+/* frame_build.c - builds the bytes of a described frame (frame.h). Writes the headers from the outermost to
+ * the innermost, and then the lengths and checksums from the innermost to the outermost. */
 #include "common/tunnel.h"
 #include "frame.h"
 #include "bytes.h"
@@ -9,7 +9,7 @@
 
 enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, UDP = 8, TCP = 20, TUNNEL = 8, NO_NEXT_HEADER = 59, NO_PROTOCOL = 256 };
 
-struct place {				/* of the headers of a layer; 0: none */
+struct place {				/* offsets of the headers of a layer; 0: it has none */
 	uint32_t ip, l4;
 };
 
@@ -41,7 +41,7 @@ static uint8_t *put_ethernet(uint8_t *to, const struct frame_layer *l)
 	return put16(to, l->type ? l->type : l->version == 6 ? 0x86dd : l->version ? 0x0800 : 0x88b5);
 }
 
-/* Without lengths and checksum. */
+/* Writes the IP header without lengths and checksum, which complete() adds. */
 static uint8_t *put_ip(uint8_t *to, const struct frame_layer *l)
 {
 	if (l->version == 6) {
@@ -83,7 +83,7 @@ static uint8_t *put_tunnel(uint8_t *to, const struct frame_layer *l)
 	return put32(to, l->tunnel_id << 8);
 }
 
-/* The checksum of TCP or UDP over bytes [l4, end). */
+/* Sets the length of UDP, and the checksum of TCP or UDP over bytes [at->l4, end). */
 static void complete_l4(uint8_t *frame, const struct frame_layer *l, const struct place *at, uint32_t end)
 {
 	uint32_t length = end - at->l4, bytes = l->version == 6 ? 16 : 4, sum;
@@ -124,7 +124,7 @@ static uint8_t *put_layer(uint8_t *frame, uint8_t *to, const struct frame_layer 
 	return l->tunnel ? put_tunnel(to, l) : to;
 }
 
-/* The checksum of the innermost header that has one. */
+/* Falsifies the checksum of TCP or UDP, or else that of the IPv4 header. */
 static void spoil(uint8_t *frame, const struct frame_layer *l, const struct place *at)
 {
 	if (l->ports)

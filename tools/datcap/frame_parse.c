@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frame_parse.c - frames in words, and ranges of their fields (frame.h). */
+/* frame_parse.c - parses descriptions of frames, and ranges of their fields (frame.h). */
 #include "common/tunnel.h"
 #include "frame.h"
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@ enum { WORD_MAX = 2 * FRAME_PAYLOAD + 8 };
 
 struct parser {
 	const char *text, *at;
-	unsigned column;		/* of the word */
+	unsigned column;		/* of `word`; from 1 on */
 	char word[WORD_MAX];
 	struct frame *frame;
 	struct frame_layer *layer;
@@ -37,7 +37,7 @@ static bool wrong(struct parser *p, const char *expected, ...)
 	return false;
 }
 
-/* The next word; false at the end. A word in double quotes may have blanks. */
+/* Reads the next word. Returns false at the end. A word in double quotes may have blanks. */
 static bool next(struct parser *p)
 {
 	bool quoted;
@@ -86,7 +86,7 @@ static bool mac(struct parser *p, uint8_t address[6])
 	return rule_parse_mac(p->word, address) || wrong(p, "an Ethernet address like 02:00:00:00:00:01");
 }
 
-/* "A>B" */
+/* Reads a word "A>B", and ends "A" at the '>'. Returns false if there is no '>'. */
 static bool split(struct parser *p, char **second)
 {
 	next(p);
@@ -97,7 +97,7 @@ static bool split(struct parser *p, char **second)
 	return true;
 }
 
-/* Puts the '>' back, for messages. */
+/* Puts the '>' back, since messages show the word. */
 static void join(char *second)
 {
 	second[-1] = '>';
@@ -135,7 +135,7 @@ static bool ports(struct parser *p, uint32_t protocol)
 	return good || wrong(p, "two ports like 1>2");
 }
 
-/* "5" or "5/3": number and priority. */
+/* Reads a VLAN and perhaps its priority: "5" or "5/3". */
 static bool tag(struct parser *p)
 {
 	uint64_t id, priority = 0;
@@ -205,7 +205,7 @@ static void start_layer(struct parser *p, const uint8_t src[6])
 	memcpy(p->layer->src, src, 6);
 }
 
-/* A tunnel over UDP: the words behind it describe the frame within. */
+/* Parses a tunnel over UDP. The words after it describe the frame in the tunnel. */
 static bool tunnel(struct parser *p, enum frame_tunnel kind, uint32_t port)
 {
 	struct frame_layer *outer = p->layer;
@@ -228,7 +228,7 @@ static bool tunnel(struct parser *p, enum frame_tunnel kind, uint32_t port)
 	return true;
 }
 
-/* Words with a number. */
+/* Parses a word that has a number. Stores in *found whether it is such a word. */
 static bool numeric(struct parser *p, bool *found)
 {
 	struct frame_layer *l = p->layer;
@@ -295,13 +295,13 @@ bool frame_parse(const char *text, const uint8_t src[6], struct frame *frame, st
 
 /* --- ranges ------------------------------------------------------------------------------------ */
 
-/* "A-B" in p->word, as numbers or addresses of `size` bytes; their last 8 bytes count. */
 static bool address_value(const char *text, unsigned size, uint8_t address[16])
 {
 	return size == 6 ? rule_parse_mac(text, address) :
 		inet_pton(size == 4 ? AF_INET : AF_INET6, text, address) == 1;
 }
 
+/* Returns the last 8 bytes of an address as a number. */
 static uint64_t value_of(const uint8_t *address, unsigned size)
 {
 	uint64_t value = 0;
@@ -311,6 +311,7 @@ static uint64_t value_of(const uint8_t *address, unsigned size)
 	return value;
 }
 
+/* Reads "A-B": numbers, or addresses, of which only the last 8 bytes count. */
 static bool range(struct parser *p, struct frame_vary *vary, uint64_t max)
 {
 	uint8_t first[16], last[16];

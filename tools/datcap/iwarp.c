@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* iwarp.c - see iwarp.h. A message that was not recorded to its end is one segment with what was recorded, and others
- * of which the frame has the headers only. Sequence numbers count all of it, so that an analyser follows the
- * stream. */
+/* iwarp.c - see iwarp.h. If only a part of a message was recorded, that part has segments of its own, and
+ * the rest has segments of which the frame has only the headers. Sequence numbers count all bytes of the
+ * message, so that an analyser can follow the stream. */
 #include "iwarp.h"
 #include "bytes.h"
 #include "crc.h"
 #include <string.h>
 
 enum {
-	SEGMENT = 32768,		/* bytes of a message in one FPDU */
-	TCP = 20, PROTOCOL = 6,		/* header, number in that of IP */
-	MPA_HEADER = 20,		/* of a Request or Reply */
+	SEGMENT = 32768,		/* bytes of a message in one FPDU, at most */
+	TCP = 20, PROTOCOL = 6,		/* bytes of the header, its number in the IP header */
+	MPA_HEADER = 20,		/* bytes of a Request or Reply Frame */
 	MPA_CRC = 0x40,			/* its flag: FPDUs have a CRC */
-	TAGGED = 14, UNTAGGED = 18,	/* DDP and RDMAP headers */
+	TAGGED = 14, UNTAGGED = 18,	/* bytes of DDP and RDMAP headers */
 	SYN = 2, PSH = 8, ACK = 16,
 	FRAME_MAX = FLOW_HEADERS_MAX + TCP + 2 + UNTAGGED + SEGMENT + 3 + CRC_SIZE,
 };
@@ -28,14 +28,14 @@ enum {
 struct stream {				/* a connection */
 	bool opened;
 	uint32_t sequence[2];		/* of ends[i]: bytes sent */
-	uint32_t messages[2][4];	/* numbers of the last message, by queue */
+	uint32_t messages[2][4];	/* of ends[i], by queue: number of the last message */
 };
 
 struct message {			/* what RDMAP carries */
 	uint8_t op;
 	bool tagged;
-	uint32_t word, queue;		/* STag or STag to invalidate */
-	uint64_t offset;		/* tagged */
+	uint32_t word, queue;		/* STag, or STag to invalidate; queue if untagged */
+	uint64_t offset;		/* of a tagged message */
 	const uint8_t *payload;
 	uint32_t length, captured;
 };
@@ -51,7 +51,7 @@ struct writer {
 
 /* --- TCP ------------------------------------------------------------------------------------------- */
 
-/* Sends the segment whose payload lies in the frame already: `captured` of `length` bytes. */
+/* Sends a segment with `length` bytes of payload. The first `captured` of them are in the frame already. */
 static bool send_segment(struct writer *w, unsigned flags, uint32_t length, uint32_t captured)
 {
 	const struct flow *flow = w->flow;
@@ -74,7 +74,7 @@ static bool send_segment(struct writer *w, unsigned flags, uint32_t length, uint
 	return w->take(w->arg, &frame);
 }
 
-/* Where the payload of a segment goes. */
+/* Returns the address of the payload in the frame. */
 static uint8_t *payload_of(struct writer *w)
 {
 	return w->frame + flow_headers_size(w->flow) + TCP;
@@ -94,7 +94,7 @@ static bool send_by(struct writer *w, unsigned from, unsigned flags, const char 
 	return send_segment(w, flags, MPA_HEADER, MPA_HEADER);
 }
 
-/* The handshakes of TCP and MPA, without which an analyser does not know what follows. */
+/* Sends the handshakes of TCP and MPA. Without them an analyser does not recognise the protocols. */
 static bool open_flow(struct writer *w)
 {
 	w->stream->opened = true;
@@ -116,7 +116,7 @@ static uint8_t *put_ddp(uint8_t *to, const struct message *m, uint32_t number, u
 	return put32(to, done);
 }
 
-/* One FPDU with bytes [done, done + n) of the message. */
+/* Sends one FPDU with bytes [done, done + n) of the message. */
 static bool send_fpdu(struct writer *w, const struct message *m, uint32_t number, uint32_t done, uint32_t n)
 {
 	uint8_t *begin = payload_of(w);
@@ -142,7 +142,8 @@ static bool send_message(struct writer *w, unsigned from, const struct message *
 	uint32_t done = 0, number = m->tagged ? 0 : ++w->stream->messages[from][m->queue], end = m->captured;
 
 	w->from = from;
-	for (;;) {	/* what was recorded is a segment of its own, since analysers do not look into one that is cut */
+	/* the recorded part has segments of its own, since analysers do not decode a segment that is cut */
+	for (;;) {
 		uint32_t n = end - done < SEGMENT ? end - done : SEGMENT;
 
 		if (!send_fpdu(w, m, number, done, n))
@@ -214,7 +215,7 @@ static bool send_atomic_request(struct writer *w, unsigned from, const struct ta
 		.captured = ATOMIC_REQUEST };
 
 	to = put32(to, swaps ? 2 : 0);
-	to = put32(to, (uint32_t)r->memory.sink);	/* names the request */
+	to = put32(to, (uint32_t)r->memory.sink);	/* identifies the request */
 	to = put32(to, r->memory.stag);
 	to = put64(to, r->memory.remote);
 	to = put64(to, swaps ? r->atomic.swap : r->atomic.compare_add);
@@ -224,7 +225,7 @@ static bool send_atomic_request(struct writer *w, unsigned from, const struct ta
 	return send_message(w, from, &m);
 }
 
-/* The value before, which is in the byte order of the host. */
+/* Sends the value before the atomic. It is in the byte order of the host. */
 static bool send_atomic_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
 	uint8_t data[ATOMIC_RESPONSE];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lease.c - see lease.h. The thread takes no signals, so that they interrupt the write of the main thread. */
+/* lease.c - see lease.h. The thread blocks all signals, so that they interrupt a write of the main
+ * thread. */
 #include "lease.h"
 #include <pthread.h>
 #include <signal.h>
@@ -11,14 +12,14 @@
 #include "tools/cli.h"
 
 enum {
-	LEASE_LATE_NS = 1500000000,	/* the main thread renews each second; half of TAP_LEASE_MS */
-	LEASE_AGAIN_NS = 1000000000,	/* while it does not */
+	LEASE_LATE_NS = 1500000000,	/* the main thread renews each 1 s; TAP_LEASE_MS is twice this */
+	LEASE_AGAIN_NS = 1000000000,	/* between requests of the thread while the main thread sends none */
 };
 
 static struct {
 	pthread_t thread;
 	bool started;
-	json_t *request;		/* of the thread */
+	json_t *request;		/* used by the thread alone */
 	pthread_mutex_t lock;		/* guards what follows */
 	pthread_cond_t changed;
 	struct control_socket *sockets;
@@ -27,7 +28,7 @@ static struct {
 	bool ending;
 } l = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* l.lock held. Returns false when the thread is to end. */
+/* Called with l.lock held. Returns false if the thread is to end. */
 static bool wait_until_due(void)
 {
 	uint64_t now;
@@ -40,7 +41,8 @@ static bool wait_until_due(void)
 	return !l.ending;
 }
 
-/* l.lock held, but not while programs are asked: the main thread may replace the array meanwhile. */
+/* Called with l.lock held, which it releases during the requests. It works on a copy of the array, since the
+ * main thread may replace the array meanwhile. */
 static void renew(void)
 {
 	struct control_socket *sockets = malloc(l.count * sizeof *sockets);
@@ -77,7 +79,7 @@ void lease_start(json_t *request)
 	l.due = clock_now_ns() + LEASE_LATE_NS;
 	l.ending = false;
 	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);	/* of clock_now_ns() */
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);	/* the clock of clock_now_ns() */
 	pthread_cond_init(&l.changed, &attr);
 	pthread_condattr_destroy(&attr);
 	sigfillset(&all);

@@ -96,7 +96,7 @@ enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_
 	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
 	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_VERSION, OPT_END };
 
-/* What each command takes, as its help says. */
+/* The options that each command takes. Its help lists the same. */
 #define RECEIVES 'f', 'v', OPT_RULE, OPT_TAKE, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
 #define WRITES 'w', 's', 'F', OPT_RING, OPT_STATS
 #define SENDS OPT_RATE, OPT_YES, OPT_LOOP, OPT_USER
@@ -105,7 +105,7 @@ static const struct command {
 	const char *name, *help;
 	int (*run)(const struct options *o);
 	bool needs_file;
-	uint16_t options[24];		/* ends with 0; beside them --help and --version */
+	uint16_t options[24];		/* ends with 0; --help and --version are always allowed */
 } commands[] = {
 	{ "capture", capture_help, capture_run, true, { 'i', 'c', RECEIVES, WRITES, OPT_STRICT, OPT_USER, OPT_JSON } },
 	{ "stat", stat_help, stat_run, false, { 'i', 'c', RECEIVES, OPT_STRICT, OPT_USER, OPT_JSON } },
@@ -150,8 +150,8 @@ const char *grouped(uint64_t n)
 	return begin;
 }
 
-/* Returns a number above 0, perhaps with K, M or G behind it: powers of `base`. Returns 0 for anything
- * else. */
+/* Reads a number above 0, perhaps with K, M or G after it, which stand for powers of `base`. Returns 0 for
+ * any other text. */
 static double scaled(const char *text, unsigned base, char **end)
 {
 	double n = strtod(text, end);
@@ -169,7 +169,7 @@ static double scaled(const char *text, unsigned base, char **end)
 	return n;
 }
 
-/* "100k/s", or "10Gb/s". */
+/* Reads frames or bits a second: "100k/s", or "10Gb/s". */
 static void read_rate(struct options *o, const char *text)
 {
 	char *end;
@@ -239,7 +239,7 @@ static void read_clock(struct options *o, const char *text)
 		usage_error("--time \"%s\": expected hw or sw", text);
 }
 
-/* Options with a value. */
+/* Sets an option that has a value. */
 static void set_value(struct options *o, int c, const char *text)
 {
 	switch (c) {
@@ -313,7 +313,7 @@ static bool takes(const struct command *command, int c)
 	return *is;
 }
 
-/* An option that would have no effect is a mistake. */
+/* Treats an option that the command does not take as an error, since it would have no effect. */
 static void check_options(const struct command *command)
 {
 	for (const struct option *is = names; is->name; is++) {
@@ -344,7 +344,7 @@ static void parse(struct options *o, int argc, char **argv)
 		usage_error("\"%s\" is one argument too many", argv[optind]);
 }
 
-/* Rules of the command line, or one for all frames. */
+/* Completes the rules of the command line. If there are none, adds a rule for all frames. */
 static void complete_rules(struct options *o)
 {
 	bool all = !o->rule_count, joins = false;
@@ -365,7 +365,7 @@ static void complete_rules(struct options *o)
 		usage_error("--join needs a --rule with a group, like 'dst 239.1.1.1'");
 }
 
-/* What `replay` and `make` need. */
+/* Checks and completes the options of `replay` and `make`. */
 static void check_sending(struct options *o, bool make)
 {
 	bool rated = o->rate > 0 || o->bit_rate > 0;

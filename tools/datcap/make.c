@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* make.c - `datcap make`: sends frames that were described in words, on the command line or in a file with one on each
- * line. A --vary makes a frame for each value of its range; several of them, for each combination. */
+/* make.c - `datcap make`: sends frames that are described on the command line, or in a file, one on each
+ * line. --vary makes a frame for each value of its range; several --vary make a frame for each combination
+ * of values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct made {
 	uint64_t count;
 };
 
-/* `where` is what the text comes from: an option, or "FILE:LINE". */
+/* `where` is the place of the text, for messages: an option, or "FILE:LINE". */
 static void add(struct made *m, const char *where, const struct frame *frame)
 {
 	static uint8_t bytes[BYTES_MAX];
@@ -34,7 +35,7 @@ static void add(struct made *m, const char *where, const struct frame *frame)
 	memcpy(sender_add(m->sender, length, 0), bytes, length);
 }
 
-/* All combinations; the first --vary changes fastest. */
+/* Adds the frames of all combinations. The value of the first --vary changes fastest. */
 static void add_all(struct made *m, const struct options *o, const char *where, struct frame *frame)
 {
 	struct frame_vary vary[MAX_VARIES];
@@ -68,7 +69,7 @@ static void parse(struct made *m, const struct options *o, const char *where, co
 	add_all(m, o, where, &frame);
 }
 
-/* A frame on each line; blank lines, and those that begin with #, are none. */
+/* Reads a frame from each line. Skips blank lines and lines that begin with #. */
 static void read_file(struct made *m, const struct options *o)
 {
 	char line[LINE_MAX_BYTES], where[300];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* output.c - writes capture files, in pieces of 1 MiB at most. A file always ends with a whole block or record,
- * except when the process is killed within a write. */
+/* output.c - writes capture files, in pieces of 1 MiB at most. A file always ends with a whole block or
+ * record, except when the process is killed within a write. */
 #include "output.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -24,21 +24,22 @@
 
 enum {
 	BUFFER = 1 << 20,		/* bytes of one write */
-	FRAME_MAX = 1 << 18,		/* bytes that the device may give at once */
-	PCAP_HEADER = 24, PCAP_RECORD = 16,	/* bytes: of the file, before each frame */
-	STUCK_MS = 1000,		/* a reader of a pipe may be busy for so long */
+	FRAME_MAX = 1 << 18,		/* bytes of a frame and the additions of its block, at most */
+	PCAP_HEADER = 24, PCAP_RECORD = 16,	/* bytes before the first frame, before each frame */
+	STUCK_MS = 1000,		/* ms; a reader of a pipe that is busy for longer is stuck */
 };
 
 static struct output_options options;
 static uint8_t *buffer;			/* BUFFER bytes, and room for a block more */
-static size_t used;			/* of it; whole blocks */
-static uint64_t written;		/* bytes of the present file */
+static size_t used;			/* bytes of `buffer`; whole blocks */
+static uint64_t written;		/* bytes of the current file */
 static unsigned file_number;
 static uint64_t files_begun;		/* of the ring */
 static int fd = -1;
-static bool pipe_closed;
+static bool pipe_closed;		/* write no more: no reader, a stuck reader, or a failed write */
 static uint64_t unwritten;		/* frames */
-static char failure[PATH_MAX + 100];	/* why the file cannot be written; output_close() tells, in the thread that ends the program */
+/* Why the file cannot be written. output_close() reports it, in the thread that ends the program. */
+static char failure[PATH_MAX + 100];
 
 static const char *path_of(unsigned number)
 {
@@ -57,7 +58,7 @@ static void give_up(const char *why)
 	pipe_closed = true;
 }
 
-/* Of the block, record or file header at this place of the buffer. */
+/* Returns the length of the block, record or file header at this offset of the buffer. */
 static size_t block_length(size_t at)
 {
 	uint32_t length;
@@ -68,7 +69,7 @@ static size_t block_length(size_t at)
 	return options.pcap ? (size_t)length + PCAP_RECORD : length;
 }
 
-/* Frames of the buffer that are not whole in its first `put` bytes. */
+/* Returns the number of frames in the buffer that do not end within its first `put` bytes. */
 static uint64_t frames_behind(size_t put)
 {
 	uint64_t frames = 0;
@@ -82,7 +83,7 @@ static uint64_t frames_behind(size_t put)
 	return frames;
 }
 
-/* Drops the part of a block at the end of the file. */
+/* Cuts an incomplete block off the end of the file. The first `put` bytes of the buffer were written. */
 static void drop_partial(size_t put)
 {
 	size_t whole = 0, next = 0;
@@ -95,8 +96,8 @@ static void drop_partial(size_t put)
 		return;			/* a pipe */
 }
 
-/* Whether a write of PIPE_BUF bytes blocks for longer than STUCK_MS. Signals do not end the wait: each may be one more of those
- * that end the capture. */
+/* Returns whether a write of PIPE_BUF bytes would block for longer than STUCK_MS. A signal does not end the
+ * wait, since signals that end the capture are repeated. */
 static bool is_stuck(void)
 {
 	struct pollfd is = { .fd = fd, .events = POLLOUT };
@@ -110,14 +111,15 @@ static bool is_stuck(void)
 	return ready <= 0;
 }
 
-/* The most that the next write may have. After a signal it does not wait for a reader of a pipe that does not read: 0. */
+/* Returns the maximum size of the next write. After a signal this is a size that does not block, or 0 if the
+ * reader of the pipe is stuck. */
 static size_t write_limit(size_t left)
 {
 	if (!stop_requested)
 		return left;
 	if (is_stuck())
 		return 0;
-	return left < PIPE_BUF ? left : PIPE_BUF;	/* so much does not block */
+	return left < PIPE_BUF ? left : PIPE_BUF;	/* does not block, since poll() reported POLLOUT */
 }
 
 static void flush(void)
@@ -185,7 +187,8 @@ static void pcap_record(const struct pcapng_packet *p)
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* In bits a second; 0: not known. sysfs would show the devices of another namespace. */
+/* Returns the speed in bits a second; 0 if it is not known. Does not read sysfs, which may show the devices
+ * of another network namespace. */
 static uint64_t link_speed(const char *device)
 {
 	struct ethtool_cmd command = { .cmd = ETHTOOL_GSET };
@@ -213,7 +216,7 @@ static void head(void)
 	}
 	uname(&system);
 	snprintf(os, sizeof os, "%.64s %.64s", system.sysname, system.release);
-	if (options.ring_files)		/* the order of the files, whatever the clock does to their times */
+	if (options.ring_files)		/* shows the order of the files, even if the clock is set */
 		snprintf(place, sizeof place, "file %llu of a ring of %u", (unsigned long long)files_begun, options.ring_files);
 	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION, place);
 	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap,
@@ -241,7 +244,7 @@ void output_open(const struct output_options *wanted)
 	open_file();
 	if (*failure)
 		fail("%s", failure);
-	flush();	/* a reader of the file sees at once that it is one */
+	flush();	/* a reader can read the file header at once */
 }
 
 static void close_file(void)
@@ -265,7 +268,7 @@ static uint32_t direction_of(const DAT_ETH_FRAME *f)
 	return f->flags & DAT_ETH_FRAME_OUTGOING ? PCAPNG_OUTBOUND : PCAPNG_INBOUND;
 }
 
-/* The frame with the tag that the device has stripped, in three pieces. */
+/* Returns the frame in three pieces. The second piece is the VLAN tag, if the device has stripped it. */
 static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
 {
 	struct pcapng_packet p = { .time = f->time, .captured = f->length, .wire_length = f->wire_length,
@@ -289,7 +292,8 @@ static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
 	return p;
 }
 
-/* What was appended is written if it is enough. */
+/* Called after each frame. Writes the buffer if it is full, and starts the next file of a ring if this file
+ * has reached its size. Returns false like output_frame(). */
 static bool appended(void)
 {
 	if (options.ring_files && written + used >= options.ring_size)

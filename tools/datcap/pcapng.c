@@ -110,7 +110,7 @@ size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint3
 	if (speed)
 		option(&b, IF_SPEED, &speed, sizeof speed);
 	option(&b, IF_TSRESOL, &nanoseconds, 1);
-	if (n) {	/* a byte 0 says that it is in libpcap's language */
+	if (n) {	/* a first byte of 0 means a filter string of libpcap */
 		n = n < PCAPNG_TEXT_MAX ? n : PCAPNG_TEXT_MAX;
 		memcpy(libpcap_string + 1, filter, n);
 		option(&b, IF_FILTER, libpcap_string, n + 1);
@@ -128,7 +128,7 @@ struct packet_flags {			/* option epb_flags */
 	uint32_t value;
 };
 
-/* HOT: one structure before the bytes of the frame, one behind them. */
+/* HOT: copies one structure before the bytes of the frame, and one after them. */
 size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
 			   uint32_t flags)
 {
@@ -141,7 +141,7 @@ size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uin
 	memcpy(to, &head, sizeof head);
 	to += sizeof head;
 	memcpy(to, bytes, captured);
-	memset(to + captured, 0, 4);	/* the padding, and a part of what follows */
+	memset(to + captured, 0, 4);	/* the padding; `tail` overwrites the rest */
 	memcpy(to + padded, &tail, sizeof tail);
 	return tail.block_length;
 }

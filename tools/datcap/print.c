@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* print.c - see print.h. Keeps the first error of standard output: stdio tells later only that there was one. */
+/* print.c - see print.h. Keeps the errno of the first failed write: stdio keeps only that there was an
+ * error. */
 #include "print.h"
 #include <errno.h>
 #include <poll.h>

@@ -17,19 +17,19 @@
 
 enum {
 	SNAP = 256,			/* bytes of payload unless -s says otherwise */
-	SORT_NS = 5000000,		/* so long a message waits for older ones of other programs */
-	FIND_NS = OUTPUT_FLUSH_NS,	/* between looks for programs that have begun */
+	SORT_NS = 5000000,		/* ns that a message waits for older messages of other programs */
+	FIND_NS = OUTPUT_FLUSH_NS,	/* ns between searches for new programs */
 	PAUSE_NS = 1000000,		/* a ring of 8 MiB takes 30 ms to fill at 5 million messages/s */
-	UNWRITTEN_MAX = 1 << 14,	/* messages that the buffer of output.c (1 MiB) holds: each has more than 64 bytes */
+	UNWRITTEN_MAX = 1 << 14,	/* messages in the 1 MiB buffer of output.c; each has > 64 bytes */
 };
 
 static struct {
 	const struct options *o;
 	uint64_t messages, bytes;
-	uint64_t lost;			/* told in the file so far */
+	uint64_t lost;			/* messages whose loss the file has reported */
 	uint64_t frames;		/* of all messages */
-	uint64_t frames_upto[UNWRITTEN_MAX];	/* and including message n, at n % UNWRITTEN_MAX, the first being 1 */
-	uint64_t lost_here;		/* messages that were taken or waited, and are not in the file */
+	uint64_t frames_upto[UNWRITTEN_MAX];	/* frames of messages 1 to n, at n % UNWRITTEN_MAX */
+	uint64_t lost_here;		/* messages taken, or waiting in a ring, that are not in the file */
 	bool pipe_closed;
 } run;
 
@@ -38,7 +38,7 @@ struct frame_of {
 	char comment[96];
 };
 
-/* As comments name them, or as lines do. */
+/* Returns the name of the carrier, as used in a comment of the file, or in a line. */
 static const char *carrier_of(const struct tap_record *r, bool in_comment)
 {
 	if (r->flags & TAP_MEMORY)
@@ -120,7 +120,7 @@ static void print_message(const struct tap_message *m)
 
 /* --- lines about the capture --------------------------------------------------------------------------- */
 
-/* They are JSON on standard output unless that carries messages or frames. */
+/* Returns whether these lines are JSON: not if standard output has the messages or frames. */
 static bool prints_json(void)
 {
 	return run.o->json && run.o->file && strcmp(run.o->file, "-") != 0;
@@ -175,8 +175,8 @@ static void take_messages(uint64_t until)
 		run.pipe_closed |= !print_flush();
 }
 
-/* The file has ended. Those of the last messages that are not whole in it, and those that wait in the rings because it
- * took no more, are lost here. */
+/* Called after output_close(). Counts messages as lost "here": the last messages, if the file does not have
+ * all of their frames, and the messages that are still in the rings because the file took no more. */
 static void count_lost(void)
 {
 	const uint64_t written = run.frames - output_unwritten();

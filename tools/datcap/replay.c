@@ -10,11 +10,11 @@ struct replay {
 	const struct options *o;
 	struct sender *sender;
 	size_t count;
-	uint64_t first, before;		/* time of the first frame, of the one before; ns since 1970 */
+	uint64_t first, before;		/* times of the first and of the previous frame; ns since 1970 */
 };
 
-/* Where the TCP payload of a frame begins, and in *l3 where its IP header does. 0: it is no TCP over IP, or cut within its
- * headers, or a fragment. */
+/* Returns the offset of the TCP payload in a frame, and stores that of the IP header in *l3. Returns 0 if
+ * the frame is not TCP over IP, ends within its headers, or is a fragment. */
 static uint32_t find_tcp_payload(const uint8_t *frame, uint32_t length, uint32_t *l3)
 {
 	uint32_t at = 12, l4;
@@ -35,7 +35,7 @@ static uint32_t find_tcp_payload(const uint8_t *frame, uint32_t length, uint32_t
 	return l4 + 4u * (frame[l4 + 12] >> 4);
 }
 
-/* The frame that was added last is longer than the device sends. */
+/* Has the device make TCP segments of the frame that was added last, which is too long to be sent. */
 static void segment(struct replay *r, const uint8_t *frame, uint32_t length)
 {
 	const DAT_ETH_ATTR *attr = sender_attr(r->sender);
@@ -89,7 +89,7 @@ static void read_file(struct replay *r)
 	int got;
 
 	if (!file && !strncmp(error, r->o->file, strlen(r->o->file)) && error[strlen(r->o->file)] == ':')
-		fail("%s", error);	/* libpcap names a file that it cannot open, but not one that it cannot read */
+		fail("%s", error);	/* libpcap's text has the name only if it cannot open the file */
 	if (!file)
 		fail("%s: %s", r->o->file, error);
 	if (pcap_datalink(file) != DLT_EN10MB)

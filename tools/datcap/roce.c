@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* roce.c - see roce.h. A message that was not recorded to its end becomes packets that are cut, the last ones behind
- * their headers. Sequence numbers count all of it.
+/* roce.c - see roce.h. If only a part of a message was recorded, a packet is cut where that part ends, and
+ * later packets are cut after their headers. Sequence numbers count all packets of the message.
  *
- * Headers and numbers are those of the InfiniBand Architecture Specification, volume 1, chapter 9, and its Annex A17,
- * RoCEv2. */
+ * Headers and numbers are those of the InfiniBand Architecture Specification, volume 1, chapter 9, and its
+ * Annex A17, RoCEv2. */
 #include "roce.h"
 #include "bytes.h"
 #include "crc.h"
@@ -12,16 +12,16 @@
 #include "tools/cli.h"
 
 enum {
-	UDP = 8, PROTOCOL = 17,		/* header, number in that of IP */
+	UDP = 8, PROTOCOL = 17,		/* bytes of the header, its number in the IP header */
 	PORT = 4791,
-	BTH = 12, RETH = 16, ATOMIC_ETH = 28, AETH = 4, IMMEDIATE = 4,
-	EXTENDED_MAX = ATOMIC_ETH,	/* more than RETH and immediate data */
+	BTH = 12, RETH = 16, ATOMIC_ETH = 28, AETH = 4, IMMEDIATE = 4,	/* bytes */
+	EXTENDED_MAX = ATOMIC_ETH,	/* RETH and immediate data are shorter */
 	MTU_DEFAULT = 1024, MTU_MAX = 4096,
 	FRAME_MAX = FLOW_HEADERS_MAX + UDP + BTH + EXTENDED_MAX + MTU_MAX + CRC_SIZE,
 	SOLICITED = 0x80, MIGRATED = 0x40, PARTITION = 0xffff,	/* fields of BTH: flags, the default P_Key */
 	ACKNOWLEDGED = 0x1f,		/* syndrome of AETH: positive, says nothing about credits */
 	MASK24 = 0xffffff,
-	WAITING_MAX = 1 << 15,		/* requests: as many as a queue of the devices at hand takes */
+	WAITING_MAX = 1 << 15,		/* requests; the send queues of known devices are no larger */
 };
 
 /* Opcodes of reliable connections. */
@@ -33,9 +33,9 @@ enum {
 	SEND_LAST_INVALIDATE = 22, SEND_ONLY_INVALIDATE, OPCODES
 };
 
-/* The extended headers of each, in the order in which they are sent. The value that an atomic answers is taken for
- * payload. */
-enum { HAS_RETH = 1, HAS_ATOMIC_ETH = 2, HAS_AETH = 4, HAS_WORD = 8 };	/* the word: immediate data, or IETH */
+/* The extended headers of each opcode, in the order of the packet. The value that answers an atomic counts
+ * as payload. */
+enum { HAS_RETH = 1, HAS_ATOMIC_ETH = 2, HAS_AETH = 4, HAS_WORD = 8 };	/* word: immediate data, IETH */
 static const uint8_t extended[OPCODES] = {
 	[SEND_LAST_IMMEDIATE] = HAS_WORD, [SEND_ONLY_IMMEDIATE] = HAS_WORD,
 	[SEND_LAST_INVALIDATE] = HAS_WORD, [SEND_ONLY_INVALIDATE] = HAS_WORD,
@@ -92,8 +92,9 @@ struct writer {
 
 /* --- a packet --------------------------------------------------------------------------------------- */
 
-/* Devices derive the source port from the numbers of both queue pairs, so that a connection keeps to one path. It is
- * above PORT, so analysers do not take it for that of another protocol. */
+/* Returns the source port. It is derived from the numbers of both queue pairs, as devices do to keep a
+ * connection on one path. It is above PORT, so that analysers do not take the packet for that of another
+ * protocol. */
 static uint32_t source_port(const struct connection *c)
 {
 	uint64_t product = (uint64_t)c->qpn[0] * c->qpn[1];
@@ -116,7 +117,7 @@ static uint8_t *put_bth(const struct writer *w, uint8_t *to, uint8_t opcode, uin
 	*to++ = flags;
 	to = put16(to, PARTITION);
 	to = put32(to, w->connection->qpn[!w->from] & MASK24);
-	return put32(to, psn & MASK24);	/* no acknowledgement is asked for, since none is shown */
+	return put32(to, psn & MASK24);	/* AckReq is 0, since no acknowledgement is shown */
 }
 
 static uint8_t *put_extended(uint8_t *to, const struct message *m, uint8_t opcode)
@@ -138,8 +139,8 @@ static uint8_t *put_extended(uint8_t *to, const struct message *m, uint8_t opcod
 	return to;
 }
 
-/* The ICRC of the packet whose IP header begins at `ip`. Fields that may change on the way count as ones, as do 8
- * bytes in front of it in place of InfiniBand's local header. */
+/* Returns the ICRC of the packet from its IP header at `ip` to `end`. Fields that may change on the way
+ * count as ones. So do 8 bytes before the packet, in place of InfiniBand's local route header. */
 static uint32_t icrc_of(const uint8_t *ip, const uint8_t *udp, const uint8_t *end)
 {
 	uint8_t ones[8], head[FLOW_HEADERS_MAX + UDP + BTH];
@@ -163,8 +164,9 @@ static uint32_t icrc_of(const uint8_t *ip, const uint8_t *udp, const uint8_t *en
 	return crc_add(CRC32, crc, ip + size, (size_t)(end - ip) - size);
 }
 
-/* Devices send none over IPv4. IPv6 demands one (RFC 8200), and does not allow 0. Of a packet that is cut `captured`
- * bytes are summed up: an analyser cannot check that, but calls 0 illegal there, too. */
+/* Sets the checksum of UDP over IPv6, which must not be 0 (RFC 8200). Over IPv4, devices send none. In a
+ * packet that is cut, the checksum is that of the `captured` bytes: an analyser cannot check it, but reports
+ * 0 as illegal. */
 static void put_udp_checksum(const struct writer *w, uint8_t *udp, uint32_t length, uint32_t captured)
 {
 	uint32_t sum;
@@ -175,7 +177,7 @@ static void put_udp_checksum(const struct writer *w, uint8_t *udp, uint32_t leng
 	put16(udp + 6, sum ? sum : 0xffff);
 }
 
-/* One packet with bytes [done, done + n) of the message. */
+/* Sends one packet with bytes [done, done + n) of the message. */
 static bool send_packet(struct writer *w, const struct message *m, uint8_t opcode, uint32_t done, uint32_t n)
 {
 	uint32_t padding = -n & 3, here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
@@ -223,7 +225,8 @@ static uint32_t packets_of(const struct connection *c, uint32_t length)
 	return length ? (length - 1) / c->mtu + 1 : 1;
 }
 
-/* Takes the numbers of a request: as many as it has packets, or a read's answer has. */
+/* Allocates sequence numbers for a request: one for each of its packets, or for each packet of a read's
+ * answer. */
 static uint32_t take_psns(struct connection *c, unsigned from, uint32_t length)
 {
 	struct direction *d = &c->directions[from];
@@ -260,8 +263,9 @@ static void remember_request(struct direction *d, const struct tap_record *r, ui
 		drop_oldest(d);
 }
 
-/* Gives the response the numbers of its request. Requests are answered in order: older ones have been, too, and their
- * completions are suppressed. A request that was not recorded takes numbers now. */
+/* Gives the response the numbers of its request. Requests are answered in order, so older requests have been
+ * answered, too, and their completions were suppressed. Allocates numbers if the request was not
+ * recorded. */
 static void find_request(struct connection *c, unsigned requester, const struct tap_record *r, struct message *m)
 {
 	struct direction *d = &c->directions[requester];
@@ -296,7 +300,7 @@ static bool send_send(struct writer *w, unsigned from, struct message *m)
 	return send_message(w, from, m);
 }
 
-/* Of a write that was received only the immediate data are known: the record has address and length 0. */
+/* The record of a received write has only the immediate data; address and length are 0. */
 static bool send_write(struct writer *w, unsigned from, struct message *m)
 {
 	m->opcodes = m->record->flags & TAP_IMMEDIATE ?
@@ -313,7 +317,7 @@ static bool send_fetch(struct writer *w, unsigned from, struct message *m)
 	m->opcodes.only = op == TAP_READ ? READ_REQUEST : op == TAP_CMP_SWAP ? CMP_SWAP : FETCH_ADD;
 	m->psn = take_psns(w->connection, from, m->length);
 	remember_request(&w->connection->directions[from], m->record, m->psn);
-	m->length = m->captured = 0;	/* that of the answer */
+	m->length = m->captured = 0;	/* they are those of the answer */
 	return send_message(w, from, m);
 }
 
@@ -336,8 +340,8 @@ static bool send_response(struct writer *w, unsigned from, struct message *m)
 	return send_message(w, from, m);
 }
 
-/* What the record tells of the connection. The peer's QP may be known later than the first message; with other
- * ones it is another connection, which uses the same addresses again. */
+/* Updates the connection from the record. The number of the peer's QP may become known after the first
+ * message. If the number of this side's QP changes, another connection uses the same addresses. */
 static void update_connection(struct connection *c, const struct tap_record *r, unsigned side)
 {
 	uint32_t mtu = r->ends.mtu;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rule.c - parses rules: words with values, in any order, each header field at most under one value. What the words
- * mean to frames is the device's matter. */
+/* rule.c - parses rules: words with values, in any order. A rule compares each header field with at most one
+ * value. The device compares them with frames. */
 #include "rule.h"
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_MAX = 64, TEXT_MAX = 1000 };	/* bytes; longer than any word that means something */
+enum { WORD_MAX = 64, TEXT_MAX = 1000 };	/* bytes; each valid word is shorter than WORD_MAX */
 
 struct parser {
 	const char *at;
 	char word[WORD_MAX];
-	DAT_ETH_KEY *key, *mask;	/* of the header that is described */
+	DAT_ETH_KEY *key, *mask;	/* of the outer headers, or after "inner" of the inner ones */
 	DAT_ETH_RULE *rule;
 	char *wrong;
 	size_t size;
@@ -32,7 +32,7 @@ static bool fault(struct parser *p, const char *fmt, ...)
 	return false;
 }
 
-/* The next word; false at the end. */
+/* Reads the next word. Returns false at the end. */
 static bool next(struct parser *p)
 {
 	size_t n = 0;
@@ -59,7 +59,7 @@ static bool read_number(const char *text, unsigned long max, unsigned long *valu
 	return !errno && !*end && *value <= max;
 }
 
-/* "VALUE" or, where a mask may follow, "VALUE/MASK". */
+/* Reads "VALUE", or "VALUE/MASK" if `may_mask`. */
 static bool value_and_mask(struct parser *p, const char *what, unsigned long max, bool may_mask,
 			   unsigned long *value, unsigned long *mask)
 {
@@ -154,7 +154,7 @@ static bool set_protocol(struct parser *p, unsigned long protocol)
 	return true;
 }
 
-/* Numbers in network byte order. */
+/* Parses a field that is a number, and stores it in network byte order. */
 static bool parse_field(struct parser *p, const char *what, bool *found)
 {
 	static const struct { const char *word; unsigned long max; bool may_mask; } fields[] = {
@@ -186,7 +186,7 @@ static bool parse_field(struct parser *p, const char *what, bool *found)
 	return true;
 }
 
-/* A tunnel, and perhaps its number. */
+/* Sets the tunnel, and its number if the next word is a number. */
 static bool parse_tunnel(struct parser *p, unsigned tunnel, unsigned long max)
 {
 	const char *before = p->at;

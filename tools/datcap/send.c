@@ -11,10 +11,10 @@
 #include "tools/cli.h"
 
 enum {
-	QUEUE = 1024,			/* sends that are not dequeued */
-	SIGNALED = 64,			/* each n-th frame completes with an event, for those before it, too */
-	SPIN_NS = 60000,		/* the end of a wait is spun: a sleep ends some 50 us late */
-	LATE_BUCKETS = 100000,		/* deviations are counted by the 100 ns, up to 10 ms */
+	QUEUE = 1024,			/* sends without a dequeued completion, at most */
+	SIGNALED = 64,			/* each n-th send has an event, also for those before it */
+	SPIN_NS = 60000,		/* ns of spinning at the end of a wait: sleeps end some 50 us late */
+	LATE_BUCKETS = 100000,		/* lateness is counted in steps of 100 ns, up to 10 ms */
 	BUCKET_NS = 100,
 };
 
@@ -22,7 +22,7 @@ struct packet {
 	uint64_t at;			/* ns from the first */
 	size_t offset;			/* in memory */
 	uint32_t length;
-	uint16_t header_length, mss;	/* of a message that the device cuts; 0: a frame */
+	uint16_t header_length, mss;	/* of a message that the device cuts; 0: a single frame */
 };
 
 struct sender {
@@ -34,8 +34,8 @@ struct sender {
 	uint8_t *memory;
 	size_t used, size;
 	DAT_LMR_CONTEXT context;
-	uint64_t posted, done;		/* sends */
-	uint64_t sent, bytes, latest;	/* frames, their bytes; ns that the latest one was late */
+	uint64_t posted, done;		/* sends; completed sends */
+	uint64_t sent, bytes, latest;	/* frames; their bytes; largest lateness in ns */
 	uint32_t last_length;		/* bytes of the frame sent last */
 	uint32_t late[LATE_BUCKETS];
 };
@@ -51,7 +51,7 @@ static void *grown(void *at, size_t bytes)
 	return new;
 }
 
-/* Sending on this device can disturb more than a test. */
+/* Frames that are sent on the device of the default route can disturb more than a test. */
 static bool has_default_route(const char *device)
 {
 	char name[64], line[300];
@@ -181,7 +181,8 @@ static void send_timed(struct sender *s, const struct packet *p, uint64_t when)
 	send_one(s, p, false);
 }
 
-/* When the next frame is to go, in ns after the start; `begin` is that of this round. */
+/* Returns when the next frame is due, in ns after the start. `begin` is the time of this round's first
+ * frame. */
 static uint64_t due(const struct sender *s, const struct packet *p, double begin)
 {
 	if (s->o->rate > 0)
@@ -223,7 +224,7 @@ static void send_all(struct sender *s)
 	}
 }
 
-/* The sends that the device has not completed: a frame that it could not send is told then. */
+/* Waits for the completions of all sends, which report frames that could not be sent. */
 static void finish(struct sender *s)
 {
 	uint64_t until = clock_now_ns() + 1000000000;
@@ -234,7 +235,7 @@ static void finish(struct sender *s)
 
 /* --- the summary -------------------------------------------------------------------------- */
 
-/* So late were `share` of the frames at most, in us. */
+/* Returns the lateness in us that `share` of the frames do not exceed. */
 static double quantile(const struct sender *s, double share)
 {
 	uint64_t upto = (uint64_t)((double)s->sent * share), seen = 0;
@@ -245,8 +246,8 @@ static double quantile(const struct sender *s, double share)
 	return i * (double)BUCKET_NS / 1e3;
 }
 
-/* Frames and bits a second, as text; "" if there is none. With times of their own n frames take n - 1 gaps: the last one
- * is no part of the rate. */
+/* Returns the frames and bits a second as text, or "" if there is no rate. If frames have times, n frames
+ * take n - 1 gaps, so the rate does not include the last frame. */
 static const char *rates(const struct sender *s, double seconds)
 {
 	static char text[80];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* taps.c - see taps.h. The program may end, or be stopped within a post, at any time: a ring whose program has gone
- * is read to its end. */
+/* taps.c - see taps.h. A program may end, or be stopped within a post, at any time. The ring of a program
+ * that has ended is read to its end. */
 #include "taps.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +20,13 @@
 
 struct tap {
 	struct control_socket socket;
-	struct tap_ring *ring;		/* NULL: this program shows nothing */
-	uint64_t began;			/* of the capture that the ring is for */
-	uint64_t next;			/* behind the entry that was returned last */
-	uint64_t head, given_back;	/* ring->head and ring->tail as last read and written: each access costs the
-					 * program a cache miss */
+	struct tap_ring *ring;		/* NULL: the program is not captured */
+	uint64_t began;			/* start of the capture in the ring */
+	uint64_t next;			/* the next entry to read; counts bytes like ring->head */
+	/* ring->head as last read, ring->tail as last written: each access costs the program a cache miss */
+	uint64_t head, given_back;
 	void *connections;		/* struct connection by number of the QP, for tsearch */
+	/* gone: the program has ended, or closed its IAs; seen: found by this call of taps_find() */
 	bool gone, seen;
 };
 
@@ -34,7 +35,7 @@ struct connection {
 	struct tap_ends ends;
 };
 
-enum { GIVE_BACK = TAP_SIZE / 16 };	/* bytes read, until the program is told */
+enum { GIVE_BACK = TAP_SIZE / 16 };	/* bytes read until ring->tail is updated */
 
 static struct tap *taps;
 static size_t tap_count;
@@ -71,7 +72,7 @@ static bool has_ia(const struct control_socket *socket, const char *name)
 	return found;
 }
 
-/* Maps the ring that the program has under this descriptor. */
+/* Maps the ring, which is this descriptor of the program. Returns NULL if that fails. */
 static struct tap_ring *map_ring(pid_t pid, long long descriptor)
 {
 	char path[64];
@@ -104,8 +105,9 @@ static void close_tap(struct tap *tap)
 	tap->connections = NULL;
 }
 
-/* Begins the capture of a program, or keeps it alive. A program that has closed its last IA and opened another has
- * a new capture. False: `why`. */
+/* Starts or renews the capture of a program. A program that has closed its last IA and opened another starts
+ * a new capture, whose ring replaces the old one. If it fails, returns false and stores the reason in
+ * `why`. */
 static bool ask(struct tap *tap, char *why, size_t size)
 {
 	json_t *answer = control_ask(&tap->socket, CONTROL_TAP, request(false), why, size);
@@ -152,7 +154,8 @@ static void add(const struct control_socket *socket)
 	taps[tap_count++] = tap;
 }
 
-/* The captures go on while the main thread is blocked. */
+/* Passes the captured programs to the thread of lease.c, which renews the captures while the main thread is
+ * blocked. */
 static void renewed(void)
 {
 	struct control_socket *sockets = malloc((tap_count + 1) * sizeof *sockets);
@@ -224,7 +227,8 @@ static int compare_qpn(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The addresses of a connection; `ends`: those that an entry brings. NULL: no entry has brought them. */
+/* Returns the addresses of a connection, or NULL if no entry has had them. `ends` are those of the present
+ * entry, or NULL if it has none. */
 static const struct tap_ends *ends_of(struct tap *tap, uint32_t qpn, const struct tap_ends *ends)
 {
 	struct connection key = { .qpn = qpn }, **found = tfind(&key, &tap->connections, compare_qpn), *new;
@@ -258,7 +262,7 @@ static const uint8_t *take_part(const uint8_t *from, uint32_t parts, uint32_t pa
 	return from + n;
 }
 
-/* Returns the payload; NULL: the addresses of the connection are not known. */
+/* Copies an entry to *r. Returns its payload, or NULL if the addresses of the connection are not known. */
 static const uint8_t *read_entry(struct tap *tap, const struct tap_entry *e, struct tap_record *r)
 {
 	const uint8_t *at = (const uint8_t *)(e + 1);
@@ -283,7 +287,7 @@ static void give_up(struct tap *tap)
 	close_tap(tap);
 }
 
-/* The program may use again what was read before `next`. */
+/* Allows the program to reuse the ring up to `next`. */
 static void give_back(struct tap *tap)
 {
 	if (tap->next != tap->given_back)
@@ -291,7 +295,7 @@ static void give_back(struct tap *tap)
 	tap->given_back = tap->next;
 }
 
-/* Whether there is an entry behind `next`. */
+/* Returns whether there is an entry at `next`. */
 static bool has_more(struct tap *tap)
 {
 	if (tap->next == tap->head) {
@@ -310,7 +314,7 @@ static bool is_malformed(const struct tap *tap, const struct tap_entry *e, uint3
 	return state == TAP_VALID && (size < sizeof *e || parts_size(e->parts) + (uint64_t)e->captured > size - sizeof *e);
 }
 
-/* The oldest entry that was not returned; NULL: there is none. A ring that makes no sense counts as closed. */
+/* Returns the oldest unread entry, or NULL if there is none. Closes a ring that is malformed. */
 static const struct tap_entry *peek(struct tap *tap)
 {
 	while (tap->ring && has_more(tap)) {
@@ -328,13 +332,14 @@ static const struct tap_entry *peek(struct tap *tap)
 	return NULL;
 }
 
-/* An entry of the future was made before CLOCK_REALTIME was set back: to wait for its time would fill the ring. */
+/* Returns whether the entry is from before `until`. An entry from the future was made before CLOCK_REALTIME
+ * was set back. It is due, too, since the ring would fill while it waits for its time. */
 static bool is_due(const struct tap_entry *e, uint64_t until)
 {
 	return e->time < until || e->time > clock_read_ns(CLOCK_REALTIME);
 }
 
-/* The tap with the oldest entry, of those that are due. */
+/* Returns the tap with the oldest entry that is due, or NULL. Closes taps that are gone and read. */
 static struct tap *find_oldest(uint64_t until, const struct tap_entry **oldest)
 {
 	struct tap *of = NULL;
@@ -401,7 +406,7 @@ void taps_end(void)
 
 void taps_free(void)
 {
-	taps_end();	/* again: the programs may give the memory back */
+	taps_end();	/* a second "end" lets the programs free the memory of the rings */
 	for (size_t i = 0; i < tap_count; i++)
 		close_tap(&taps[i]);
 	free(taps);

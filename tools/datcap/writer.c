@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* writer.c - see writer.h. A queue of batches from the reading thread to the writing one. When it is full, frames wait in the ring
- * without being read; the ring is what limits how many may wait. */
+/* writer.c - see writer.h. A queue of batches from the reading thread to the writing thread. When it is
+ * full, frames wait unread in the endpoint's ring, whose size limits their number. */
 #include "writer.h"
 #include <pthread.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 enum {
 	BATCHES = 256,
-	ROOM_NS = 10000000,		/* so long the reading thread waits for room */
-	NUDGE_NS = 50000000,		/* between signals that wake a writer that is blocked */
+	ROOM_NS = 10000000,		/* ns that the reading thread waits for room */
+	NUDGE_NS = 50000000,		/* ns between signals that interrupt a blocked write */
 };
 
 static struct {
@@ -25,11 +25,11 @@ static struct {
 	struct writer_batch *batches;
 	uint64_t head, tail;		/* batches put, batches written */
 	bool ending, done;
-	bool closed;			/* of the writing thread; read by both */
-	uint64_t lost, next_flush;	/* of the writing thread */
+	bool closed;			/* written by the writing thread, read by both */
+	uint64_t lost, next_flush;	/* of the writing thread: frames; ns, monotonic */
 } w;
 
-/* w.lock held. */
+/* Called with w.lock held. */
 static void wait_for(pthread_cond_t *cond, uint64_t ns)
 {
 	const uint64_t until = clock_now_ns() + ns;
@@ -38,6 +38,7 @@ static void wait_for(pthread_cond_t *cond, uint64_t ns)
 	pthread_cond_timedwait(cond, &w.lock, &at);
 }
 
+/* Takes the result of an output function: false if the output takes no more frames. */
 static void note(bool open)
 {
 	if (!open)
@@ -54,7 +55,8 @@ static void write_batch(const struct writer_batch *b)
 	dat_eth_release(w.ep, b->taken);
 }
 
-/* While few frames come, the buffer of output.c does not fill; they would not be written before the end. */
+/* Writes the buffer of output.c even if it is not full, since few frames would not fill it before the
+ * end. */
 static void flush_if_due(void)
 {
 	uint64_t now = clock_now_ns();
@@ -98,7 +100,7 @@ void writer_start(DAT_EP_HANDLE ep)
 	w.ep = ep;
 	w.batches = malloc(BATCHES * sizeof *w.batches);
 	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);	/* of clock_now_ns() */
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);	/* the clock of clock_now_ns() */
 	pthread_mutex_init(&w.lock, NULL);
 	pthread_cond_init(&w.put, &attr);
 	pthread_cond_init(&w.written, &attr);
@@ -143,8 +145,9 @@ bool writer_has_ended(void)
 	return __atomic_load_n(&w.closed, __ATOMIC_RELAXED);
 }
 
-/* A signal ends a write that blocks; one just before the write would not, so it is repeated. output.c then looks before it
- * writes whether it would block. */
+/* If a signal has requested the end, interrupts a blocked write with another signal. That is repeated, since
+ * it has no effect just before the write. After the request, output.c checks before each write that it does
+ * not block. */
 uint64_t writer_finish(void)
 {
 	pthread_mutex_lock(&w.lock);
