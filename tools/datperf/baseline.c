@@ -57,8 +57,8 @@ static ssize_t send_some(int fd, char *at, size_t size)
 	return send(fd, at, size, MSG_NOSIGNAL);
 }
 
-/* The child: echoes each message, or takes them all and answers with one byte for each
- * STREAM_CHUNK messages. Ends when the parent closes. */
+/* Runs in the child. Echoes each message; or receives all messages, and answers one byte for each
+ * STREAM_CHUNK of them. Ends when the parent closes the connection. */
 static void answer_peer(int fd, char *buffer, size_t size, bool echo)
 {
 	for (unsigned n = 1; transfer(fd, buffer, size, receive_some); n++)
@@ -158,7 +158,7 @@ double baseline_memcpy_bandwidth(size_t size, double seconds)
 	do {
 		for (int i = 0; i < STREAM_CHUNK; i++) {
 			memcpy(to, from, size);
-			__asm__ volatile("" : : "r"(to) : "memory"); /* each copy is made */
+			__asm__ volatile("" : : "r"(to) : "memory"); /* no copy is optimised out */
 		}
 		copied += (double)size * STREAM_CHUNK;
 	} while (now() - start < seconds);

@@ -20,16 +20,16 @@
 #include <unistd.h>
 
 enum {
-	DEPTH = 32,      /* requests under way, as of an endpoint of datperf */
-	CREDIT = 16,     /* messages that an update of the counter of taken messages is for */
+	DEPTH = 32,      /* requests in flight, like LINK_DEPTH of an endpoint */
+	CREDIT = 16,     /* received messages for each update of the counter */
 	ROUNDS = 100000, /* of a latency */
 	WARM_UP = 100,
-	STREAM_CHUNK = 64, /* requests between two looks at the clock */
-	LIMIT = 20,        /* seconds without any progress: a failure */
+	STREAM_CHUNK = 64, /* requests between two reads of the clock */
+	LIMIT = 20,        /* seconds without progress after which the parent fails */
 	PAGE = 4096
 };
 
-/* What the peer must know. The two processes run on one host. */
+/* The data that the peer needs, in host byte order, since both processes run on one host. */
 struct address {
 	uint32_t qp_number;
 	uint16_t lid;
@@ -65,7 +65,7 @@ static char reason[512];
 
 /* --- the device -------------------------------------------------------------- */
 
-/* The context of the chosen device; NULL: `reason` says why not. */
+/* Opens the chosen device. If that fails, returns NULL and stores why in `reason`. */
 static struct ibv_context *open_device(void)
 {
 	struct ibv_device **list = lib.ibv_get_device_list(NULL), **at;
@@ -92,7 +92,7 @@ static struct ibv_context *open_device(void)
 	return context;
 }
 
-/* In the table of the port; the first one if it is not there. */
+/* Returns the index of the GID in the table of the port, or 0 if it is not there. */
 static int find_gid(struct ibv_context *context, const char *text)
 {
 	union ibv_gid wanted, gid;
@@ -125,7 +125,7 @@ const char *baseline_verbs_find(const char *device, unsigned port, const char *g
 
 /* --- connecting -------------------------------------------------------------- */
 
-/* The child says nothing: its end is seen by the parent. */
+/* Ends the process if a step has failed. The child prints nothing, since the parent detects its end. */
 static void must(const struct side *s, bool done, const char *what)
 {
 	if (done)
@@ -183,7 +183,7 @@ static void create_memory(struct side *s)
 	must(s, s->mr, "ibv_reg_mr");
 }
 
-/* Both sides send before they hear. */
+/* Exchanges data with the peer. Both sides send before they receive. */
 static void swap(const struct side *s, const void *own, void *theirs, size_t size)
 {
 	bool done = send(s->fd, own, size, MSG_NOSIGNAL) == (ssize_t)size &&
@@ -218,7 +218,8 @@ static enum ibv_mtu path_mtu(struct side *s)
 	return port.active_mtu;
 }
 
-/* Timers and retries as rdma_cm has them: 2^14 x 4 us, 7 times; a receiver that is not ready, for ever. */
+/* Timers and retries are those of rdma_cm: a timeout of 2^14 x 4 us, 7 retries, and endless retries while
+ * the receiver is not ready. */
 static void connect_queue_pair(struct side *s)
 {
 	struct ibv_qp_attr to_receive = { .qp_state = IBV_QPS_RTR,
@@ -234,7 +235,7 @@ static void connect_queue_pair(struct side *s)
 				       .rnr_retry = 7,
 				       .max_rd_atomic = (uint8_t)chosen.reads };
 
-	if (!s->peer.lid) { /* Ethernet: addresses are GIDs */
+	if (!s->peer.lid) { /* no LID: on Ethernet, addresses are GIDs */
 		to_receive.ah_attr.is_global = 1;
 		to_receive.ah_attr.grh = (struct ibv_global_route){
 			.dgid = s->peer.gid,
@@ -258,7 +259,7 @@ static void connect_queue_pair(struct side *s)
 
 /* --- requests ---------------------------------------------------------------- */
 
-/* True when the parent has closed its end, or has gone. */
+/* Returns whether the peer has closed its socket, or has ended. */
 static bool peer_has_ended(const struct side *s)
 {
 	char byte;
@@ -271,7 +272,8 @@ struct poll {
 	double since; /* seconds, monotonic */
 };
 
-/* After an empty poll. The child waits until the parent ends. */
+/* Called after each empty poll. The parent fails if its peer has ended, or after LIMIT seconds. The child
+ * waits until the parent ends. */
 static void idle(const struct side *s, struct poll *p)
 {
 	bool ended;
@@ -351,7 +353,8 @@ static void post(struct side *s, enum verbs_op op)
 	post_request(s, opcodes[op], s->out, s->size, s->peer.target);
 }
 
-/* Round i writes this as the last byte: never that of the round before, nor the 0 of the beginning. */
+/* Returns the last byte of a write. It differs from that of the round before, and from 0, its initial
+ * value. */
 static char mark(uint32_t round)
 {
 	return (char)(round % 127 + 1);
@@ -388,7 +391,8 @@ static void echo(struct side *s, enum verbs_op op)
 	}
 }
 
-/* Takes messages, and writes their number into the parent's counter, which follows its `in`. */
+/* Receives messages, and writes their number to the counter of the parent. It lies behind `in`, at the same
+ * distance as here. */
 static void take(struct side *s)
 {
 	uint64_t *number = (uint64_t *)s->counter,
@@ -411,7 +415,7 @@ static void serve(struct side *s, enum verbs_op op, bool stream)
 		take(s);
 	if (!stream && op < VERBS_READ)
 		echo(s, op);
-	(void)!recv(s->fd, &byte, 1, 0); /* the adapter does the rest */
+	(void)!recv(s->fd, &byte, 1, 0); /* the adapter executes the requests without this process */
 	_exit(0);
 }
 
@@ -440,7 +444,7 @@ static struct side open_sides(enum verbs_op op, size_t size, bool stream)
 		post_receive(&s);
 	exchange_addresses(&s);
 	connect_queue_pair(&s);
-	/* nothing may be sent to a queue pair that is not ready */
+	/* the peer may send only when this queue pair is ready, too */
 	swap(&s, "", &ready, 1);
 	if (!s.child)
 		serve(&s, op, stream);
@@ -461,7 +465,7 @@ static void close_sides(struct side *s)
 	free(s->out);
 }
 
-/* Seconds: half of a round trip, or a whole read or atomic. */
+/* Returns the seconds of half a round trip, or of a whole read or atomic. */
 static double time_round(struct side *s, enum verbs_op op, uint32_t round)
 {
 	double start = now(), took;
@@ -505,7 +509,7 @@ double baseline_verbs_latency(enum verbs_op op, size_t size, double seconds)
 	return median;
 }
 
-/* Until the peer has taken all but `left` of the messages sent. */
+/* Waits until the peer has taken all but `left` of the messages sent. */
 static void wait_taken(struct side *s, uint64_t sent, uint64_t left)
 {
 	struct poll p = { 0 };

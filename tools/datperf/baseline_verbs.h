@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* baseline_verbs.h - what libibverbs does without DAT, to compare with: two processes of this host over the
- * same port of an RDMA device. The library is loaded when it is asked for, so that datperf runs on a
- * machine without it. */
+/* baseline_verbs.h - measures libibverbs without DAT, for comparison: two processes of this host over the
+ * same port of an RDMA device. The library is loaded by baseline_verbs_find(), so that datperf runs on
+ * a machine without it. */
 #ifndef DATPERF_BASELINE_VERBS_H
 #define DATPERF_BASELINE_VERBS_H
 #include <stddef.h>
@@ -9,12 +9,13 @@
 
 enum verbs_op { VERBS_SEND, VERBS_WRITE, VERBS_WRITE_IMMEDIATE, VERBS_READ, VERBS_FETCH_ADD };
 
-/* Selects a device by its name. `gid`: the address of the port to use, as text; `reads`: RDMA reads and
- * atomics under way at a time. Returns NULL, or why there is nothing to compare with: text that is valid
- * until the next call. */
+/* Selects a device by its name. `gid` is the address of the port to use, as text; `reads` the number of
+ * RDMA reads and atomics in flight. Returns NULL, or the reason why the device cannot be measured: text that
+ * is valid until the next call. */
 const char *baseline_verbs_find(const char *device, unsigned port, const char *gid, unsigned reads);
 
-/* As baseline.h; polling, for about `seconds`. baseline_verbs_find() has returned NULL. */
+/* Like baseline_tcp_latency() and baseline_tcp_bandwidth(); both processes poll. Call these only if
+ * baseline_verbs_find() has returned NULL. */
 double baseline_verbs_latency(enum verbs_op op, size_t size, double seconds);
 double baseline_verbs_bandwidth(enum verbs_op op, size_t size, double seconds);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* compare.h - what the host and the adapter do without DAT, in the size of a measurement (--compare). */
+/* compare.h - measures the host and the adapter without DAT, in the size of a measurement (--compare). */
 #ifndef DATPERF_COMPARE_H
 #define DATPERF_COMPARE_H
 #include "measure.h"
@@ -10,7 +10,7 @@ struct comparison {
 	double tcp_bytes, verbs_bytes, memcpy_bytes; /* a second */
 };
 
-/* Looks for the device of the adapter. Returns NULL, or why raw verbs are left out. */
+/* Finds the RDMA device of the adapter. Returns NULL, or the reason why raw verbs are left out. */
 const char *compare_begin(const struct adapter *a);
 struct comparison compare(const struct setting *s);
 

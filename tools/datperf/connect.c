@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* connect.c - connections of a group, and of probes beside them (connect.h). */
+/* connect.c - connects the endpoints of a group, and probes (connect.h). */
 #include "connect.h"
 #include "../call.h"
 #include "../cli.h"
@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* What each side tells the other as private data. Network byte order on the way. */
+/* The private data of both sides, in network byte order when sent. */
 struct hello {
 	uint32_t magic;
 	uint32_t context;
 	uint64_t target;
 	uint64_t session; /* a random number of the client's process */
 	uint16_t threads, endpoints;
-	uint16_t thread, endpoint; /* of this connection; PROBE */
+	uint16_t thread, endpoint; /* of this connection; `endpoint` of a probe is PROBE */
 };
 
 /* The private data of a rejection. */
@@ -51,7 +51,7 @@ static struct hello our_hello(const struct link *l, unsigned threads, unsigned e
 			       .endpoint = htobe16((uint16_t)endpoint) };
 }
 
-/* Why the peer's private data is none of datperf's; NULL if it is. */
+/* Reads the peer's private data. Returns NULL, or the reason why it is not that of a datperf. */
 static const char *read_hello(struct hello *h, const void *data, DAT_COUNT size)
 {
 	if (!data || size < (DAT_COUNT)sizeof *h)
@@ -93,7 +93,7 @@ static void reject(struct group *g, enum reason reason, unsigned value)
 	good(reject_request(request, reason, value), "dat_cr_reject");
 }
 
-/* Of the event of a rejection, for the client: what the server told, or what the event means. */
+/* Calls fail() with the reason that the server has sent with a rejection. Returns if it has sent none. */
 static void explain_rejection(const struct group *g, const DAT_CONNECTION_EVENT_DATA *data,
 			      const char *what)
 {
@@ -170,7 +170,7 @@ void connect_drop(struct group *g)
 
 /* --- the server -------------------------------------------------------------- */
 
-/* Waits for the next request of a datperf, and leaves it in g->request. */
+/* Waits for the next request of a datperf, and stores it in g->request. */
 static void next_request(struct group *g, DAT_TIMEOUT timeout, struct hello *h,
 			 char address[ADDRESS_TEXT])
 {
@@ -196,7 +196,8 @@ static void next_request(struct group *g, DAT_TIMEOUT timeout, struct hello *h,
 	}
 }
 
-/* The first request decides on the number of threads and endpoints. */
+/* Checks the numbers of threads and endpoints, which the first request decides. If they do not suit, rejects
+ * the request and calls fail(). */
 static void check_shape(struct group *g, const struct hello *h, unsigned threads,
 			unsigned endpoints, const char *address)
 {
@@ -240,10 +241,10 @@ static void accept_request(struct group *g, const struct hello *h)
 	wait_on(l->conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 }
 
-/* Connection i of those of the client, in its order. */
+/* Checks that this is request `i` of the client, which connects its endpoints in order. */
 static void expect_turn(struct group *g, const struct hello *h, unsigned i, const char *address)
 {
-	unsigned endpoints = g->endpoints ? g->endpoints : 1; /* not known at the first one */
+	unsigned endpoints = g->endpoints ? g->endpoints : 1; /* 0 before the first request */
 
 	if (h->thread == i / endpoints && h->endpoint == i % endpoints)
 		return;
@@ -356,7 +357,7 @@ double connect_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL po
 	return took;
 }
 
-/* Whether the request is a probe of the client that is served. */
+/* Returns whether the request is a probe of the client that is served. */
 static bool is_probe(const struct link *l, DAT_CR_HANDLE request)
 {
 	DAT_CR_PARAM cr;
@@ -367,7 +368,7 @@ static bool is_probe(const struct link *l, DAT_CR_HANDLE request)
 	       h.endpoint == PROBE;
 }
 
-/* Only one thread may wait on an EVD. */
+/* Waits for the next request. A lock is needed, since only one thread may wait on an EVD. */
 static DAT_RETURN next_probe(struct link *l, DAT_EVENT *event)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

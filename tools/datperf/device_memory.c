@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device_memory.c - memory of the device for a link (--dm). The tests look at what arrives, so the
- * memory must be mapped. */
+/* device_memory.c - memory of the device for a link (--dm). The tests check the data that
+ * arrive, so the memory must be mapped. */
 #include "device_memory.h"
 #include "../call.h"
 #include "../cli.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of a named attribute of the IA, valid until the next query; NULL: it has none of this name. */
+/* Returns the value of a named attribute of the IA, which is valid until the next query, or NULL if the IA
+ * has no such attribute. */
 static const char *attribute(struct link *l, const char *name)
 {
 	DAT_PROVIDER_ATTR attr;

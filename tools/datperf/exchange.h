@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* exchange.h - what both sides of a measurement say to each other: commands, answers, and data that can
- * be recognised. The client sends a command, the server answers when it is ready, by the endpoint that the
- * command came by, then both do their part. All receives of a link land in one place, so neither side
- * sends anything the other doesn't wait for. */
+/* exchange.h - the messages between the two sides of a measurement: commands, answers, and data that can be
+ * checked. The client sends a command. When the server is ready, it answers on the endpoint of the command,
+ * and both sides do their part. All receives of a link have the same buffer, so neither side sends a message
+ * for which the other does not wait. */
 #ifndef DATPERF_EXCHANGE_H
 #define DATPERF_EXCHANGE_H
 #include "link.h"
 
 enum {
-	CREDIT = LINK_DEPTH / 2 /* messages of a stream that an answer is for */
+	CREDIT = LINK_DEPTH / 2 /* messages of a stream for each answer */
 };
 
 enum op {
@@ -23,30 +23,30 @@ enum op {
 	OP_BYE
 };
 
-struct command { /* network byte order on the way */
+struct command { /* in network byte order when sent */
 	uint32_t op, count;
 	uint64_t size, seed;
 	uint32_t wake, reserved;
 };
 struct answer {
-	uint64_t bad; /* 1 + the first byte that differs, or 0 */
+	uint64_t bad; /* 1 + offset of the first byte that differs, or 0 */
 };
 
-/* The byte `i` of data differs from one `seed` to another. */
+/* Writes data that depend on `seed`. */
 void exchange_fill(char *to, size_t size, uint64_t seed);
-/* Returns 1 + the first byte that differs, or 0. */
+/* Returns 1 + offset of the first byte that differs from the data of `seed`, or 0. */
 uint64_t exchange_differs(const char *got, size_t size, uint64_t seed);
 
-/* When no other request is under way: `out` has the message. */
+/* Sends a message, which it copies to `out`. Waits before and after that until all requests are complete. */
 void exchange_send(struct link *l, const void *message, size_t size);
-/* Fails when the next message has another size. */
+/* Receives the next message. Fails if its size is not `expected`. */
 void exchange_receive(struct link *l, size_t expected);
 
-/* The last byte of a write tells that it is whole. Round i has this value, never that of the round
- * before, and never the 0 that stands there at first. */
+/* The last byte of a write is a mark: when it has arrived, the whole write has. The mark of a round differs
+ * from the mark of the round before, and from 0, to which exchange_clear_mark() sets it. */
 void exchange_write_marked(struct link *l, size_t size, uint32_t round);
 void exchange_clear_mark(struct link *l, size_t size);
-/* Spins until the peer's write of the round is there. */
+/* Spins until the peer's write of the round has arrived. */
 void exchange_spin_mark(struct link *l, size_t size, uint32_t round);
 
 #endif

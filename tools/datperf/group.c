@@ -30,7 +30,7 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 	const struct adapter *a = &g->adapter;
 	static char text[DAT_NAME_MAX_LENGTH + 128];
 
-	/* one more of each thread, for connections that are timed */
+	/* each thread has one endpoint more, for timed connections */
 	if ((long long)threads * (endpoints + 1) > a->max_endpoints)
 		snprintf(text, sizeof text, "%s has no more than %d endpoints (attribute max_eps)",
 			 a->name, a->max_endpoints);
@@ -82,7 +82,7 @@ struct worker {
 	bool failed;
 };
 
-/* Threads begin when the last one has been started. */
+/* Holds back the threads until the last one is created. They do not begin if that fails. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -117,7 +117,7 @@ bool group_has_failed(void)
 	return threads_run && __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED) > 0;
 }
 
-/* Ends the waits of the other threads. */
+/* Breaks the connections of all threads, which ends the waits of the other threads. */
 static void break_connections(struct group *g)
 {
 	for (unsigned i = 0; i < g->threads; i++)
@@ -144,7 +144,7 @@ static void *run_worker(void *arg)
 	return NULL;
 }
 
-/* Returns an errno value. */
+/* Creates the threads. Returns 0 or an errno value. */
 static int start_workers(struct worker *workers, unsigned count, unsigned *started)
 {
 	int err = 0;

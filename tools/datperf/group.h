@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* group.h - the links of this process, one for each thread, and the threads. A server makes its links
- * for each client anew, but keeps their memory. Connecting them is connect.h's job. */
+/* group.h - the links of this process, one for each thread, and the threads. A server creates the endpoints
+ * of its links anew for each client, but keeps their memory. connect.h connects them. */
 #ifndef DATPERF_GROUP_H
 #define DATPERF_GROUP_H
 #include "link.h"
@@ -10,30 +10,32 @@ enum { GROUP_THREADS = 64 }; /* at most */
 struct group {
 	struct adapter adapter;
 	enum memory_kind memory;
-	bool srq; /* one for each link */
+	bool srq; /* each link has an SRQ */
 	struct link links[GROUP_THREADS];
 	unsigned opened;             /* links that have memory */
 	unsigned threads, endpoints; /* links in use; endpoints of each */
-	DAT_CR_HANDLE request;       /* of a connection; neither accepted nor rejected yet */
+	DAT_CR_HANDLE request;       /* a connection request that has no answer yet */
 };
 
 /* Opens the adapter and the first link. */
 void group_open(struct group *g, const char *ia, enum memory_kind memory, bool srq);
-/* There are no endpoints. */
+/* Closes the links and the adapter. There must be no endpoints. */
 void group_close(struct group *g);
 
-/* Why the adapter has no room for so many: text that is valid until the next call; NULL if it has. */
+/* Returns NULL, or the reason why the adapter has no room for so many: text that is valid until the next
+ * call. */
 const char *group_limit(const struct group *g, unsigned threads, unsigned endpoints);
 /* Opens the links and creates their endpoints. */
 void group_create_endpoints(struct group *g, unsigned threads, unsigned endpoints);
-/* Whatever their state. */
+/* Frees the endpoints in any state. */
 void group_free_endpoints(struct group *g);
 
-/* Calls work(link, arg) for each link: each in a thread of its own, if there are several, and all begin
- * at the same time. Returns when all have ended. The first failure breaks the connections of all
- * links, and ends the caller as fail() does. */
+/* Calls work(link, arg) for each link. If there are several, each has a thread, and all threads begin at the
+ * same time. Returns when all have ended. The first failure breaks the connections of all links, and ends
+ * the caller like fail(). */
 void group_run(struct group *g, void (*work)(struct link *l, void *arg), void *arg);
-/* For cli_on_failure(): another thread of the group has failed, and has printed why. */
+/* For cli_on_failure(). Returns whether another thread of the group has already failed, and printed the
+ * reason. */
 bool group_has_failed(void);
 
 #endif

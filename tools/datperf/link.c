@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* link.c - makes and frees a link: its memory, EVDs, endpoints and SRQ (link.h). Requests are
- * transfer.c's job, connections connect.c's. */
+/* link.c - makes and frees a link: its memory, EVDs, endpoints and SRQ (link.h). transfer.c
+ * posts requests, connect.c connects the endpoints. */
 #include "device_memory.h"
 #include "link.h"
 #include "../call.h"
@@ -18,7 +18,7 @@ enum { MEMORY = 3 * LINK_BLOCK };
 
 /* --- memory ------------------------------------------------------------------ */
 
-/* Of a file without a name that can't shrink, for a shared mapping; -1: there is none. */
+/* Returns the descriptor of a memory file that cannot shrink, for a shared mapping, or -1. */
 static int nameless_file(void)
 {
 	int fd = memfd_create("datperf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -46,7 +46,7 @@ static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_
 			      &start);
 }
 
-/* Under a name that no other link has, of any process. */
+/* Registers shared memory, under a name that no other link of any process has. */
 static DAT_RETURN register_shared(struct link *l)
 {
 	char name[DAT_LMR_COOKIE_SIZE] = "";
@@ -56,7 +56,8 @@ static DAT_RETURN register_shared(struct link *l)
 	return register_memory(l, DAT_MEM_TYPE_SHARED_VIRTUAL, region);
 }
 
-/* What an adapter does not take as shared memory is registered as any other. */
+/* Creates memory of the host. If the adapter does not accept it as shared memory, registers it without
+ * that. */
 static void create_host_memory(struct link *l, bool private)
 {
 	int fd = private ? -1 : nameless_file();
@@ -115,7 +116,7 @@ static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS
 	return evd;
 }
 
-/* The CNO is for both EVDs of transfers. */
+/* Creates the EVD of requests, or that of receives. Both trigger the CNO. */
 static DAT_EVD_HANDLE create_transfer_evd(struct link *l)
 {
 	bool extensions = l->adapter->atomics || l->adapter->immediate;
@@ -174,7 +175,7 @@ void link_create_endpoints(struct link *l, unsigned count, bool srq)
 		fail("no memory for %u endpoints", count);
 	l->count = count;
 	l->turn = l->from = l->unfinished = 0;
-	/* an endpoint has two events of its connection, some adapters add one */
+	/* the connection of an endpoint has two events, with some adapters three */
 	l->conn = create_evd(l, 4 * (DAT_COUNT)count, DAT_EVD_CONNECTION_FLAG);
 	l->probe_conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
 	l->request = create_transfer_evd(l);

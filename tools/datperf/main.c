@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* main.c - datperf: the two processes of --fork, the order of the measurements. See datperf(1). */
+/* main.c - datperf: runs the server, the client, or both (--fork), and the measurements in order. See
+ * datperf(1). */
 #include "../call.h"
 #include "../cli.h"
 #include "../messages.h"
@@ -45,8 +46,8 @@ static void print_service(const struct options *o, const struct adapter *a)
 	fflush(stdout);
 }
 
-/* A client that fails, or a peer that is no datperf, costs one line; the next one is served.
- * ready_fd: gets one byte when a client may connect, or -1. */
+/* Serves clients. If a client fails, or a peer is not datperf, prints one line and serves the next client.
+ * Writes one byte to `ready_fd` when a client may connect, unless it is -1. */
 static void run_server(const struct options *o, int ready_fd)
 {
 	static struct service s;
@@ -71,7 +72,7 @@ static void run_server(const struct options *o, int ready_fd)
 
 static volatile sig_atomic_t interrupted;
 
-/* The first signal ends the run after the present line, a second one at once. */
+/* The first signal ends the run after the current line. A second signal ends it at once. */
 static void on_interrupt(int signal_number)
 {
 	interrupted = 1;
@@ -83,7 +84,7 @@ static const size_t bandwidth_sizes[] = {
 };
 enum { BANDWIDTH_SIZES = sizeof bandwidth_sizes / sizeof *bandwidth_sizes };
 
-/* Of latencies in a chart; a table has one. */
+/* The sizes of latencies in a chart. A table has one size. */
 static const size_t latency_sizes[] = { 8, 32, 128, 512, 2 << 10, 8 << 10, 32 << 10, 128 << 10 };
 enum { LATENCY_SIZES = sizeof latency_sizes / sizeof *latency_sizes };
 
@@ -109,7 +110,7 @@ static void run_one(struct group *g, const struct options *o, struct setting s)
 	report_result(&s, &r, &c, o->histogram && tests[s.test].kind != KIND_BANDWIDTH);
 }
 
-/* One test, in each of its sizes. */
+/* Runs one test, in each of its sizes. */
 static void run_test(struct group *g, const struct options *o, enum test test,
 		     const struct sockaddr *to)
 {
@@ -139,7 +140,8 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 	}
 }
 
-/* The overview, when no test is named: two latencies, and bandwidths side by side. */
+/* Prints the overview, which is the output if no option selects another: two latencies, and bandwidths side
+ * by side. */
 static void print_overview(struct group *g, const struct options *o)
 {
 	static const enum test latencies[] = { TEST_SEND_LAT, TEST_WRITE_LAT };
@@ -223,7 +225,8 @@ static bool server_failed(void)
 	return status != 0;
 }
 
-/* When the server has failed already, the client's failure is its consequence: one line is enough. */
+/* Returns whether a failure was reported already. If the server has failed, it has printed a line, and the
+ * failure of the client is only a consequence. */
 static bool failure_is_known(void)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -268,7 +271,7 @@ static void run_client(const struct options *o)
 static void end_with_client(pid_t client)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != client)	/* ended before prctl() */
+	if (getppid() != client)	/* the client ended before prctl() */
 		_exit(CLI_FAILURE);
 }
 

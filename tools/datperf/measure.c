@@ -32,6 +32,7 @@ const struct test_info tests[TESTS] = {
 			   false },
 };
 
+/* Receives an answer. Returns its `bad`. */
 static uint64_t hear(struct link *l)
 {
 	struct answer a;
@@ -92,7 +93,7 @@ static void check_size(struct link *l, size_t size)
 	expect_same(exchange_differs(l->target, size, seed + 1), "RDMA read", size);
 }
 
-/* The first endpoint in all sizes, the others in one that takes little time. */
+/* Checks the first endpoint in all sizes, and the others in one size, which takes little time. */
 static void check_link(struct link *l, void *unused)
 {
 	static const size_t sizes[] = { 1,        777,      1 << 10,   4 << 10,
@@ -113,8 +114,8 @@ void check_data(struct group *g)
 	group_run(g, check_link, NULL);
 }
 
-/* The functions below store how long each round took, in seconds. */
-/* Round i goes to endpoint i, modulo their number. */
+/* A function that runs rounds of a test, and stores the seconds of each in `took`. Round i goes to endpoint
+ * i, modulo their number. */
 typedef void (*round_func)(struct link *l, const struct setting *s, double *took, uint32_t rounds);
 
 static void ping_send(struct link *l, const struct setting *s, double *took, uint32_t rounds)
@@ -191,7 +192,8 @@ static void connect_probes(struct link *l, const struct setting *s, double *took
 		took[i] = connect_probe(l, s->to, s->port);
 }
 
-/* As many as take about `seconds`, going by `count` that took `took`. */
+/* Returns the number of rounds, from `count` to `most`, that take about `seconds`. It is extrapolated from
+ * `count` rounds, which took `took` seconds. */
 static uint32_t rounds_for(double seconds, double took, uint32_t count, double most)
 {
 	double n = took > 0 ? seconds / took * count : most;
@@ -199,7 +201,8 @@ static uint32_t rounds_for(double seconds, double took, uint32_t count, double m
 	return (uint32_t)(n < count ? count : n > most ? most : n);
 }
 
-/* The first few are slower than the rest: enough are tried that a sixteenth of the time passes. */
+/* Returns whether `count` rounds are too few to extrapolate from. They should take a sixteenth of `seconds`,
+ * since the first rounds are slower than the rest. */
 static bool are_too_few(double seconds, double took, uint32_t count, double most)
 {
 	return took < seconds / 16 && count < most / 2;
@@ -211,7 +214,8 @@ static const round_func round_funcs[TESTS] = {
 	[TEST_ATOMIC_LAT] = fetch_and_add, [TEST_CONNECT] = connect_probes,
 };
 
-/* Seconds for `count` messages (of each endpoint a multiple of CREDIT), until the last is in place. */
+/* A function that transfers `count` messages, of each endpoint a multiple of CREDIT. Returns the seconds
+ * until the last one has arrived. */
 typedef double (*stream_func)(struct link *l, size_t size, uint32_t count);
 
 static void hear_credit(struct link *l)
@@ -220,7 +224,7 @@ static void hear_credit(struct link *l)
 	l->endpoints[l->from].credits++;
 }
 
-/* A credit says that CREDIT messages of its endpoint were received. */
+/* Sends messages. A credit of the peer acknowledges CREDIT messages of its endpoint. */
 static double stream_sends(struct link *l, size_t size, uint32_t count)
 {
 	uint32_t wanted = count / CREDIT, heard = 0;
@@ -245,7 +249,8 @@ static double stream_sends(struct link *l, size_t size, uint32_t count)
 	return now() - start;
 }
 
-/* An iWARP write completes before it arrives: an answer on the same connection tells that it has. */
+/* Waits until all writes have arrived. An iWARP write may complete before that, so the peer has to answer a
+ * message that follows it on the same connection. */
 static void flush_writes(struct link *l)
 {
 	struct command c = { .op = htobe32(OP_SYNC) };
@@ -289,13 +294,13 @@ static const stream_func stream_funcs[TESTS] = {
 	[TEST_READ_BW] = stream_reads,
 };
 
-/* A measurement of all links. */
+/* A measurement on all links. */
 struct run {
 	const struct setting *s;
 	unsigned threads;
 	uint32_t rounds;           /* of each link */
 	struct part {              /* of one link */
-		uint32_t estimate; /* of the rounds that take the time of the setting */
+		uint32_t estimate; /* rounds that take about the time of the setting */
 		double *took;      /* seconds of each round; NULL for a stream */
 		double start, end; /* seconds, monotonic */
 	} parts[GROUP_THREADS];
@@ -363,8 +368,8 @@ static void warm_up(struct link *l, void *arg)
 	link_use(l, 0);
 }
 
-/* The mean of the estimates, so that all threads end at about the same time; for a stream a multiple of
- * CREDIT for each endpoint. */
+/* Returns the rounds of each link: the mean of the estimates. For a stream, it is rounded up to a multiple
+ * of CREDIT for each endpoint. All links have the same number, so that they end at about the same time. */
 static uint32_t decide_rounds(const struct group *g, const struct run *run)
 {
 	uint64_t sum = 0;
@@ -393,7 +398,7 @@ static void measure_link(struct link *l, void *arg)
 	link_use(l, 0);
 }
 
-/* Seconds from the start of the first thread to the end of the last one. */
+/* Returns the seconds from the start of the first thread to the end of the last one. */
 static double elapsed(const struct part *parts, unsigned count)
 {
 	double start = parts[0].start, end = parts[0].end;
@@ -407,7 +412,7 @@ static double elapsed(const struct part *parts, unsigned count)
 	return end - start;
 }
 
-/* Of the rounds of all links. */
+/* Sets the statistics of the rounds of all links, and frees their times. */
 static void merge_latencies(struct result *result, struct run *run, unsigned threads)
 {
 	uint32_t total = run->rounds * threads, at = 0;

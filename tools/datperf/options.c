@@ -34,7 +34,7 @@ const char options_usage[] =
 	"      --private, --dm    memory of this process alone; of the device (dat_dm(7))\n"
 	"  -h, --help, --version\n";
 
-/* Tests that a word of --test stands for. */
+/* Returns whether a word of --test selects this test. */
 static bool stands_for(const char *word, enum test test)
 {
 	if (!strcmp(word, "all") || !strcmp(word, tests[test].name))
@@ -59,7 +59,7 @@ static void read_tests(struct options *o, const char *list)
 	free(words);
 }
 
-/* A number of bytes, with K or M; the text goes on at *end. */
+/* Reads a number of bytes, perhaps with K or M. Stores the end of the number in *end. */
 static size_t read_size(const char *list, const char *text, char **end)
 {
 	unsigned long n = *text >= '0' && *text <= '9' ? strtoul(text, end, 10) : 0;
@@ -182,7 +182,7 @@ static void set_memory(struct options *o, enum memory_kind memory)
 	o->memory = memory;
 }
 
-/* Takes one option with its value, as getopt_long has found it. False: there is no such option. */
+/* Takes an option that getopt_long() has found, and its value. Returns false if there is no such option. */
 static bool take_option(struct options *o, int c, const char *value)
 {
 	switch (c) {
@@ -213,7 +213,7 @@ static bool take_option(struct options *o, int c, const char *value)
 	return true;
 }
 
-/* What no option alone can tell. */
+/* Checks options that depend on each other. */
 static void check_together(const struct options *o)
 {
 	if (o->threads && o->rounds > MAX_ROUNDS / o->threads)

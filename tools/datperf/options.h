@@ -11,21 +11,21 @@ struct options {
 	const char *device, *server;
 	const char *plot; /* file of the chart, or NULL */
 	DAT_CONN_QUAL port;
-	double seconds;              /* a line of a table takes about so long */
-	uint32_t rounds;             /* of a measurement; 0: as many as take so long */
+	double seconds;              /* approximate time of a line of a table */
+	uint32_t rounds;             /* of a measurement; 0: as many as take `seconds` */
 	unsigned endpoints, threads; /* endpoints of each thread; 0: not given */
 	bool srq, both, once, histogram, compare;
 	enum memory_kind memory;
 	bool tests[TESTS]; /* none: the overview */
 	size_t sizes[OPTIONS_SIZES];
-	int size_count; /* 0: those that suit the test */
+	int size_count; /* 0: the default sizes of each test */
 	enum wake wake;
 	enum format format;
 };
 
 extern const char options_usage[];
 
-/* Ends the program with a line for a wrong option, and after --help and --version. */
+/* Ends the program with a line if an option is wrong, and after --help and --version. */
 struct options options_read(int argc, char **argv);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* patience.h - how often a poll may be empty until the polling thread lets another process run. */
+/* patience.h - the number of empty polls after which a polling thread yields the processor. */
 #ifndef DATPERF_PATIENCE_H
 #define DATPERF_PATIENCE_H
 
-/* Few polls where the peer has no processor of its own. */
+/* Returns the number of polls. It is small if this process has only one processor, which the peer may
+ * need. */
 unsigned long patience(void);
 
 #endif

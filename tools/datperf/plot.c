@@ -20,7 +20,7 @@ enum {
 	TOP = 20,     /* above the frame of a diagram */
 	BOTTOM = 60,  /* the labels of the x axis */
 	LABEL = 60,   /* least distance of labels on the x axis */
-	Y_TICKS = 6,  /* about, on a linear axis */
+	Y_TICKS = 6,  /* approximate number, on a linear axis */
 	DECADES = 3,  /* on a logarithmic axis: with more, only powers of ten have labels */
 	LOG_FROM = 10 /* a greater ratio of largest to least value makes the y axis logarithmic */
 };
@@ -34,7 +34,7 @@ struct series {
 	const char *name;
 	bool comparison;
 	unsigned count;
-	struct point points[PLOT_POINTS]; /* by size */
+	struct point points[PLOT_POINTS]; /* sorted by size */
 };
 
 static const struct {
@@ -88,7 +88,7 @@ static void text_at(double x, double y, const char *anchor, const char *text)
 
 /* --- axes -------------------------------------------------------------------- */
 
-/* From values to pixels. */
+/* Maps values to pixels. */
 struct axis {
 	bool logarithmic;
 	double least,
@@ -111,7 +111,7 @@ static double y_of(const struct axis *a, double value)
 	return place(a, a->logarithmic ? log10(value) : value);
 }
 
-/* 1, 2 or 5 times a power of ten, at least `value`. */
+/* Returns the least number, 1, 2 or 5 times a power of ten, that is not less than `value`. */
 static double round_up(double value)
 {
 	double power = pow(10, floor(log10(value)));
@@ -129,7 +129,7 @@ static double round_down(double value)
 	return value >= 5 * power ? 5 * power : value >= 2 * power ? 2 * power : power;
 }
 
-/* Whole powers of two. */
+/* Returns the x axis, from a whole power of two to another. */
 static struct axis x_axis(enum plot_panel panel)
 {
 	struct axis a = { true, INFINITY, 0, LEFT, WIDTH - RIGHT };
@@ -193,7 +193,7 @@ static void draw_y_ticks(const struct axis *x, const struct axis *y)
 		for (int i = 0; i < (y->most - y->least > DECADES ? 1 : 3); i++) {
 			double value = steps[i] * pow(10, decade), exponent = log10(value);
 
-			/* the borders are rounded numbers, too */
+			/* includes both ends of the axis, in spite of rounding errors */
 			if (exponent > y->least - 1e-6 && exponent < y->most + 1e-6)
 				draw_y_tick(x, y, value);
 		}
@@ -214,7 +214,7 @@ static void draw_x_ticks(const struct axis *x, const struct axis *y)
 
 /* --- diagrams ---------------------------------------------------------------- */
 
-/* Colours that are told apart with any kind of colour vision. */
+/* These colours can be distinguished with any kind of colour vision. */
 static const char *colour_of(unsigned series)
 {
 	static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73",
@@ -343,7 +343,7 @@ static struct series *find_series(enum plot_panel panel, const char *name)
 	return plot.panels[panel].count < PLOT_SERIES ? &all[plot.panels[panel].count++] : NULL;
 }
 
-/* Keeps the order; replaces a value of the same size. */
+/* Inserts a value in the order of sizes, or replaces the value of the same size. */
 static void add_point(struct series *s, size_t bytes, double value)
 {
 	unsigned at = 0;

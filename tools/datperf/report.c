@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* report.c - tables, CSV and JSON of what was measured (report.h). */
+/* report.c - prints the results as tables, CSV and JSON (report.h). */
 #include "report.h"
 #include "plot.h"
 #include "../cli.h"
@@ -12,7 +12,7 @@ enum { BAR = 50 }; /* columns of the longest bar of a histogram */
 static struct {
 	enum format format;
 	bool compares, verbs;
-	bool progress; /* a line of progress stands on the terminal */
+	bool progress; /* a line of progress is on the terminal */
 	unsigned endpoints, threads;
 	int rows;
 	int table; /* the test whose table is open; -1: none */
@@ -49,7 +49,7 @@ void report_end_progress(void)
 	report.progress = false;
 }
 
-/* "IA, connected to PEER, N threads, N endpoints each, SRQ" */
+/* Writes "IA, connected to PEER, N threads, N endpoints each, SRQ". */
 static void describe(char *text, size_t size, const struct group *g, const char *peer)
 {
 	char threads[32] = "", endpoints[32] = "";

@@ -45,8 +45,8 @@ static void echo_immediate(struct link *l, uint32_t rounds, size_t size, enum wa
 	}
 }
 
-/* The credits of an endpoint go back by itself: its peer has LINK_DEPTH receives, whatever the order
- * in which messages of several endpoints arrive. */
+/* Receives a stream. Sends the credits for messages of an endpoint on that endpoint: its peer has LINK_DEPTH
+ * receives for them, in whatever order messages of several endpoints arrive. */
 static void take_stream(struct link *l, uint32_t count, size_t size)
 {
 	for (unsigned e = 0; e < l->count; e++)
@@ -85,7 +85,7 @@ static struct command read_command(struct link *l, size_t size)
 	return c;
 }
 
-/* Returns false if the service ends. */
+/* Executes a command. Returns false if it ends the service. */
 static bool obey(struct link *l, const struct command *c)
 {
 	switch (c->op) {

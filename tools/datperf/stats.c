@@ -13,7 +13,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The least value of the sorted sample that at least `part` of the other values do not exceed. */
+/* Returns the least value of the sorted sample that at least `part` of the other values do not exceed. */
 static double percentile(const double *times, uint32_t count, double part)
 {
 	uint32_t rank = (uint32_t)(part * count);

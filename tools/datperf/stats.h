@@ -5,26 +5,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Microseconds. */
+/* Times in microseconds. */
 struct stats {
 	uint32_t count;
 	double min, median, mean, p99, p999, max;
 };
 
-/* Sorts the `count` times, in microseconds, at least one. */
+/* Sorts the times, and returns their statistics. `count` is at least 1. */
 struct stats stats_of(double *times, uint32_t count);
 
 enum { HISTOGRAM_BUCKETS = 24 };
 
-/* The sample in steps of a quarter of a power of two, from its least value; the last bucket has all
- * that is above. `from` is the lower border in microseconds. */
+/* The sample in four buckets for each doubling, from its least value on. The last bucket also has all larger
+ * values. `from` is the lower border of a bucket in microseconds. */
 struct histogram {
 	unsigned buckets;
 	double from[HISTOGRAM_BUCKETS];
 	uint32_t counts[HISTOGRAM_BUCKETS];
 };
 
-/* The times are sorted. */
+/* Returns the histogram of the times, which must be sorted. */
 struct histogram histogram_of(const double *times, uint32_t count);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
-enum { CHECK_INTERVAL = 1 }; /* seconds, until a wait looks at connections again */
+enum { CHECK_INTERVAL = 1 }; /* seconds between checks of the connections during a wait */
 
 static DAT_LMR_TRIPLET local(struct link *l, const char *from, size_t size)
 {
@@ -43,8 +43,8 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const 
 	return dto;
 }
 
-/* Memory does not tell that a connection has ended, and receives of an SRQ are not flushed then. Returns an
- * endpoint whose connection has ended; NULL: none. */
+/* Returns an endpoint whose connection has ended, or NULL. No completion reports that to a thread that polls
+ * memory, or whose receives are in an SRQ, which are not flushed. */
 static DAT_EP_HANDLE lost_connection(struct link *l)
 {
 	for (unsigned i = 0; i < l->count; i++) {
@@ -58,13 +58,14 @@ static DAT_EP_HANDLE lost_connection(struct link *l)
 	return DAT_HANDLE_NULL;
 }
 
-/* An unsuccessful wait for one thing, which fails in the end. */
+/* A wait for an event or for a write of the peer, which fails after LINK_TIMEOUT. */
 struct wait {
 	unsigned long polls;
-	double since, checked; /* seconds; of the first look at the clock, of the connections */
-	DAT_EP_HANDLE lost;    /* its connection has ended; what came before it may be there now */
+	double since, checked; /* times in seconds: of the first read of the clock; of the last check */
+	DAT_EP_HANDLE lost;    /* its connection has ended; polls once more, for data from before the end */
 };
 
+/* Fails if the connection is lost, or after LINK_TIMEOUT. Checks the connections each CHECK_INTERVAL. */
 static void give_up(struct link *l, struct wait *w, const char *what)
 {
 	char cause[CAUSE_TEXT];
@@ -82,7 +83,8 @@ static void give_up(struct link *l, struct wait *w, const char *what)
 	}
 }
 
-/* Lets another process run, and gives up in the end, when polling finds nothing. */
+/* Called after each empty poll. From time to time yields the processor, and checks whether the wait
+ * fails. */
 static void idle(struct link *l, struct wait *w, const char *what)
 {
 	if (++w->polls % patience())
@@ -106,7 +108,8 @@ static void poll_event(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, con
 	}
 }
 
-/* A sleep of CHECK_INTERVAL ended: fails if it was for something else than the time. */
+/* Called when a sleep of CHECK_INTERVAL has returned `rc`. Fails if that is an error, else checks whether
+ * the wait fails. */
 static void slept(struct link *l, DAT_RETURN rc, struct wait *w, const char *call, const char *what)
 {
 	if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
@@ -115,7 +118,7 @@ static void slept(struct link *l, DAT_RETURN rc, struct wait *w, const char *cal
 		give_up(l, w, what);
 }
 
-/* The CNO serves both EVDs: what the other one has is taken by its own turn. */
+/* The CNO is triggered by both EVDs. An event of the other EVD stays there until a wait for it. */
 static void wait_cno(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 {
 	struct wait w = { .since = now() };
@@ -150,7 +153,7 @@ static void next_event(struct link *l, DAT_EVD_HANDLE evd, enum wake wake, DAT_E
 	}
 }
 
-/* The cookie of a request is the number of its endpoint. */
+/* Takes the completion of a request. Its cookie is the number of the endpoint. */
 static void reap_request_by(struct link *l, enum wake wake)
 {
 	DAT_EVENT event;
@@ -160,7 +163,7 @@ static void reap_request_by(struct link *l, enum wake wake)
 	l->unfinished--;
 }
 
-/* The endpoint of the next request; counts the request. */
+/* Returns the endpoint of the next request, and counts the request. Polls until the endpoint has room. */
 static struct endpoint *take_room(struct link *l)
 {
 	struct endpoint *e = &l->endpoints[l->turn];
@@ -259,7 +262,8 @@ void link_post_receive(struct link *l, struct endpoint *e)
 		     "dat_ep_post_recv");
 }
 
-/* Messages come in turn, mostly: the search begins at the next endpoint. */
+/* Finds the endpoint of a receive, and stores its number in l->from. Begins at the next endpoint, since
+ * messages mostly come from the endpoints in turn. */
 static struct endpoint *find_origin(struct link *l, DAT_EP_HANDLE ep)
 {
 	for (unsigned i = 0; i < l->count; i++) {
@@ -270,7 +274,7 @@ static struct endpoint *find_origin(struct link *l, DAT_EP_HANDLE ep)
 	fail("receive: a completion of an unknown endpoint");
 }
 
-/* Re-posts before it looks at the status: the order of a latency test. */
+/* Posts the receive again, and then checks the status. Latency tests have this order. */
 static size_t take_receive(struct link *l, const DAT_EVENT *event)
 {
 	struct endpoint *e = find_origin(l, event->event_data.dto_completion_event_data.ep_handle);
@@ -299,7 +303,7 @@ bool link_wait(struct link *l, size_t *size)
 	DAT_COUNT more;
 	DAT_RETURN rc;
 
-	/* where receives are flushed, without limit */
+	/* without SRQ, receives are flushed when the connection ends, so there is no time limit */
 	while ((rc = dat_evd_wait(l->recv, l->srq ? CHECK_INTERVAL * 1000000 : DAT_TIMEOUT_INFINITE,
 				  1, &event, &more)) != DAT_SUCCESS) {
 		if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
