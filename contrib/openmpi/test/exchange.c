@@ -11,7 +11,8 @@ static const size_t sizes[] = { 0,    1,    8,     100,   1000,  4096,   5000,  
 				16300, 16384, 16400, 65536, 70000, 262144, 300001, 1048576, 4194304 };
 enum { SIZES = sizeof sizes / sizeof *sizes, TAG = 7 };
 
-/* Each hop adds one, so no rank can be left out. */
+/* Each rank receives the data of its left neighbour before it sends its own data to the right one; rank 0
+ * sends first. */
 static void ring(size_t n)
 {
 	uint8_t *data = memory(n), *got = memory(n);
@@ -79,8 +80,8 @@ static void alltoall(size_t n)
 	free(requests);
 }
 
-/* More messages than there are credits, receives or requests; the receiver starts late. All ranks
- * send to rank 0, then to their neighbours in both directions. */
+/* Sends more messages than there are credits, receives or requests: all ranks to rank 0, which receives
+ * those of one rank after those of another, then all ranks to their neighbours in both directions. */
 static void flood(size_t n)
 {
 	enum { MANY = 500 };
@@ -118,7 +119,7 @@ static void flood(size_t n)
 	free(requests);
 }
 
-/* Every second block of 24 bytes: the data must be packed and unpacked. */
+/* Sends every second block of 24 bytes, so Open MPI must pack and unpack the data. */
 static void types(size_t n)
 {
 	enum { BLOCK = 24 };

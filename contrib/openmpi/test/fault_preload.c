@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fault_preload.c - makes a call of the component fail in one rank (LD_PRELOAD, for faults): the call number
- * FAULT_AT, from 1 on, of the function FAULT_CALL, in the rank FAULT_RANK; with FAULT_LAST, all calls to that one.
- * Of the functions of the C library, the calls by the component count. With FAULT_COUNT, a file, each rank adds to
- * it at its end a line for each function: name and number of calls. */
+/* fault_preload.c - makes calls of the component fail (LD_PRELOAD, for the script faults). FAULT_CALL names
+ * the function. FAULT_AT is the number of the first call that fails, counted from 1, and FAULT_LAST that of
+ * the last one (default: FAULT_AT). FAULT_RANK is the rank in which they fail (default: all). Of calls to the
+ * C library, only those by the component are counted. If FAULT_COUNT names a file, each of these ranks
+ * appends to it, at exit, a line for each function: its name and the number of calls. */
 #include <dat/udat.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -104,7 +105,7 @@ int getifaddrs(struct ifaddrs **all)
 
 /* --- libdat2 ----------------------------------------------------------------------------------------- */
 
-/* The function of libdat2, which may be loaded with the component only. */
+/* Returns the function of libdat2. RTLD_NEXT does not find it if libdat2 was loaded with the component. */
 static void *original(const char *name)
 {
 	return dlsym(dlopen("libdat2.so.2", RTLD_LAZY | RTLD_NOLOAD), name);
@@ -160,7 +161,7 @@ WRAP(dat_ep_post_rdma_read, (DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *loc
 			     const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags),
      (ep, n, local, cookie, remote, flags))
 
-/* dat_ia_open is a macro. */
+/* dat_ia_open() is a macro that calls this function. */
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd, DAT_IA_HANDLE *ia,
 			DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN thread_safe)
 {

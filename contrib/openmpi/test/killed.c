@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* killed.c - the last rank dies in the middle of the traffic. The others must not wait for ever:
- * the caller checks that all ranks end with an error and that no process is left. Rank 0 prints
- * "exchanged" before, so that the caller knows that there was traffic. */
+ * the caller checks that all ranks end with an error and that no process is left. Before that, rank 0
+ * prints "exchanged" to show that there was traffic. */
 #include "check.h"
 #include <signal.h>
 

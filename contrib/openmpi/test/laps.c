@@ -20,8 +20,8 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(state * 2685821657736338717ull >> 32) % below;
 }
 
-/* Tails of a 24-byte message with the tag of a match, for each of the 255 laps in turn. Words of the ring
- * are aligned to the header of a message or, in long messages, to the data behind the header. */
+/* Fills with tails of a 24-byte message with the tag of a match, for each of the 255 laps in turn. Words of
+ * the ring are aligned to the header of a message or, in long messages, to the data behind the header. */
 static void fill_with_tails(uint8_t *to, size_t n, unsigned seed)
 {
 	for (size_t i = 0; i < n; i++)

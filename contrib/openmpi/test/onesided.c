@@ -5,7 +5,7 @@
  *	onesided [create|allocate] */
 #include "check.h"
 
-enum { WORDS = 4096, BIG = 1 << 20 };	/* of a rank's window */
+enum { WORDS = 4096, BIG = 1 << 20 };	/* a rank's window: int64_t; bytes in large() */
 
 static MPI_Win win;
 static int64_t *mem;
@@ -128,7 +128,8 @@ static void accumulates(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Operations that the device does not have. The replaced values and the remaining one add up to all values. */
+/* Operations that the device does not have. The sum of the replaced values and of the remaining one must be
+ * that of all values. */
 static void other_operations(void)
 {
 	int64_t mine = rank + 1, old, taken = 0, all;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registered.c - what the component registers, for how long, and whether it polls for peers that access
- * registered memory. Functions of this program intercept and record its calls to libdat2. For two ranks.
+/* registered.c - tests what the component registers, for how long, and whether it polls the CQ while a peer
+ * may access registered memory. Functions of this program intercept and record the component's calls to
+ * libdat2. For two ranks.
  *
  *	registered remapped	unmapped memory is registered again
  *	registered returned	memory is registered for the access it needs
@@ -23,7 +24,7 @@ static struct noted {
 	int freed;
 } noted[1000];
 static int registrations, cq_polls;
-static DAT_LMR_CONTEXT last_read;	/* into this memory */
+static DAT_LMR_CONTEXT last_read;	/* local memory of the last RDMA read */
 
 static void *original(const char *name)
 {
@@ -102,7 +103,7 @@ static uint8_t *map_at(uint8_t *at, size_t n)
 	return p;
 }
 
-/* Of `data` that is LARGE. */
+/* Sends the LARGE bytes at `data`, except the first `skip`, from rank 0 to rank 1. */
 static void pass(uint8_t *data, size_t skip, unsigned seed)
 {
 	size_t n = LARGE - skip;
@@ -138,7 +139,7 @@ static void remapped(void)
 	}
 }
 
-/* Memory is received into and then sent from: that needs other access. */
+/* Receives into memory and then sends from it, which needs other access rights. */
 static void returned(void)
 {
 	uint8_t *data = map_at(NULL, LARGE);
@@ -155,8 +156,9 @@ static void returned(void)
 	}
 }
 
-/* Memory that is being sent from shares a registration with memory to receive into, which needs another one
- * with more access. A receive elsewhere makes Open MPI drop the first. */
+/* Memory that is being sent is part of a larger registration. A receive into another part of it needs a new
+ * registration with more access rights. A receive elsewhere makes Open MPI drop the first registration,
+ * which must stay valid until the send is complete. */
 static void send_and_widen(uint8_t *data, uint8_t *elsewhere)
 {
 	struct noted *first;
@@ -199,7 +201,7 @@ static void widened(void)
 }
 
 /* After short messages that arrived without a poll of the CQ, the CQ is polled rarely. Polling it also drives
- * the device: a peer that reads from this process may wait for that. */
+ * the device, for which a peer that reads from this process may be waiting. */
 static void exposed(void)
 {
 	uint8_t *data = map_at(NULL, LARGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* sizes.c - whether structures that contain a mutex have the size that Open MPI's library knows.
+/* sizes.c - tests whether structures that contain a mutex are as large here as in Open MPI's library.
  * The headers of openmpi5/ define the mutex where Open MPI does not install its own. */
 #include "opal_config.h"
 #include "opal/class/opal_free_list.h"

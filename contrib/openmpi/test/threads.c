@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* threads.c - MPI_THREAD_MULTIPLE: threads of one process exchange messages with threads of others
- * at the same time, short and long ones. Every byte is checked. */
+/* threads.c - MPI_THREAD_MULTIPLE: several threads of a process exchange short and long messages
+ * with threads of another process at the same time. Every byte is checked. */
 #include "check.h"
 #include <pthread.h>
 
