@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.h - choice of a reachable address. */
+/* address.h - finds the module's own address, and an address of a peer that the module can reach. */
 #ifndef BTL_UDAPL_ADDRESS_H
 #define BTL_UDAPL_ADDRESS_H
 

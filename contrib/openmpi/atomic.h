@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* atomic.h - counters and a lock that cost nothing unless MPI runs with threads. The types that Open
- * MPI has for them differ between its versions. */
+/* atomic.h - counters that are plain integers unless MPI runs with threads, and a lock. The types that
+ * Open MPI has for them differ between its versions. */
 #ifndef BTL_UDAPL_ATOMIC_H
 #define BTL_UDAPL_ATOMIC_H
 

@@ -21,8 +21,8 @@ void udapl_send_done(struct udapl_frag *f, int status)
 		udapl_free(btl, &f->base);
 }
 
-/* Called with e->lock held after the completion of a request: send-queue slots of one kind are free.
- * Returns whether requests wait for them. */
+/* Called with e->lock held after the completion of a request. Adds the send-queue slots that it frees to
+ * *available. Returns whether requests are waiting. */
 static bool free_slots(udapl_conn_t *c, int *available, int slots)
 {
 	c->posted--;
@@ -46,7 +46,7 @@ void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status
 	if (!flushed)
 		udapl_send_done(f, OPAL_SUCCESS);
 	if (control)
-		udapl_return_credits(c);	/* credits that found no free slot */
+		udapl_return_credits(c);	/* credits for which no slot was free */
 	if (waiting)
 		udapl_push(e);
 }

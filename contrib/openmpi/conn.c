@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.c - the life of a connection: it is made, requested, established, fails, is closed and freed
- * (conn.h). When this happens is decided in connect.c. */
+/* conn.c - creates, requests, establishes, fails, closes and frees a connection (conn.h). connect.c
+ * decides when. */
 #include "conn.h"
 #include "clock.h"
 #include "connect.h"
@@ -78,7 +78,7 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 	return rc;
 }
 
-/* Whether the shared queue has room for the receives of one more connection; if so, reserves it. */
+/* Sets c->srq if the shared queue has room for the receives of this connection, and reserves it. */
 static void reserve_receives(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 {
 	DAT_SRQ_PARAM param;

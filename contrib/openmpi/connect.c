@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* connect.c - connections: when they are made, which one of two is used, how they end. Only this
- * file and conn.c change the state of an endpoint or a connection (state.h). Only this file reports
- * failures to Open MPI.
+/* connect.c - decides when a connection is made, which of two colliding connections is used, and how it
+ * ends. Only this file and conn.c change the state of an endpoint or a connection (state.h). Only this
+ * file reports failures to Open MPI.
  *
  * An endpoint connects when something is to be sent. If both processes request a connection at the
  * same time, the request of the process with the higher name is used. A process whose own request
@@ -10,11 +10,12 @@
  *
  * The requester sends the first message, as MPA requires for iWARP: a message of the acceptor that
  * arrives together with its MPA reply can break the connection. The acceptor sends nothing before
- * it has received something. So nothing is lost on a connection that the peer never got, and the
- * peer requests another.
+ * it has received something. So if the requester never gets the reply, no message is lost,
+ * and it requests another connection.
  *
- * A process may be asked by another adapter of the peer than the one it would choose, or by
- * itself. It accepts such a connection, but only the peer sends on it. */
+ * A request may come from another adapter of the peer than the one that this process would choose, or
+ * from this process itself. Such a request is accepted, but only the requester sends on the
+ * connection. */
 #include "connect.h"
 #include "completed.h"
 #include "conn.h"

@@ -7,8 +7,8 @@
 
 /* Handles an event of module->conn_evd. */
 void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event);
-/* Decides about disconnected connections and due retries, frees what is finished, and reports
- * failures. Called by one thread at a time, after all completions were dequeued. */
+/* Resolves disconnects, starts due retries, frees closed connections, and reports failures. Called
+ * by one thread at a time, after all completions were dequeued. */
 void udapl_conn_housekeep(mca_btl_udapl_module_t *m);
 
 /* Called with e->lock held. */

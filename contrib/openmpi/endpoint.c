@@ -33,8 +33,8 @@ static uint64_t key_of(opal_process_name_t name)
 	return (uint64_t)name.jobid << 32 | name.vpid;
 }
 
-/* Called with m->lock held. An endpoint that the next look-up would not find is not made: the process
- * would get a second one. */
+/* Called with m->lock held. Returns NULL if the endpoint cannot be added to the hash table. Without
+ * an entry there, the next look-up would create a second endpoint for the same process. */
 static mca_btl_base_endpoint_t *new_endpoint(mca_btl_udapl_module_t *m, opal_process_name_t name)
 {
 	mca_btl_base_endpoint_t *e = OBJ_NEW(mca_btl_base_endpoint_t);

@@ -70,7 +70,7 @@ int udapl_frags_init(mca_btl_udapl_module_t *m)
 	    (rc = init_list(m, &m->recv_frags, m->super.btl_max_send_size, UDAPL_RECEIVE, 0)))
 		return rc;
 	OBJ_CONSTRUCT(&m->rdmas, opal_free_list_t);
-	/* The buffer receives the result of an atomic operation whose result is not requested. */
+	/* The buffer is for the result of an atomic operation if Open MPI does not request the result. */
 	return opal_free_list_init(&m->rdmas, sizeof(udapl_rdma_t), opal_cache_line_size,
 				   OBJ_CLASS(udapl_rdma_t), sizeof(uint64_t),
 				   opal_cache_line_size, 0, -1, inc, NULL, 0, m->rcache,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* hello.h - the private data by which two components know each other (hello.c). */
+/* hello.h - the private data with which two components identify themselves to each other (hello.c). */
 #ifndef BTL_UDAPL_HELLO_H
 #define BTL_UDAPL_HELLO_H
 

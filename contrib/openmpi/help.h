@@ -5,7 +5,7 @@
 
 #include "udapl.h"
 
-/* One process on each node reports what concerns the node. */
+/* Returns whether this process is the one on its node that reports problems of the node. */
 static inline bool udapl_is_first_on_node(void)
 {
 	return opal_process_info.my_local_rank == 0;
@@ -15,10 +15,11 @@ static inline bool udapl_is_first_on_node(void)
  * printing to mpirun, and mpirun of Open MPI 4.1 occasionally garbles or loses the text. */
 void udapl_show_help(const char *topic, ...);
 
-/* The help file is in the directory of the component. */
+/* Makes Open MPI search the directory of the component for the help file. */
 void udapl_add_help_dir(void);
 
-/* "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED"; valid until the next call. */
+/* Returns a text such as "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED"; valid until the thread's next
+ * call. */
 const char *udapl_error(DAT_RETURN rc);
 
 #endif

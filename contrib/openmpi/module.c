@@ -102,7 +102,7 @@ static void apply_limits(mca_btl_udapl_module_t *m)
 	}
 }
 
-/* Without a shared queue every connection has receives of its own: not an error. */
+/* A failure is not an error: every connection then has receives of its own. */
 static void make_srq(mca_btl_udapl_module_t *m)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = mca_btl_udapl_component.srq_depth,
@@ -227,8 +227,8 @@ int udapl_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 	return OPAL_SUCCESS;
 }
 
-/* Starts to close the connections of an endpoint. udapl_conn_housekeep() finishes that; only
- * finalize waits for it. */
+/* Starts closing the connections of an endpoint. udapl_conn_housekeep() completes it; only finalize
+ * waits until then. */
 static void close_endpoint(mca_btl_base_endpoint_t *e)
 {
 	mca_btl_udapl_module_t *m = e->module;
@@ -288,7 +288,8 @@ static void free_conns(mca_btl_udapl_module_t *m)
 		udapl_conn_release(c);
 }
 
-/* Outstanding receives return to their free lists, which free the memory. */
+/* Frees the connections and the SRQ before the free lists, which own the memory of outstanding
+ * receives. */
 static void free_objects(mca_btl_udapl_module_t *m)
 {
 	mca_btl_base_endpoint_t *e;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* progress.c - when to poll what: the rings at each call; the CQ as often, while an RDMA operation
- * is outstanding on either side or there are no rings, otherwise less often; connections rarely.
+/* progress.c - decides what is polled when. The rings are polled at each call. The CQ is polled at each
+ * call while an RDMA operation is outstanding on either side, or if there are no rings; otherwise less
+ * often. Connections are polled rarely.
  *
  * If peers have mapped the rings, a poll of the CQ only delays the next message. If they have not,
- * polling the CQ drives the device that delivers messages. So a module whose poll of the CQ was
- * empty while messages arrived doubles its budget of messages until the next poll, and one that
- * found something halves it. */
+ * polling the CQ drives the device that delivers messages. So a module has a budget: the number of ring
+ * messages between two polls of the CQ. A poll that finds nothing, although ring messages have arrived
+ * since the previous poll, doubles the budget. A poll that finds something halves it. */
 #include "progress.h"
 #include "completed.h"
 #include "conn.h"
@@ -91,7 +92,7 @@ static void drain_async(mca_btl_udapl_module_t *m)
 }
 
 /* The close notification is among the completions that precede the disconnect event. So all
- * completions are dequeued before disconnects are judged. */
+ * completions are dequeued before udapl_conn_housekeep() resolves disconnects. */
 static int poll_connections(mca_btl_udapl_module_t *m)
 {
 	DAT_EVENT event;
@@ -118,7 +119,7 @@ static int grow_budget(int max_budget)
 	return max_budget < UDAPL_MAX_BUDGET / 2 ? 2 * max_budget + 1 : UDAPL_MAX_BUDGET;
 }
 
-/* Computes when the next poll of the CQ is due. */
+/* Sets the budgets that decide when the CQ is polled next. */
 static void schedule_next(mca_btl_udapl_module_t *m)
 {
 	bool soon = m->poll_requested | m->rdma_outstanding | m->exposed;

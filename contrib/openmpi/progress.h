@@ -5,15 +5,15 @@
 
 #include "udapl.h"
 
-/* Polls the CQ, and connections when their turn has come, after the rings were polled. Returns the
- * number of events. */
+/* Called after a poll of the rings. Polls the CQ, connections if they are due, and the rings again.
+ * Returns the number of events. */
 int udapl_poll_completions(mca_btl_udapl_module_t *m);
-/* Polls the rings and the CQ, with `connections` also connections. Returns the number of events. */
+/* Polls the rings and the CQ, and connections if `connections` is set. Returns the number of events. */
 int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections);
 /* Dequeues the completion of the only outstanding RDMA operation, if it completed during its post. */
 void udapl_reap_rdma(mca_btl_udapl_module_t *m);
 
-/* The next poll of the rings is followed by a poll of the CQ. */
+/* Requests a poll of the CQ after the next poll of the rings. */
 static inline void udapl_request_poll(struct mca_btl_udapl_module_t *m)
 {
 	m->poll_requested = true;

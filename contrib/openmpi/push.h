@@ -12,7 +12,8 @@ bool udapl_has_room(struct udapl_conn *c, size_t length);
 /* Called with e->lock held, after udapl_has_room() returned true. */
 bool udapl_post_frag(struct udapl_conn *c, struct udapl_frag *f);
 /* Called with e->lock held, after udapl_has_room() returned true. A fragment that cannot be posted
- * joins the flushed requests, whose status is decided with that of the connection. */
+ * is appended to e->flushed_sends. How the connection ends decides the status with which these
+ * complete. */
 bool udapl_post_or_flush(mca_btl_base_endpoint_t *e, struct udapl_frag *f);
 
 #endif

@@ -115,10 +115,10 @@ int udapl_get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *loca
 			context, data);
 }
 
-/* DAT has two atomic operations, fetch and add, compare and swap, of 64 bits. osc/rdma also
- * requests others, and these two without a handle on memory that it shares with the peer. It
- * has a fallback for OPAL_ERR_NOT_SUPPORTED. After any other error, including
- * OPAL_ERR_NOT_AVAILABLE of the interface, it retries for ever. */
+/* DAT has two atomic operations, both of 64 bits: fetch and add, and compare and swap. osc/rdma also
+ * requests other operations, and requests these two without a handle for memory that it shares with the
+ * peer. It has a fallback for OPAL_ERR_NOT_SUPPORTED. After any other error, including
+ * OPAL_ERR_NOT_AVAILABLE, which btl.h specifies for this case, it retries for ever. */
 static bool have_atomic(uint64_t remote, const mca_btl_base_registration_handle_t *remote_handle,
 			int flags)
 {

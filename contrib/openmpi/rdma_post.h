@@ -5,7 +5,7 @@
 
 #include "udapl.h"
 
-/* Called with e->lock held. Returns false if the operation joined the flushed requests. */
+/* Called with e->lock held. Returns false if the post failed; the operation is then in e->flushed_rdmas. */
 bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r);
 /* Frees the operation, then calls its callback. */
 void udapl_rdma_done(struct udapl_rdma *r, int status);

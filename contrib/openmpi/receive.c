@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.c - the handling of received messages (receive.h). Each connection has its receives in the shared
- * queue of the adapter, or in its own queue (recv_post.h). There is always a receive for each message that
+/* receive.c - handles received messages (receive.h). The receives of a connection are in the shared queue
+ * of the adapter, or in its own queue (recv_post.h). There is always a receive for each message that
  * a peer may send. So devices never have to delay or fail a sender. */
 #include "receive.h"
 #include "conn.h"
@@ -25,7 +25,7 @@ static bool take_credits(udapl_conn_t *c, int credits, uint32_t eager_credits)
 	return gained && udapl_has_waiting(c->endpoint);
 }
 
-/* Credits that came with a message in the ring. */
+/* Takes the credits that came with a message in the ring. */
 void udapl_credits_received(struct udapl_conn *c, int credits, uint32_t eager_credits)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.h - receives and the delivery of messages. */
+/* receive.h - completed receives, and the delivery of messages to Open MPI. */
 #ifndef BTL_UDAPL_RECEIVE_H
 #define BTL_UDAPL_RECEIVE_H
 

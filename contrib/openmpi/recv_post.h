@@ -14,7 +14,8 @@ static inline int udapl_receives_of_conn(void)
 
 /* Posts the receives of a new connection. */
 int udapl_receives_post(struct udapl_conn *c);
-/* The shared queue needs fewer receives: the surplus is not re-posted after completion. */
+/* Reduces the receives that the shared queue needs by those of this connection. The surplus is not
+ * re-posted after completion. */
 void udapl_receives_release(struct udapl_conn *c);
 /* Posts f, or a new fragment if f is NULL, if the shared queue needs another receive. */
 int udapl_receive_post_shared(mca_btl_udapl_module_t *m, udapl_frag_t *f);

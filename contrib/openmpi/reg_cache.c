@@ -57,8 +57,8 @@ static DAT_MEM_PRIV_FLAGS privileges(const mca_btl_udapl_module_t *m, int access
 	return (DAT_MEM_PRIV_FLAGS)p;
 }
 
-/* Whether the memory holds one message that a peer reads or writes. The windows of one-sided
- * communication are registered with atomic access, too. */
+/* Whether the memory holds one message that a peer reads or writes. Windows of one-sided communication
+ * also have atomic access. */
 static bool is_for_message(int access)
 {
 	return (access & (MCA_RCACHE_ACCESS_REMOTE_READ | MCA_RCACHE_ACCESS_REMOTE_WRITE)) &&
@@ -148,7 +148,7 @@ static bool covers(const struct udapl_reg *r, const void *base, size_t size, int
 	       first >= reg->base && first + size - 1 <= reg->bound;
 }
 
-/* Once a process: after one failure there are more. */
+/* Reports only the first failure in a process: usually more follow. */
 static void report_shortage(const mca_btl_udapl_module_t *m, size_t size)
 {
 	static bool reported;
@@ -161,8 +161,8 @@ static void report_shortage(const mca_btl_udapl_module_t *m, size_t size)
 	udapl_show_help("no registration", opal_process_info.nodename, m->name, bytes);
 }
 
-/* The PML tries a registration that failed again only when something else of its own completes, which may be
- * never. So this waits for a device that is short of something for a moment. */
+/* The PML repeats a failed registration only after another of its own requests completes, which may never
+ * happen. So this function repeats it a few times, in case the device is short of a resource only briefly. */
 static struct udapl_reg *register_cached(mca_btl_udapl_module_t *m, void *base, size_t size, int access)
 {
 	mca_rcache_base_registration_t *reg = NULL;
@@ -203,8 +203,8 @@ mca_btl_base_registration_handle_t *udapl_register_mem(mca_btl_base_module_t *bt
 	return &r->handle;
 }
 
-/* Uses of grdma and of the recent entries may be released in any order: in the end every use is
- * released once. */
+/* A use is counted by grdma or in r->uses. A release may be taken from the other counter: once all uses
+ * are released, both are zero. */
 int udapl_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *h)
 {
 	mca_btl_udapl_module_t *m = (mca_btl_udapl_module_t *)btl;

@@ -86,8 +86,8 @@ static inline bool udapl_ring_credits_due(const struct udapl_conn *c, uint32_t p
 	return r->slots_to_return > 0 && (uint32_t)r->slots_to_return >= r->shape.size / (UDAPL_RING_SLOT * part);
 }
 
-/* Whether credits of either kind need a message of their own, unless another message carries
- * them. */
+/* Whether so many credits of either kind are unreported that they need a message of their own if no
+ * other message carries them. */
 static inline bool udapl_credits_due(const struct udapl_conn *c)
 {
 	return c->credits_to_return >= mca_btl_udapl_component.credits / 2 ||
@@ -105,7 +105,7 @@ static inline void udapl_ring_update_free(struct udapl_ring_out *r)
 	r->consumed_seen = read;
 }
 
-/* For a message of `size` bytes whose payload is no longer than max_payload. */
+/* Whether there is room for a message of `size` bytes. Its payload must not be longer than max_payload. */
 static inline bool udapl_ring_fits(struct udapl_ring_out *r, uint32_t size)
 {
 	uint32_t taken = udapl_ring_slots(&r->offer.shape, r->cursor.end, size);
@@ -129,8 +129,9 @@ static inline bool udapl_ring_takes_posts(struct udapl_conn *c, size_t length)
 }
 
 /* Completes a message in a mapped ring, whose payload is already stored, by storing its tail.
- * The place of the next tail holds data of the previous lap: a released message, or a tail of
- * this lap if no slot is free. It is cleared if it looks like a tail of this lap. */
+ * The place of the next tail holds data of the previous lap: bytes of a message that the peer has
+ * released, or, if no slot is free, the tail of an unread message. Released bytes that look like a tail
+ * of this lap are cleared. */
 static inline void udapl_ring_store(struct udapl_ring_out *r, struct udapl_tail tail, uint32_t size)
 {
 	uint32_t end = r->cursor.end, taken;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ring_poll.c - the progress function of Open MPI, and polling the rings, which is most of it.
- * progress.c decides when anything else is polled. All of this runs between the store of a peer
- * and the answer to it. So it is one function, and shortest for a message of one slot without
- * piggybacked credits. ring_setup.c explains the rings. */
+/* ring_poll.c - the progress function of the component: it polls the rings, and calls progress.c, which
+ * decides when anything else is polled. This code runs between a peer's store and the reply to it. So it
+ * is inlined into one function, whose shortest path is a message of one slot without piggybacked
+ * credits. ring_setup.c explains the rings. */
 #include "ring_poll.h"
 #include "control.h"
 #include "progress.h"
@@ -39,7 +39,7 @@ static void clear_tails(char *from, char *to)
 		memset(to - sizeof(struct udapl_tail), 0, sizeof(struct udapl_tail));
 }
 
-/* The peer has not mapped the ring: a later message reports the slots. */
+/* For a ring that the peer has not mapped: a later message reports the released slots. */
 static void defer_slots(struct udapl_ring_in *r, char *end, uint32_t size, uint32_t slots)
 {
 	clear_tails(end - size, end - UDAPL_RING_SLOT);

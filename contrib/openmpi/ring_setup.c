@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ring_setup.c - eager rings for short messages. A process that receives many messages from a peer
  * offers it a ring in its own memory. DAT providers store the last 8 bytes of a write last, so a
- * message ends with its tail, and the consumer polls the place of the next tail. The tail says
- * where its message begins: the ring is filled from the top down, and the next message ends where
- * this one begins.
+ * message ends with its tail, and the consumer polls the place of the next tail. The length in
+ * the tail tells where its message begins. The ring is filled from the top down: the next message ends
+ * where this one begins.
  *
  *	| next message | tail | payload | padding to 8 | tail | already read
  *	                 ^ polled when everything above it has been read
@@ -12,15 +12,16 @@
  * longer fits, both sides continue at the top with the next lap. So no message ends in the slots
  * that are left over at the bottom. After a slot has been read, its last 8 bytes are the tail of
  * this lap or zero: the consumer clears them where there was payload. So old data is never taken
- * for a tail, and a message of one slot needs no store by the consumer. Released slots are
- * reported like credits, with messages.
+ * for a tail, and a message of one slot needs no store by the consumer. Messages report released
+ * slots as they report credits.
  *
- * A producer on the same host maps the ring if the provider can do that. It then reads the
- * released slots from the control block when it has no free slot, so they need not be reported. It
- * counts the messages that it posts instead in the control block: the consumer then polls its CQ,
- * and they arrive little later than messages stored before. The producer also clears the place of
- * the next tail, if its content looks like a tail of this lap. That costs one load from memory
- * that it wrote last.
+ * A producer on the same host maps the ring if the provider can do that. When it has no free slot, it
+ * reads the number of released slots from the control block, so they need not be reported. It counts
+ * there the messages that it posts instead of storing them. When this count changes, the consumer polls
+ * its CQ, so that a posted message arrives little later than the messages stored before it. In a mapped
+ * ring the producer, not the consumer, prevents that old data is taken for a tail: it clears the place
+ * of the next tail if its content looks like a tail of this lap. That costs one load, from memory to
+ * which no other process writes.
  *
  * staging.c writes most messages; ring_poll.c reads them. */
 #include "ring_setup.h"
@@ -38,7 +39,7 @@ static struct udapl_ring_cursor first_cursor(const struct udapl_ring_shape *shap
 
 /* --- incoming ring --------------------------------------------------------------------------- */
 
-/* The more rings exist, the smaller is the next: all rings should fit into the processor's
+/* The more rings exist, the smaller the next one is, because all rings should fit into the processor's
  * cache. */
 static struct udapl_ring_shape ring_shape(const mca_btl_udapl_module_t *m, int others)
 {
@@ -82,8 +83,8 @@ static bool start_polling(udapl_conn_t *c)
 	return index >= 0;
 }
 
-/* Called with e->lock held. A thread with another connection may create a ring at the same time, so the
- * place is taken when the ring is complete. */
+/* Called with e->lock held. Takes the place in m->rings only when the ring is complete, since another
+ * thread may create the ring of another connection at the same time. */
 static bool create_ring(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
@@ -175,8 +176,8 @@ static bool map_ring(struct udapl_conn *c)
 	return true;
 }
 
-/* Called with e->lock held. A connection has one ring: another offer is ignored, since messages may be
- * under way to the first. Without a staging buffer udapl_sendi() uses fragments. */
+/* Called with e->lock held. A connection has one outgoing ring: another offer is ignored, since messages
+ * may be under way to the first ring. Without a staging buffer udapl_sendi() uses fragments. */
 void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offer)
 {
 	struct udapl_ring_out *r = &c->ring_out;

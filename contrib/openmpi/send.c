@@ -3,8 +3,9 @@
  *
  * A message needs a free send-queue slot, and at the peer either space in the ring or a posted
  * receive: a credit. A message without them waits in endpoint->sends, until a completion or
- * credits arrive. Credits ride on every message. If there is no message, half of the credits are
- * returned by a control message, which needs no credit (UDAPL_CONTROL_RECEIVES). */
+ * credits arrive. Every message also returns credits to the peer. If no message is sent, a control
+ * message returns them when half of them are unreported. It needs no credit itself
+ * (UDAPL_CONTROL_RECEIVES). */
 #include "send.h"
 #include "conn.h"
 #include "connect.h"
@@ -36,9 +37,9 @@ static int finish_copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	return 1;
 }
 
-/* Returns 1 if the message is sent and the fragment belongs to the BTL or to the caller again;
- * the callback has run if the caller always wants it. A short message is copied: that costs
- * less than its completion. */
+/* Returns 1 if the message has been sent. The fragment then belongs to the BTL or to the caller again,
+ * and the callback has run if the caller always wants it. A short message is copied, since that costs
+ * less than a completion. */
 int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	       mca_btl_base_descriptor_t *des, mca_btl_base_tag_t tag)
 {
@@ -81,8 +82,8 @@ bool udapl_pack(void *to, opal_convertor_t *conv, const void *header, size_t hea
 	       (opal_convertor_pack(conv, &iov, &count, &size) >= 0 && size == payload_size);
 }
 
-/* Sends what udapl_sendi() could not place in the ring. Packing advances the convertor, so
- * whether the message can be sent is checked before. */
+/* Sends a message that udapl_sendi() could not place in the ring. Packing advances the convertor, so
+ * the message is packed only after it is known that it can be sent. */
 int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,
 		     const void *header, size_t header_size, size_t payload_size, uint8_t order,
 		     uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **des)

@@ -164,9 +164,8 @@ int send_in_place(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void
 	return rc;
 }
 
-/* Whether only the lack of space prevents sending. A program that only sends gets space when it
- * polls for completions and credits, or, if the ring is mapped, as soon as the peer has read
- * something. */
+/* Whether only lack of space prevents sending. Space becomes available when this process polls for
+ * completions and credits or, if the ring is mapped, as soon as the peer has read something. */
 static bool ring_is_full(mca_btl_base_endpoint_t *e, size_t length, bool *mapped)
 {
 	udapl_conn_t *c;
@@ -181,9 +180,8 @@ static bool ring_is_full(mca_btl_base_endpoint_t *e, size_t length, bool *mapped
 	return full;
 }
 
-/* Returns the number of attempts used. A peer that polls releases slots sooner than the slow
- * path would finish. It may itself be waiting for this process to read, so the incoming rings
- * are polled. */
+/* Returns the number of attempts used. A peer that polls releases slots sooner than the slow path would
+ * finish. The incoming rings are polled, since the peer may itself wait for this process to read. */
 static int wait_for_space(mca_btl_udapl_module_t *m, bool mapped)
 {
 	if (mapped) {

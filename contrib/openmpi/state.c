@@ -13,7 +13,7 @@ static void trace(const mca_btl_base_endpoint_t *e, const char *what, const char
 			    OPAL_NAME_PRINT(e->name), from, to);
 }
 
-/* A state that may not follow is a defect of the component: nothing changes. */
+/* Reports a transition that is not allowed, a defect of the component. Returns false. */
 static bool refuse(const mca_btl_base_endpoint_t *e, const char *what, const char *from,
 		   const char *to)
 {

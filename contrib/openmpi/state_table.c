@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* state_table.c - the tables of states (state_table.h): names, and which state may follow. */
+/* state_table.c - the names of the states, and the allowed transitions (state_table.h). */
 #include "state_table.h"
 
 #define BIT(state) (1u << (state))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* state_table.h - the states of connections and endpoints, and which may follow which (state_table.c). Knows
- * nothing of Open MPI. */
+/* state_table.h - the states of connections and endpoints, and the allowed transitions (state_table.c).
+ * Includes nothing of Open MPI. */
 #ifndef BTL_UDAPL_STATE_TABLE_H
 #define BTL_UDAPL_STATE_TABLE_H
 
@@ -28,7 +28,7 @@ enum udapl_endpoint_state {
 	UDAPL_ENDPOINT_STATES
 };
 
-/* A state may always be set again: that changes nothing. */
+/* Whether `to` may follow `from`. Each state may follow itself. */
 bool udapl_conn_may_become(enum udapl_conn_state from, enum udapl_conn_state to);
 bool udapl_endpoint_may_become(enum udapl_endpoint_state from, enum udapl_endpoint_state to);
 const char *udapl_conn_state_name(enum udapl_conn_state state);

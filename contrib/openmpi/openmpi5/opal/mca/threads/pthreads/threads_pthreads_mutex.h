@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* threads_pthreads_mutex.h - mutexes and condition variables of Open MPI 5.0 over POSIX threads.
  *
- * Open MPI's installed headers include three files of this directory and do not install them. These
- * are found last, so that files that Open MPI installs have precedence. Structures of Open MPI
- * contain a mutex: contrib/openmpi/test/sizes.c compares the sizes with the library. */
+ * Open MPI's installed headers include three headers of this directory, but Open MPI does not install
+ * them. This directory is searched last, so files that Open MPI installs have precedence. Structures of
+ * Open MPI contain a mutex: contrib/openmpi/test/sizes.c compares their sizes with the library. */
 #ifndef UDAPL_THREADS_PTHREADS_MUTEX_H
 #define UDAPL_THREADS_PTHREADS_MUTEX_H
 
@@ -37,7 +37,7 @@ static inline void opal_thread_internal_mutex_lock(opal_thread_internal_mutex_t 
 	pthread_mutex_lock(m);
 }
 
-/* 1: another thread holds it. */
+/* Returns 1 if another thread holds the mutex. */
 static inline int opal_thread_internal_mutex_trylock(opal_thread_internal_mutex_t *m)
 {
 	return pthread_mutex_trylock(m) ? 1 : 0;

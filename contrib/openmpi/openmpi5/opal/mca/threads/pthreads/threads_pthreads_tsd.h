@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* threads_pthreads_tsd.h - thread-specific data of Open MPI 5.0 over POSIX threads. Open MPI
- * includes this file and does not install it; see threads_pthreads_mutex.h. */
+ * includes this file but does not install it; see threads_pthreads_mutex.h. */
 #ifndef UDAPL_THREADS_PTHREADS_TSD_H
 #define UDAPL_THREADS_PTHREADS_TSD_H
 
