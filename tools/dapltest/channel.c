@@ -53,7 +53,7 @@ bool adapter_open(struct adapter *a, const char *name)
 	       succeeded(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
 }
 
-/* Abrupt, so that it works after a failure, too. */
+/* Closes abruptly, which also works after a failure. */
 void adapter_close(struct adapter *a)
 {
 	if (a->ia)
@@ -237,7 +237,7 @@ bool channel_connect(struct channel *c, const struct sockaddr *to, DAT_CONN_QUAL
 	return true;
 }
 
-/* A connection that broke has ended as well. */
+/* If the connection has broken before, reports that and returns false. */
 bool channel_disconnect(struct channel *c, DAT_CLOSE_FLAGS flags)
 {
 	char failure[CAUSE_TEXT];
@@ -340,7 +340,8 @@ static bool check(const DAT_EVENT *event, size_t length, const char *what)
 	return true;
 }
 
-/* One look: false when there is no completion, or a bad one (*bad). */
+/* Takes a completion if there is one. Returns false if there is none, or if it is not the expected one
+ * (*bad). */
 static bool poll_once(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const char *what, bool *bad)
 {
 	DAT_EVENT event;
@@ -354,7 +355,8 @@ static bool poll_once(struct channel *c, DAT_EVD_HANDLE evd, size_t length, cons
 	return !*bad;
 }
 
-/* A notification may be of the other EVD, or of an event that was dequeued before. */
+/* Waits for a notification, at most 1 s. It may be of the other EVD, or of an event that was dequeued
+ * before, so the caller polls again. */
 static bool wait_cno(struct channel *c)
 {
 	DAT_EVD_HANDLE evd;

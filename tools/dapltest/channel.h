@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* channel.h - one endpoint of dapltest with its EVDs: connecting, posting, waiting for completions,
- * and memory. A function that fails prints one line and returns false, because a server goes on.
- * What is sent when is the tests' job. */
+ * and memory. A function that fails prints one line and returns false, because a server
+ * continues after a failure. The tests decide what is sent, and when. */
 #ifndef DAPLTEST_CHANNEL_H
 #define DAPLTEST_CHANNEL_H
 #include "../messages.h"
@@ -26,7 +26,7 @@ struct adapter {
 enum wait { WAIT_BLOCK, WAIT_POLL, WAIT_CNO };
 
 struct channel_options {
-	DAT_COUNT receives, requests;	/* under way at a time */
+	DAT_COUNT receives, requests;	/* in flight at a time */
 	DAT_COUNT segments;		/* of an operation */
 	DAT_QOS qos;
 	enum wait wait;
@@ -54,12 +54,12 @@ struct region {
 
 /* Prints "dapltest: text" on stderr and returns false. */
 bool complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* True when rc is DAT_SUCCESS; else the line names `call`. */
+/* Returns whether rc is DAT_SUCCESS. If it is not, prints a line that names `call`. */
 bool succeeded(DAT_RETURN rc, const char *call);
-/* succeeded() of a call whose errors are kept meanwhile (messages.h): the line has the cause that the libraries told
- * instead of the code. */
+/* succeeded() of a call during which errors are kept (messages.h): if the libraries reported a cause, the
+ * line has it instead of the code. */
 #define succeeded_call(call, name) (messages_hold(), succeeded_held((call), (name)))
-/* The same of a call that came after messages_hold(). */
+/* succeeded_call() without messages_hold(), which the caller has called before `call`. */
 bool succeeded_held(DAT_RETURN rc, const char *call);
 
 bool adapter_open(struct adapter *a, const char *name);
@@ -68,22 +68,23 @@ void adapter_close(struct adapter *a);
 bool region_create(struct region *r, const struct adapter *a, size_t length);
 void region_free(struct region *r);
 
-/* After a failure, too, channel_close() frees what there is. */
+/* channel_close() frees what was created, also after channel_open() has failed. */
 bool channel_open(struct channel *c, const struct adapter *a, const struct channel_options *o);
 void channel_close(struct channel *c);
 
-/* `taken`: false was returned because another listener has the qualifier, and no line was printed. */
+/* Stores in *taken whether another listener has the qualifier. If it has, returns false without printing a
+ * line. */
 bool channel_listen(struct channel *c, DAT_CONN_QUAL qualifier, bool reserved, bool *taken);
-/* Waits for a request that carries this private data. */
+/* Waits for a connection request, and accepts it. Rejects it and fails if it has other private data. */
 bool channel_accept(struct channel *c, const void *private_data, DAT_COUNT length, DAT_TIMEOUT timeout);
 bool channel_connect(struct channel *c, const struct sockaddr *to, DAT_CONN_QUAL qualifier,
 		     const void *private_data, DAT_COUNT length);
-/* Ends the connection from this side and waits until it has ended. */
+/* Disconnects, and waits until the connection has ended. Returns true at once if it is not connected. */
 bool channel_disconnect(struct channel *c, DAT_CLOSE_FLAGS flags);
-/* Makes an endpoint whose connection ended ready for the next one. */
+/* Makes an endpoint ready for another connection after its connection has ended. */
 bool channel_reset(struct channel *c);
 
-/* The segments are `size` bytes each, `stride` bytes apart, from the region's start. */
+/* A buffer in a region: segments of `size` bytes each, whose starts are `stride` bytes apart. */
 struct layout {
 	DAT_COUNT segments;
 	size_t size, stride;
@@ -92,10 +93,10 @@ bool channel_post_receive(struct channel *c, const struct region *r, size_t offs
 bool channel_post_send(struct channel *c, const struct region *r, size_t offset, struct layout l);
 bool channel_post_rdma(struct channel *c, const struct region *r, struct layout l, bool write,
 		       const DAT_RMR_TRIPLET *remote);
-/* One completion, of `length` bytes: a success of the expected length. */
+/* Waits for one completion, and checks that it is a success of `length` bytes. */
 bool channel_wait(struct channel *c, DAT_EVD_HANDLE evd, size_t length, const char *what);
 
-/* A message of one segment. */
+/* Sends a message of one segment, or waits for the completion of a posted receive. */
 bool channel_send(struct channel *c, const struct region *r, size_t offset, size_t length);
 bool channel_receive(struct channel *c, size_t length, const char *what);
 

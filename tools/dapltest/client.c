@@ -36,7 +36,7 @@ static void print_row(const char *name, double bytes, double seconds)
 	printf("%-17s:  %9.2f MB -  %9.2f MB/Sec\n", name, megabytes, seconds > 0 ? megabytes / seconds : 0);
 }
 
-/* Sums over all threads and endpoints; the time is that of the slowest thread. */
+/* Prints sums over all threads and endpoints. `seconds` is the time of the slowest thread. */
 static void print_stats(const struct transaction *t, double seconds)
 {
 	double times = (double)t->iterations * t->threads * t->eps, bytes[4] = { 0 };
@@ -57,7 +57,7 @@ static void print_stats(const struct transaction *t, double seconds)
 	print_row("Total RDMA Write", bytes[3], seconds);
 }
 
-/* Every thread is prepared before the first one starts. */
+/* Prepares all threads before it starts the first one. */
 static bool run_threads(struct client *c, struct runner *runners)
 {
 	struct transaction *t = &c->o->transaction;

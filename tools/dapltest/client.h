@@ -4,7 +4,7 @@
 #define DAPLTEST_CLIENT_H
 #include "options.h"
 
-/* The exit status. */
+/* Returns the exit status. */
 int client_run(struct options *o);
 
 #endif

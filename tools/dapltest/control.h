@@ -18,13 +18,14 @@ enum { CONTROL_REQUEST = 0, CONTROL_COMMAND = WIRE_MESSAGE, CONTROL_REPLY = 2 * 
 bool control_open(struct control *c, const struct adapter *a, DAT_QOS qos);
 void control_close(struct control *c);
 
-/* Client. The command was put into the messages before. Stores the qualifier of the server's answer. */
+/* For the client. Sends the request and the command, which the caller has put into the messages, and stores
+ * the qualifier of the server's answer. */
 bool control_ask(struct control *c, const struct sockaddr *server, DAT_CONN_QUAL qualifier,
 		 const struct request *request, uint32_t *answer);
-/* Server. Waits, without limit, for a client and its two messages. */
+/* For the server. Waits without limit for a client and its two messages. */
 bool control_serve(struct control *c, struct request *request);
 bool control_answer(struct control *c, uint32_t qualifier);
-/* Server. Ends the connection of this client, whatever its state, to be ready for the next. */
+/* For the server. Ends the connection of this client in any state, to be ready for the next client. */
 bool control_next(struct control *c);
 
 #endif

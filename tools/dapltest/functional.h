@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* functional.h - the functional tests: features with numbered cases, each of which asserts what calls return
- * and what they leave behind. They need no server: a case that connects connects to itself. */
+/* functional.h - the functional tests: features with numbered cases, each of which checks the results and
+ * the effects of calls. They need no server: both sides of a connection are in this process. */
 #ifndef DAPLTEST_FUNCTIONAL_H
 #define DAPLTEST_FUNCTIONAL_H
 #include "../messages.h"
 #include "channel.h"
 #include "options.h"
 
-/* A case has an adapter of its own; what it leaves is freed with that. */
+/* Each case has an adapter of its own. Its close frees the objects that the case has left. */
 struct functional {
 	const struct options *o;
 	struct adapter adapter;
@@ -32,8 +32,8 @@ extern const struct feature feature_queryinfo;						/* functional_query.c */
 		if (!(condition)) \
 			return complain("%s: found false, expected true", #condition); \
 	} while (0)
-/* The type of the code that a call returns: DAT_SUCCESS, DAT_INVALID_HANDLE, ... What the libraries say of a failure
- * that is expected is not printed. */
+/* Checks the type of the code that a call returns: DAT_SUCCESS, DAT_INVALID_HANDLE, ... Messages of the
+ * libraries about an expected failure are not printed. */
 #define EXPECT_TYPE(call, type) do { \
 		messages_hold(); \
 		if (!functional_expect(#call, (call), (type))) \
@@ -41,7 +41,7 @@ extern const struct feature feature_queryinfo;						/* functional_query.c */
 	} while (0)
 bool functional_expect(const char *call, DAT_RETURN found, DAT_RETURN expected);
 
-/* Runs the cases of -f that are named "caseN", or all of them. The exit status. */
+/* Runs the named cases ("caseN") of the feature of -f, or all of its cases. Returns the exit status. */
 int functional_run(const struct options *o);
 
 #endif

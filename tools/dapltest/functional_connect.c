@@ -5,7 +5,7 @@
 #include "functional.h"
 #include <string.h>
 
-enum { EVENT_TIMEOUT = PATIENCE * 1000000 };	/* microseconds; ends a hang */
+enum { EVENT_TIMEOUT = PATIENCE * 1000000 };	/* microseconds; ends a wait that would hang */
 
 struct pair {
 	struct channel active, passive;

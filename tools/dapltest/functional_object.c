@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* functional_object.c - functional tests of opening, endpoints, protection zones and memory: the life of
- * objects, and calls with objects that are in use or gone. */
+ * objects, and calls with objects that are in use or were freed. */
 #include "functional.h"
 #include <stdlib.h>
 
@@ -211,7 +211,7 @@ static bool register_again(struct functional *f)
 	return true;
 }
 
-/* Providers differ in whether there is a region of no bytes; what is created can be freed. */
+/* Some providers create a region of no bytes, others refuse it. A region that was created can be freed. */
 static bool register_nothing(struct functional *f)
 {
 	static char buffer[BUFFER];

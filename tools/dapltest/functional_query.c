@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* functional_query.c - functional tests of the calls that query objects: what was given is reported, and
- * bad parameters and handles are refused. */
+/* functional_query.c - functional tests of the calls that query objects: they report the values
+ * given at creation, and refuse bad parameters and handles. */
 #include "functional.h"
 #include <string.h>
 
@@ -156,7 +156,7 @@ static bool query_lmr(struct functional *f)
 	return true;
 }
 
-/* Where the adapter has no RMRs, it says so. */
+/* If the adapter has no RMRs, dat_rmr_create() must fail. */
 static bool query_rmr(struct functional *f)
 {
 	DAT_RMR_PARAM param;

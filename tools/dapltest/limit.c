@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* limit.c - see limit.h. Objects are created round robin from `width` sets, each of which has an adapter of
- * its own and the other objects that the created ones need. */
+/* limit.c - see limit.h. Creates objects in `width` sets in turn. Each set has an adapter of its own, and
+ * the other objects that the created ones need. */
 #include "limit.h"
 #include "../cli.h"
 #include "../messages.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-	MOST = 65536,			/* objects without -m: more is no limit that a program meets */
+	MOST = 65536,			/* objects without -m; a larger limit does not matter to programs */
 	EVD_LENGTH = 8,
 	BUFFER = 4096,			/* bytes of an LMR or a receive */
 };
@@ -22,25 +22,26 @@ struct set {
 	DAT_SRQ_HANDLE srq;
 };
 
-/* What one creation made. */
+/* The result of one creation. `second` is the endpoint of an RSP, or the memory of an LMR. */
 struct object {
 	void *handle, *second;
 };
 
 struct limit {
 	const char *name, *things, *description;
-	/* `n` counts from 0. */
+	/* `n` is the number of the object in its set, from 0. */
 	DAT_RETURN (*create)(struct set *s, unsigned n, struct object *made);
 	DAT_RETURN (*free)(const struct object *made);
-	/* Instead of both: doubles a size until that fails. Stores the largest that was possible. */
+	/* Instead of `create`: creates an object of this size. The size doubles from first_size to
+	 * last_size, or until that fails. */
 	DAT_RETURN (*create_size)(struct set *s, unsigned long size, struct object *made);
 	unsigned long first_size, last_size;
 	bool with_srq;
 };
 
-static unsigned next_qualifier;		/* of those that service points try */
+static unsigned next_qualifier;		/* the next one that a service point tries */
 
-/* --- how each object is made -------------------------------------------------- */
+/* --- creation of each object -------------------------------------------------- */
 
 static DAT_RETURN create_ia(struct set *s, unsigned n, struct object *made)
 {
@@ -119,7 +120,7 @@ static DAT_RETURN free_ep(const struct object *made)
 	return dat_ep_free(made->handle);
 }
 
-/* Qualifiers that others use are passed over. */
+/* Skips qualifiers that are in use. */
 static DAT_RETURN create_psp(struct set *s, unsigned n, struct object *made)
 {
 	DAT_RETURN rc;
@@ -277,7 +278,7 @@ static const struct limit limits[] = {
 	  .create = post_receive, .free = free_nothing },
 	{ .name = "limit_size_lmr", .things = "LMR", .description = "bytes of a local memory region",
 	  .create_size = create_lmr_of, .free = free_lmr, .first_size = BUFFER, .last_size = 1UL << 30 },
-	/* these the old dapltest does not have */
+	/* the old dapltest does not have the following */
 	{ .name = "limit_rmr", .things = "RMRs created", .description = "remote memory regions",
 	  .create = create_rmr, .free = free_rmr },
 	{ .name = "limit_srq", .things = "SRQs created", .description = "shared receive queues",
@@ -320,7 +321,8 @@ static void close_set(struct set *s)
 
 /* --- the tests ---------------------------------------------------------------- */
 
-/* A limit must be reported as one. The call came after messages_hold(). */
+/* Prints the failure of a call that followed messages_hold(). Returns whether its code is one for a
+ * limit. */
 static bool is_limit(DAT_RETURN rc, const char *what, unsigned long n)
 {
 	const char *major = "?", *minor = "", *cause = messages_release(true);
@@ -353,7 +355,7 @@ static bool create_up_to(const struct limit *l, struct set *sets, unsigned width
 	return true;
 }
 
-/* All that was freed must be there again. */
+/* Frees all objects, and checks that one can be created again. */
 static bool free_and_retry(const struct limit *l, struct set *sets, struct object *made, unsigned count)
 {
 	struct object again = { 0 };
@@ -363,7 +365,7 @@ static bool free_and_retry(const struct limit *l, struct set *sets, struct objec
 			return false;
 	if (l->free == free_nothing)
 		return true;
-	next_qualifier--;	/* a service point: at the last qualifier, which is free again */
+	next_qualifier--;	/* for a service point: the last qualifier, which is free again */
 	return succeeded_call(l->create(&sets[0], 0, &again), "creating one after all were freed") &&
 	       succeeded(l->free(&again), l->name);
 }

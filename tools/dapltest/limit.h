@@ -5,7 +5,7 @@
 #define DAPLTEST_LIMIT_H
 #include "options.h"
 
-/* Runs the named tests, or all. The exit status. */
+/* Runs the named tests, or all tests. Returns the exit status. */
 int limit_run(const struct options *o);
 
 #endif

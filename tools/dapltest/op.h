@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* op.h - the buffer of an operation of the transaction and the performance test. */
+/* op.h - the size and layout of the buffer of an operation, in the transaction and the performance test. */
 #ifndef DAPLTEST_OP_H
 #define DAPLTEST_OP_H
 #include "channel.h"

@@ -71,7 +71,8 @@ static bool transfer_of(const char *word, enum transfer *transfer)
 	return false;
 }
 
-/* The transfer, the size and the number of segments, which have defaults. Returns the word after them. */
+/* Parses the transfer, and the size and number of segments, which have defaults. Returns the address of the
+ * next word. */
 static char **parse_transfer(char **word, struct op *op)
 {
 	op->size = 4096;
@@ -162,7 +163,7 @@ static void interpret_performance(struct options *o, const struct given *g, char
 		usage_error("\"%s\" found after the operation", *words);
 }
 
-/* The first adapter of dat.conf. */
+/* Returns the first adapter of dat.conf. */
 static const char *default_device(void)
 {
 	static DAT_PROVIDER_INFO info[64];
@@ -208,7 +209,7 @@ static void check_letters(char mode, const struct given *g)
 
 /* --- scripts ------------------------------------------------------------------ */
 
-/* Words of a file, as if they were on the command line; # begins a comment. */
+/* Returns the words of a file as a command line. # begins a comment. */
 static char **read_script(const char *path, char *program, int *argc)
 {
 	char **argv = calloc(2, sizeof *argv), *line = NULL;

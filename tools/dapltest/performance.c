@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { WANTED_PIPELINE = 255 };	/* requests under way if nothing else is asked for */
+enum { WANTED_PIPELINE = 255 };	/* requests in flight: the default, and the maximum */
 
 struct times {
 	double sum, min, max;
@@ -101,7 +101,7 @@ static bool reap(struct performer *p, struct result *r)
 	return reaped;
 }
 
-/* Keeps the pipeline full. */
+/* Measures the rate, with the pipeline full. */
 static bool measure_rate(struct performer *p, const DAT_RMR_TRIPLET *remote, struct result *r)
 {
 	double start = now(), cpu = cpu_seconds();
@@ -123,7 +123,7 @@ static bool measure_rate(struct performer *p, const DAT_RMR_TRIPLET *remote, str
 	return true;
 }
 
-/* One operation at a time. */
+/* Measures the latency, with one operation at a time. */
 static bool measure_latency(struct performer *p, const DAT_RMR_TRIPLET *remote, struct result *r)
 {
 	struct result unused = { 0 };
@@ -191,7 +191,8 @@ static bool run_client(struct performer *p)
 	return channel_disconnect(&p->channel, DAT_CLOSE_DEFAULT);
 }
 
-/* The client's message at the end comes when it has measured, however long that takes. */
+/* Waits without limit for the message at the end, which the client sends when its measurement is
+ * complete. */
 static bool run_server(struct performer *p)
 {
 	struct place place = { p->buffer.remote, (DAT_VADDR)(uintptr_t)p->buffer.start };

@@ -13,14 +13,14 @@ struct performer {
 	struct sockaddr_storage to;	/* client: where the server is */
 	DAT_CONN_QUAL qualifier;
 	struct channel channel;
-	struct region place;		/* messages: one to send, one to receive */
+	struct region place;		/* buffers of two messages: one to send, one to receive */
 	struct region buffer;
 	bool good;
 };
 
-/* Opens the endpoint; a server's listens. Like channel_listen() for `taken`. */
+/* Opens the endpoint. On the server, also listens; *taken is that of channel_listen(). */
 bool performer_prepare(struct performer *p, bool *taken);
-/* Connects, runs, disconnects. Sets good. For pthread_create. */
+/* Connects, runs the test, disconnects, and sets `good`. Its type is that of a thread function. */
 void *performer_run(void *performer);
 void performer_free(struct performer *p);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* server.c - see server.h. A job is the test of one client. A job that fails costs one line. */
+/* server.c - see server.h. A job is the test of one client. If a job fails, the server prints one line and
+ * continues. */
 #include "server.h"
 #include "control.h"
 #include "performance.h"
@@ -17,7 +18,7 @@ struct server {
 	unsigned next;			/* qualifier to try for the next job */
 	pthread_mutex_t lock;		/* guards jobs */
 	pthread_cond_t idle;
-	unsigned jobs;			/* under way */
+	unsigned jobs;			/* running */
 };
 
 struct job {
@@ -63,7 +64,8 @@ static bool prepare_performance(struct job *j, unsigned qualifier, bool *taken)
 	return performer_prepare(&j->performer, taken);
 }
 
-/* A job's qualifiers follow one another, as its client expects. Tries until there is such a row. */
+/* Prepares a job. Its qualifiers must be consecutive numbers, as its client expects, so this tries rows of
+ * numbers until one is free. */
 static bool prepare(struct job *j, unsigned *qualifier)
 {
 	unsigned count = j->test == TEST_TRANSACTION ? j->transaction.threads * j->transaction.eps : 1;
@@ -183,7 +185,8 @@ static void serve_test(struct server *s, enum test test)
 	}
 }
 
-/* False when a client asked to quit, or when the control connection is of no more use. */
+/* Serves one client. Returns false if the client has sent Quit, or if the control connection cannot be used
+ * again. */
 static bool serve_one(struct server *s, bool *quit)
 {
 	struct request request;

@@ -5,7 +5,7 @@
 #define DAPLTEST_SERVER_H
 #include "options.h"
 
-/* The exit status. */
+/* Returns the exit status. */
 int server_run(const struct options *o);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* transaction.c - see transaction.h. Each operation is started on all endpoints of a thread before it is
  * awaited on any of them. Receives are posted before the peer can send: the first ones before the
- * synchronisation at the start, each other one when its predecessor was received. */
+ * synchronisation at the start, each later one when the receive before it has completed. */
 #include "transaction.h"
 #include "../call.h"
 #include "op.h"
@@ -13,7 +13,7 @@ enum {
 	/* the region for messages: places to send and to receive, then two pairs of synchronisations */
 	PLACES_OUT = 0, PLACES_IN = PLACES, SYNC_OUT = 2 * PLACES, SYNC_IN = SYNC_OUT + WIRE_SYNC,
 	LAST_SYNC_IN = SYNC_IN + WIRE_SYNC, MESSAGES = LAST_SYNC_IN + WIRE_SYNC,
-	EXTRA_DTOS = 4,				/* messages beside the operations */
+	EXTRA_DTOS = 4,				/* messages in addition to the operations */
 };
 
 /* An endpoint with the buffers of its operations. */
@@ -108,7 +108,8 @@ void runner_free(struct runner *r)
 	r->ends = NULL;
 }
 
-/* Buffers that the peer writes or reads are named to it; the others are left zero. */
+/* Creates the buffers. Puts the places of those that the peer writes or reads into the message to it; the
+ * places of the others stay 0. */
 static bool create_buffers(const struct runner *r, struct end *end)
 {
 	for (unsigned i = 0; i < r->t->ops; i++) {
@@ -174,7 +175,7 @@ static char pattern(unsigned iteration)
 	return (char)(iteration + 1);
 }
 
-/* Sources are what is sent and written from here, and what the peer reads. */
+/* Returns whether the buffer is a source: this side sends or writes from it, or the peer reads it. */
 static bool is_source(const struct runner *r, const struct op *op)
 {
 	return op->transfer == TRANSFER_READ ? !initiates(r, op) : initiates(r, op);
@@ -202,7 +203,8 @@ static bool check_bytes(const char *start, size_t length, char expected, unsigne
 	return true;
 }
 
-/* A peer's write arrives in one piece; what is received or read, in segments. */
+/* Checks the data that arrived. A write of the peer is in one piece; received and read data are in
+ * segments. */
 static bool check_sinks(const struct runner *r, unsigned iteration)
 {
 	for (unsigned e = 0; e < r->t->eps; e++)
@@ -244,7 +246,8 @@ static const char *name_of(const struct op *op)
 	return op->transfer == TRANSFER_SEND ? "send" : op->transfer == TRANSFER_WRITE ? "RDMA write" : "RDMA read";
 }
 
-/* Completions of requests come in the order of the requests, so the unreaped sends' come first. */
+/* Waits for the completions of operation `i`. They come in the order of the requests, so those of unreaped
+ * sends come first. */
 static bool reap(const struct runner *r, unsigned i)
 {
 	for (unsigned e = 0; e < r->t->eps; e++) {
@@ -264,7 +267,7 @@ static bool initiate(const struct runner *r, unsigned i)
 	return r->t->op[i].reap_on_receive || reap(r, i);
 }
 
-/* Operations before `i` whose send was left unreaped. */
+/* Reaps the unreaped sends of operations from *next to before `i`. */
 static bool reap_sends(const struct runner *r, unsigned *next, unsigned i)
 {
 	for (; *next < i; ++*next)
@@ -289,8 +292,9 @@ static bool receive(const struct runner *r, unsigned i)
 	return true;
 }
 
-/* The server's first appended message says that it has done its operations of this iteration, the client's
- * that it has checked its data. The side that has checked prepares the next iteration. */
+/* Checks the data when message `i` shows that the peer is ready for that, and then prepares the next
+ * iteration. The server's first appended message shows that its operations of this iteration are done; the
+ * client's appended message shows that the client has checked its data. */
 static bool validate(const struct runner *r, unsigned i, unsigned iteration)
 {
 	if (!r->t->validate || i != r->t->ops - (r->client ? 3 : 2))
@@ -323,7 +327,7 @@ static bool iterate(const struct runner *r, unsigned iteration)
 	return reap_sends(r, &unreaped, r->t->ops);
 }
 
-/* The server begins. */
+/* Exchanges a message on each endpoint. The server sends first. */
 static bool synchronise(const struct runner *r)
 {
 	for (int step = 0; step < 2; step++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* transaction.h - the transaction test: a list of operations, done again and again by threads with
- * several endpoints each, on both sides. The control connection is client.h's and server.h's job. */
+/* transaction.h - the transaction test: on both sides, threads with several endpoints each repeat a list of
+ * operations. client.h and server.h use the control connection. */
 #ifndef DAPLTEST_TRANSACTION_H
 #define DAPLTEST_TRANSACTION_H
 #include "channel.h"
 #include "wire.h"
 #include <pthread.h>
 
-enum { TRANSACTION_SYNC_OPS = 3 };	/* that -V appends: server, client, server send */
+enum { TRANSACTION_SYNC_OPS = 3 };	/* appended by -V: sends of server, client, server */
 
 /* One thread of the test, on one side. */
 struct runner {
@@ -19,15 +19,15 @@ struct runner {
 	DAT_CONN_QUAL qualifier;	/* of the first endpoint */
 	struct end *ends;		/* t->eps of them */
 	pthread_t thread;
-	double seconds;			/* that the iterations took */
+	double seconds;			/* duration of the iterations */
 	bool good;
 };
 
-/* Appends the operations that keep validation in step. False: there is no room. */
+/* Appends the operations that synchronise validation. Returns false if there is no room. */
 bool transaction_append_sync(struct transaction *t);
-/* Opens the endpoints; a server's listen. Like channel_listen(): `taken` tells that the qualifiers are not free. */
+/* Opens the endpoints. On the server, also listens; *taken is that of channel_listen(). */
 bool runner_prepare(struct runner *r, bool *taken);
-/* Connects, runs, disconnects. Sets good. For pthread_create. */
+/* Connects, runs the test, disconnects, and sets `good`. Its type is that of a thread function. */
 void *runner_run(void *runner);
 void runner_free(struct runner *r);
 

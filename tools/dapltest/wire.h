@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* wire.h - the messages of dapltest, as every version of the program sends them: which test a client asks for,
- * and where memory is. Fields are little-endian here; a peer says in its first message which it uses. */
+/* wire.h - the messages of dapltest, in the format of all its versions: which test a client requests, and
+ * where memory is. Fields are little-endian here. The first message of a peer shows its byte order. */
 #ifndef DAPLTEST_WIRE_H
 #define DAPLTEST_WIRE_H
 #include <dat/udat.h>
@@ -10,7 +10,7 @@
 
 enum {
 	WIRE_MESSAGE = 8192,		/* bytes of a message on the control connection */
-	WIRE_SYNC = 64,			/* bytes of the messages that keep a test's sides in step */
+	WIRE_SYNC = 64,			/* bytes of the messages that synchronise the sides of a test */
 	WIRE_OPS = 100,			/* operations of a transaction, at most */
 	WIRE_PLACE = 12,		/* bytes of the place of a buffer: RMR context and address */
 	WIRE_NAME = 256,
@@ -57,7 +57,7 @@ struct place {
 };
 
 void wire_put_request(char *message, const struct request *r);
-/* False: not the message of a dapltest that this one understands; a line was printed. */
+/* The functions that return false have printed a line that says what is wrong in the message. */
 bool wire_get_request(const char *message, struct request *r);
 void wire_put_reply(char *message, uint32_t qualifier);
 bool wire_get_reply(const char *message, uint32_t *qualifier);
