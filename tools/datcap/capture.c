@@ -38,7 +38,7 @@ struct capture {
 	const struct options *o;
 	struct device device;
 	struct bpf_program filter;
-	bool filtered, pipe_closed, gone, broken, hardware;
+	bool filtered, output_ended, gone, broken, hardware;
 	long nap, naps_left;		/* ns: of one sleep; of sleeps left before it waits for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t lost;			/* frames lost since the last frame that passed the filter */
@@ -173,7 +173,7 @@ static void line(struct capture *c, bool to_stdout)
 		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6,
 			text);
 	if (to_stdout || prints_json(c->o))
-		c->pipe_closed |= !print_flush();
+		c->output_ended |= !print_flush();
 	c->kept_before = c->kept;
 	c->bytes_before = c->bytes;
 	c->lost_before = now;
@@ -306,14 +306,14 @@ static void loop(struct capture *c, bool write)
 {
 	DAT_ETH_STATS s;
 
-	while (!stop_requested && !c->pipe_closed && !c->gone && !c->broken && !enough(c, write)) {
+	while (!stop_requested && !c->output_ended && !c->gone && !c->broken && !enough(c, write)) {
 		if (write ? take_some(c) : count_some(c))
 			c->naps_left = NAPS_NS;
 		else
 			wait_for_frames(c);
 		if ((!write || c->o->stats) && clock_now_ns() >= c->next_line)
 			line(c, !write);
-		c->pipe_closed |= write && writer_has_ended();
+		c->output_ended |= write && writer_has_ended();
 	}
 	if (!write)
 		return;

@@ -36,7 +36,7 @@ static uint64_t written;		/* bytes of the current file */
 static unsigned file_number;
 static uint64_t files_begun;		/* of the ring */
 static int fd = -1;
-static bool pipe_closed;		/* write no more: no reader, a stuck reader, or a failed write */
+static bool output_ended;		/* write no more: no reader, a stuck reader, or a failed write */
 static uint64_t unwritten;		/* frames */
 /* Why the file cannot be written. output_close() reports it, in the thread that ends the program. */
 static char failure[PATH_MAX + 100];
@@ -55,7 +55,7 @@ static void give_up(const char *why)
 {
 	if (!*failure)
 		snprintf(failure, sizeof failure, "%s: %s", path_of(file_number), why);
-	pipe_closed = true;
+	output_ended = true;
 }
 
 /* Returns the length of the block, record or file header at this offset of the buffer. */
@@ -126,13 +126,13 @@ static void flush(void)
 {
 	size_t put = 0, most;
 
-	while (put < used && !pipe_closed) {
+	while (put < used && !output_ended) {
 		ssize_t n;
 
 		if (!(most = write_limit(used - put))) {
 			cli_warn("the reader of %s does not read: the last %zu bytes are not written",
 				path_of(file_number), used - put);
-			pipe_closed = true;
+			output_ended = true;
 			break;
 		}
 		n = write(fd, buffer + put, most);
@@ -140,7 +140,7 @@ static void flush(void)
 		if (n >= 0) {
 			put += (size_t)n;
 		} else if (errno == EPIPE) {
-			pipe_closed = true;
+			output_ended = true;
 		} else if (errno != EINTR) {
 			int err = errno;
 
@@ -257,7 +257,7 @@ static void close_file(void)
 static void next_file(void)
 {
 	close_file();
-	if (pipe_closed)
+	if (output_ended)
 		return;
 	file_number = (file_number + 1) % options.ring_files;
 	open_file();
@@ -300,7 +300,7 @@ static bool appended(void)
 		next_file();
 	else if (used >= BUFFER)
 		flush();
-	return !pipe_closed;
+	return !output_ended;
 }
 
 bool output_flush(void)
@@ -308,8 +308,8 @@ bool output_flush(void)
 	if (used)
 		flush();
 	else
-		pipe_closed |= pipe_has_no_reader(fd);
-	return !pipe_closed;
+		output_ended |= pipe_has_no_reader(fd);
+	return !output_ended;
 }
 
 static bool fits(uint32_t captured)
@@ -354,7 +354,7 @@ bool output_close(const struct pcapng_statistics *statistics)
 	close_file();
 	if (*failure)
 		fail("%s", failure);
-	return !pipe_closed;
+	return !output_ended;
 }
 
 uint64_t output_unwritten(void)

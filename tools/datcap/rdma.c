@@ -30,7 +30,7 @@ static struct {
 	uint64_t frames;		/* of all messages */
 	uint64_t frames_upto[UNWRITTEN_MAX];	/* frames of messages 1 to n, at n % UNWRITTEN_MAX */
 	uint64_t lost_here;		/* messages taken, or waiting in a ring, that are not in the file */
-	bool pipe_closed;
+	bool output_ended;
 } run;
 
 struct frame_of {
@@ -71,7 +71,7 @@ static void write_message(const struct tap_message *m)
 
 	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted%s", (long)m->pid, r->qpn,
 		 carrier_of(r, true), r->length, roce ? ", not as sent" : "");
-	run.pipe_closed |= !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
+	run.output_ended |= !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
 	run.frames_upto[run.messages % UNWRITTEN_MAX] = run.frames;
 }
 
@@ -107,14 +107,14 @@ static void print_message(const struct tap_message *m)
 	put_address(from, sizeof from, posted ? &r->ends.local : &r->ends.remote);
 	put_address(to, sizeof to, posted ? &r->ends.remote : &r->ends.local);
 	if (run.o->json) {
-		run.pipe_closed |= !print_json(
+		run.output_ended |= !print_json(
 			json_pack("{s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:s}", "time", (json_int_t)r->time, "pid",
 				  (int)m->pid, "qp", (int)r->qpn, "from", from, "to", to, "operation", operation(r),
 				  "bytes", (int)r->length, "carrier", carrier));
 		return;
 	}
 	strftime(clock, sizeof clock, "%H:%M:%S", localtime(&seconds));
-	run.pipe_closed |= !print("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to, carrier,
+	run.output_ended |= !print("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to, carrier,
 				  operation(r), r->length);
 }
 
@@ -131,7 +131,7 @@ static void print_stats(void)
 	if (prints_json()) {
 		print_json(json_pack("{s:I, s:i, s:I}", "messages", (json_int_t)run.messages, "programs",
 				     (int)taps_count(), "lost", (json_int_t)taps_lost()));
-		run.pipe_closed |= !print_flush();
+		run.output_ended |= !print_flush();
 	} else {
 		fprintf(stderr, "%s messages of %u programs, %s lost\n", grouped(run.messages), taps_count(),
 			grouped(taps_lost()));
@@ -154,7 +154,7 @@ static void print_summary(double seconds)
 
 static bool is_enough(void)
 {
-	return run.pipe_closed || (run.o->count && run.messages >= run.o->count);
+	return run.output_ended || (run.o->count && run.messages >= run.o->count);
 }
 
 static void take_messages(uint64_t until)
@@ -172,7 +172,7 @@ static void take_messages(uint64_t until)
 			print_message(&m);
 	}
 	if (!run.o->file)
-		run.pipe_closed |= !print_flush();
+		run.output_ended |= !print_flush();
 }
 
 /* Called after output_close(). Counts messages as lost "here": the last messages, if the file does not have
@@ -200,7 +200,7 @@ static void loop(void)
 		if (clock_now_ns() >= next_find) {
 			taps_find();
 			if (run.o->file)
-				run.pipe_closed |= !output_flush();
+				run.output_ended |= !output_flush();
 			next_find = clock_now_ns() + FIND_NS;
 		}
 		if (clock_now_ns() >= next) {
