@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,15 @@ static bool value_and_mask(struct parser *p, const char *what, unsigned long max
 	return true;
 }
 
+/* Returns false, with an error, if the rule has a condition on this field already: a rule compares a field with one value. */
+static bool is_free(struct parser *p, const char *what, const uint8_t *mask, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (mask[i])
+			return fault(p, "\"%s\" found, but the rule has a condition on this field already", what);
+	return true;
+}
+
 bool rule_parse_mac(const char *text, uint8_t mac[6])
 {
 	unsigned byte[6];
@@ -122,6 +132,8 @@ static bool parse_ip_address(struct parser *p, const char *what, const char *bit
 		return fault(p, "%s \"%s\": expected an Ethernet or IP address", what, p->word);
 	if (bits && !read_number(bits, most, &length))
 		return fault(p, "%s \"%s/%s\": expected a prefix of at most %lu bits", what, p->word, bits, most);
+	if (!is_free(p, what, mask, sizeof p->mask->ip_dst))
+		return false;
 	set_prefix(key, mask, address, is_ipv4 ? 4 : 16, (unsigned)length);
 	return set_version(p, is_ipv4 ? 4 : 6);
 }
@@ -139,6 +151,8 @@ static bool parse_address(struct parser *p, const char *what, bool is_dst)
 		*slash = 0;
 	if (!rule_parse_mac(p->word, mac))
 		return parse_ip_address(p, what, slash ? slash + 1 : NULL, is_dst);
+	if (!is_free(p, what, mask, sizeof p->mask->dst))
+		return false;
 	memset(mask, 0xff, 6);
 	if (slash && !rule_parse_mac(slash + 1, mask))
 		return fault(p, "%s \"%s/%s\": expected a mask like ff:ff:ff:00:00:00", what, p->word, slash + 1);
@@ -147,20 +161,33 @@ static bool parse_address(struct parser *p, const char *what, bool is_dst)
 	return true;
 }
 
-static bool set_protocol(struct parser *p, unsigned long protocol)
+static bool set_protocol(struct parser *p, const char *what, unsigned long protocol)
 {
+	if (!is_free(p, what, &p->mask->protocol, sizeof p->mask->protocol))
+		return false;
 	p->key->protocol = (uint8_t)protocol;
 	p->mask->protocol = 0xff;
 	return true;
 }
 
+static void put_number(uint8_t *to, size_t bytes, unsigned long value)
+{
+	while (bytes--) {
+		to[bytes] = (uint8_t)value;
+		value >>= 8;
+	}
+}
+
 /* Parses a field that is a number, and stores it in network byte order. */
 static bool parse_field(struct parser *p, const char *what, bool *found)
 {
-	static const struct { const char *word; unsigned long max; bool may_mask; } fields[] = {
-		{ "vlan", 4095, false }, { "type", 0xffff, false }, { "tos", 255, true }, { "flow", 0xfffff, false },
-		{ "proto", 255, false }, { "sport", 0xffff, false }, { "dport", 0xffff, false },
+#define AT(member) offsetof(DAT_ETH_KEY, member), sizeof ((DAT_ETH_KEY *)NULL)->member
+	static const struct { const char *word; unsigned long max; bool may_mask; size_t at, bytes; } fields[] = {
+		{ "vlan", 4095, false, AT(vlan_tci) }, { "type", 0xffff, false, AT(ether_type) },
+		{ "tos", 255, true, AT(tos) }, { "flow", 0xfffff, false, AT(flow_label) },
+		{ "sport", 0xffff, false, AT(port_src) }, { "dport", 0xffff, false, AT(port_dst) },
 	};
+#undef AT
 	unsigned long value = 0, mask = 0;
 	size_t i = 0;
 
@@ -169,21 +196,19 @@ static bool parse_field(struct parser *p, const char *what, bool *found)
 	*found = i < sizeof fields / sizeof *fields;
 	if (!*found)
 		return true;
-	if (!value_and_mask(p, fields[i].word, fields[i].max, fields[i].may_mask, &value, &mask))
+	if (!value_and_mask(p, fields[i].word, fields[i].max, fields[i].may_mask, &value, &mask) ||
+	    !is_free(p, what, (uint8_t *)p->mask + fields[i].at, fields[i].bytes))
 		return false;
-	switch (i) {
-	case 0: p->key->vlan_tci = htons((uint16_t)value); p->mask->vlan_tci = htons(0xfff); break;
-	case 1: p->key->ether_type = htons((uint16_t)value); p->mask->ether_type = 0xffff; break;
-	case 2: p->key->tos = (uint8_t)value; p->mask->tos = (uint8_t)mask; break;
-	case 3:
-		p->key->flow_label = htonl((uint32_t)value);
-		p->mask->flow_label = htonl(0xfffff);
-		return set_version(p, 6);
-	case 4: return set_protocol(p, value);
-	case 5: p->key->port_src = htons((uint16_t)value); p->mask->port_src = 0xffff; break;
-	default: p->key->port_dst = htons((uint16_t)value); p->mask->port_dst = 0xffff; break;
-	}
-	return true;
+	put_number((uint8_t *)p->key + fields[i].at, fields[i].bytes, value);
+	put_number((uint8_t *)p->mask + fields[i].at, fields[i].bytes, mask);
+	return strcmp(what, "flow") || set_version(p, 6);
+}
+
+static bool parse_protocol(struct parser *p)
+{
+	unsigned long value, mask;
+
+	return value_and_mask(p, "proto", 255, false, &value, &mask) && set_protocol(p, "proto", value);
 }
 
 /* Sets the tunnel, and its number if the next word is a number. */
@@ -194,6 +219,8 @@ static bool parse_tunnel(struct parser *p, unsigned tunnel, unsigned long max)
 
 	if (p->key != &p->rule->key)
 		return fault(p, "a tunnel within a tunnel cannot be matched");
+	if (p->mask->tunnel)
+		return fault(p, "the rule asks for two tunnels");
 	p->key->tunnel = tunnel;
 	p->mask->tunnel = 0xffffffff;
 	if (!next(p))
@@ -225,7 +252,9 @@ static bool parse_word(struct parser *p)
 	if (!strcmp(what, "ip") || !strcmp(what, "ip6"))
 		return set_version(p, what[2] ? 6 : 4);
 	if (!strcmp(what, "tcp") || !strcmp(what, "udp") || !strcmp(what, "sctp"))
-		return set_protocol(p, *what == 't' ? IPPROTO_TCP : *what == 'u' ? IPPROTO_UDP : IPPROTO_SCTP);
+		return set_protocol(p, what, *what == 't' ? IPPROTO_TCP : *what == 'u' ? IPPROTO_UDP : IPPROTO_SCTP);
+	if (!strcmp(what, "proto"))
+		return parse_protocol(p);
 	if (!strcmp(what, "inner")) {
 		p->key = &p->rule->inner_key;
 		p->mask = &p->rule->inner_mask;
