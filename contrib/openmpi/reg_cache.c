@@ -162,7 +162,7 @@ static void report_shortage(const mca_btl_udapl_module_t *m, size_t size)
 }
 
 /* The PML repeats a failed registration only after another of its own requests completes, which may never
- * happen. So this function repeats it a few times, in case the device is short of a resource only briefly. */
+ * happen. So this function repeats it a few times, in case the device lacks a resource only briefly. */
 static struct udapl_reg *register_cached(mca_btl_udapl_module_t *m, void *base, size_t size, int access)
 {
 	mca_rcache_base_registration_t *reg = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fault_preload.c - makes calls of the component fail (LD_PRELOAD, for the script faults). FAULT_CALL names
  * the function. FAULT_AT is the number of the first call that fails, counted from 1, and FAULT_LAST that of
- * the last one (default: FAULT_AT). FAULT_RANK is the rank in which they fail (default: all). Of calls to the
- * C library, only those by the component are counted. If FAULT_COUNT names a file, each of these ranks
+ * the last one (default: FAULT_AT). FAULT_RANK is the rank in which they fail (default: all). Of calls to
+ * the C library, only those by the component are counted. If FAULT_COUNT names a file, each of these ranks
  * appends to it, at exit, a line for each function: its name and the number of calls. */
 #include <dat/udat.h>
 #include <dlfcn.h>
