@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_S = 3,		/* for a packet; a program under load answers within milliseconds */
+	PATIENCE_S = 3,		/* to wait for a packet; a program under load answers within milliseconds */
 	ANSWER_MAX = 64 << 20,	/* bytes */
 };
 
@@ -29,7 +29,8 @@ static void *checked(void *memory)
 
 /* --- finding ---------------------------------------------------------------------- */
 
-/* A line of /proc/net/unix that is a listening control socket, of `pid` if that is not 0. */
+/* Parses a line of /proc/net/unix. Returns whether it is a listening control socket, of `pid` if that is not
+ * 0. */
 static bool parse_line(char *line, pid_t pid, struct control_socket *socket)
 {
 	char *at = strstr(line, " @" CONTROL_PREFIX), *end;
@@ -85,7 +86,7 @@ struct packet {
 struct failure {
 	char *why;
 	size_t size;
-	bool absent;	/* no program of this user with an IA open: other tools need not speak of it */
+	bool absent;	/* this user has no such program with an IA open: control_ask_all() does not warn */
 };
 
 static void set_failure(struct failure *failure, bool absent, const char *fmt, ...)
@@ -166,7 +167,7 @@ static bool receive(int fd, struct packet *packet, struct failure *failure)
 	return false;
 }
 
-/* The JSON in memory; NULL with the reason. */
+/* Parses an answer. Returns NULL with the reason if it is malformed, or if it reports a failure. */
 static json_t *parse(const char *text, size_t length, bool failed, struct failure *failure)
 {
 	json_t *answer = json_loadb(text, length, 0, NULL);
@@ -288,12 +289,13 @@ void control_fail_absent(pid_t pid)
 /* --- all programs ----------------------------------------------------------------- */
 
 static struct {
-	size_t answers;		/* of all calls */
-	pid_t *silent;		/* programs with a warning */
+	size_t answers;		/* received by all calls */
+	pid_t *silent;		/* programs that a warning was printed for */
 	size_t silent_count;
 } asked;
 
-/* A tool asks the same programs several times, and --top again and again. */
+/* Prints one warning for each program: a tool asks the same programs several times, and --top asks them in
+ * each interval. */
 static void warn_once(pid_t pid, const char *why)
 {
 	for (size_t i = 0; i < asked.silent_count; i++)

@@ -26,7 +26,7 @@ json_t *control_ask(const struct control_socket *socket, enum control_verb verb,
 bool control_is_ours(const struct control_socket *socket);
 
 enum { CONTROL_PROGRAM = 64 };	/* bytes */
-/* The name of a process, "?" if it has ended. Returns `name`. */
+/* Stores the name of a process, or "?" if it has ended. Returns `name`. */
 const char *control_program(char name[CONTROL_PROGRAM], pid_t pid);
 
 /* Ends the tool with a line that says why control_find() finds no control socket of the program. */

@@ -38,7 +38,7 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *arg)
 	return NL_STOP;
 }
 
-/* What arrives before a failure counts: the tools show what they got. */
+/* Answers that arrive before a failure are passed to each(), too, and the tools show them. */
 static int receive(struct nl_sock *sock, struct dump *dump)
 {
 	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_valid, dump);

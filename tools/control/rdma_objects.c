@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rdma_objects.c - see rdma_objects.h. Devices have numbers there, so the first question is for that of the
- * name. */
+/* rdma_objects.c - see rdma_objects.h. NETLINK_RDMA identifies devices by number, so the first request finds
+ * the number of the device with this name. */
 #include "tools/control/rdma_objects.h"
 #include "tools/control/client.h"
 #include "tools/control/netlink.h"
@@ -64,7 +64,8 @@ static void add_qp(json_t *object, struct nlattr **attributes)
 					    attributes[RDMA_NLDEV_ATTR_RES_STATE]));
 }
 
-/* The kernel gives the room of a sockaddr_storage; what the family needs is enough. */
+/* The kernel's attribute has the size of a sockaddr_storage. A shorter one is accepted if it holds an
+ * address of its family. */
 static void add_address(json_t *object, struct nlattr *attribute)
 {
 	struct sockaddr_storage address = { 0 };
@@ -102,7 +103,7 @@ static void add_cm_id(json_t *object, struct nlattr **attributes)
 	add_address(object, attributes[RDMA_NLDEV_ATTR_RES_SRC_ADDR]);
 }
 
-/* The kernel gives the thread that made an object. */
+/* Returns the process of a thread: the kernel reports the thread that created an object. */
 static pid_t process_of(pid_t thread)
 {
 	char path[64], line[256];

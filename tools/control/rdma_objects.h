@@ -9,13 +9,13 @@
 enum rdma_kind { RDMA_CONTEXT, RDMA_PD, RDMA_MR, RDMA_CQ, RDMA_QP, RDMA_CM_ID, RDMA_KINDS };
 
 #ifdef TOOLS_NET
-/* The objects of a kind on a device, in the order of the kernel: "pid", "program"; of a QP "qp" (its
- * number), "type", "state"; of a CM_ID "service" (RC, UD), "state", "address", "port". An empty array if
- * the kernel does not report them, or has no such device. */
+/* Returns the objects of a kind on a device, in the order of the kernel. Each has "pid" and "program"; a QP
+ * also has "qp" (its number), "type" and "state"; a CM_ID "service" (RC, UD), "state", "address" and "port".
+ * The array is empty if the kernel does not report them, or has no such device. */
 json_t *rdma_objects(enum rdma_kind kind, const char *device);
 
-/* For a test: adds the objects of one answer to `list`. Malformed attributes end the message, and an
- * object without what it needs is left out. */
+/* For a test: adds the objects of one answer to `list`. Ignores an answer with malformed attributes,
+ * and leaves out objects that lack an attribute they need. */
 struct nlmsghdr;
 void rdma_objects_parse(enum rdma_kind kind, struct nlmsghdr *head, json_t *list);
 #else

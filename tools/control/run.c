@@ -29,7 +29,7 @@ static bool find_below(char path[PATH_MAX], const char *root, const char *name)
 	return false;
 }
 
-/* A program of the tests comes before the system's. */
+/* Looks below DAT_TEST_ROOT first, so that tests can replace a program. */
 static bool find_program(char path[PATH_MAX], const char *name)
 {
 	const char *root = getenv("DAT_TEST_ROOT");
@@ -37,7 +37,7 @@ static bool find_program(char path[PATH_MAX], const char *name)
 	return (root && find_below(path, root, name)) || find_below(path, "", name);
 }
 
-/* Returns an error number. */
+/* Starts the program. Returns 0 or an errno. */
 static int spawn(const char *path, const char *const *arguments, int out, int err, pid_t *pid)
 {
 	static char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
@@ -61,7 +61,7 @@ struct text {
 	size_t length;
 };
 
-/* False: the end. What exceeds the limit is read and dropped. */
+/* Returns false at the end of the output. Bytes beyond OUTPUT_MAX are read and dropped. */
 static bool read_some(int fd, struct text *text)
 {
 	char part[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ctl.h - what datctl does. Each function returns the exit status; datctl.c is the command line. */
+/* ctl.h - the commands of datctl. Each function returns the exit status; datctl.c is the command line. */
 #ifndef TOOLS_CTL_CTL_H
 #define TOOLS_CTL_CTL_H
 #include <stdbool.h>

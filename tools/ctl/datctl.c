@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* datctl.c - changes running programs and this machine's RDMA: the command line. See datctl(1). */
+/* datctl.c - the command line of datctl, which changes running programs and this machine's RDMA. See
+ * datctl(1). */
 #include "tools/cli.h"
 #include "tools/ctl/ctl.h"
 #include "tools/messages.h"
@@ -91,13 +92,13 @@ static pid_t pid_of(const char *option, const char *text)
 	return text && strcmp(text, "all") ? (pid_t)cli_number(option, text, 1, 1 << 22) : 0;
 }
 
-/* No parameter has a name of digits. */
+/* Whether a word is a PID: no parameter has a name of digits. */
 static bool is_pid(const char *text)
 {
 	return text && *text && !text[strspn(text, "0123456789")];
 }
 
-/* Cuts NAME=VALUE at the sign. Returns VALUE, or NULL if there is no sign. */
+/* Splits NAME=VALUE at the first "=". Returns VALUE, or NULL if there is no "=". */
 static char *value_of(char *text)
 {
 	char *equals = strchr(text, '=');

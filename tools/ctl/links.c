@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* links.c - kernel modules and software RDMA devices of the kernel: are they there, make one, remove one
- * (ctl.h). modprobe and rdma do the work. */
+/* links.c - checks whether the parts of RDMA are present, loads kernel modules, and makes and removes
+ * software RDMA devices of the kernel (ctl.h). It runs the programs modprobe and rdma. */
 #include <dat/udat.h>
 #include <dat/dat_entries.h>
 #include "tools/cli.h"
@@ -58,7 +58,7 @@ static void add_library(json_t *parts, const char *library)
 		dlclose(handle);
 }
 
-/* The file that the registry reads. */
+/* Returns the path of the dat.conf that the registry reads. */
 static const char *configuration_file(char path[PATH_MAX])
 {
 	const char *override = getenv("DAT_OVERRIDE");
@@ -301,7 +301,7 @@ int ctl_load(const char *what)
 	return 0;
 }
 
-/* QPs come last, since they tell the most. */
+/* Describes the last object of a kind in `text`. Leaves `text` alone if there is none. */
 static void find_objects(enum rdma_kind kind, const char *device, char *text, size_t size)
 {
 	static const char *const names[RDMA_KINDS] = { "a context", "a PD", "an MR", "a CQ", "a QP" };
@@ -315,7 +315,9 @@ static void find_objects(enum rdma_kind kind, const char *device, char *text, si
 	json_decref(objects);
 }
 
-/* The program that uses the device, by the control sockets of programs and by the kernel's word. Empty: no program. */
+/* Describes a program that uses the device, or makes `text` empty if no program does. Later descriptions
+ * replace earlier ones: QPs come after other objects of the kernel, and control sockets, which report
+ * the IA, come last. */
 static void find_use(const char *device, char *text, size_t size)
 {
 	json_t *users = find_users(), *row;

@@ -21,7 +21,7 @@ static void check_name(const char *name)
 		    near ? " meant?" : "");
 }
 
-/* Programs check the value, too, but their refusal is a failure, and not a wrong option. */
+/* A wrong value is a usage error. Programs check the value, too, but their refusal counts as a failure. */
 static void check_value(const char *name, const char *value)
 {
 	unsigned long min, max, number;
@@ -110,7 +110,7 @@ static void add_answer(json_t *answers, const struct control_socket *socket, jso
 	output_append(answers, answer);
 }
 
-/* Whether the provider behind the socket tells its parameters, and this is none of them. */
+/* Whether the provider behind the socket reports its parameters, and `name` is not one of them. */
 static bool lacks(const struct control_socket *socket, const char *name)
 {
 	char why[512];
@@ -124,9 +124,9 @@ static bool lacks(const struct control_socket *socket, const char *name)
 	return absent;
 }
 
-/* A change for all programs is tried with each; a program that refuses has its own line, and the others
- * are changed all the same. Programs whose provider lacks the parameter `name`, if one is given, are left out. A
- * process with two provider libraries counts as changed if one takes it. */
+/* Sends the request to each program. A program that refuses it gets a line of its own, and the others are
+ * still asked. If `name` is given and `pid` is 0, programs whose provider lacks this parameter are left out.
+ * For a process with two provider libraries, it is enough that one of them accepts the request. */
 static json_t *ask_each(pid_t pid, enum control_verb verb, json_t *request, const char *name, int *status)
 {
 	size_t count;
@@ -161,7 +161,7 @@ static json_t *ask_programs(pid_t pid, enum control_verb verb, json_t *request, 
 {
 	json_t *answers;
 
-	if (pid)	/* has the line for a program that does not answer at all */
+	if (pid)	/* ends the tool with a line if the program does not answer at all */
 		json_decref(control_ask_all(pid, CONTROL_LIST, NULL));
 	answers = ask_each(pid, verb, request, name, status);
 	if (!json_array_size(answers) && !*status && name)

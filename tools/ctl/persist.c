@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* persist.c - parameters of later programs: a line of dapl.conf (ctl.h). The file is written anew and
- * renamed, so that a program reads the old or the new one. Comments and other lines stay. */
+/* persist.c - sets a parameter of programs that start later, in a line of dapl.conf (ctl.h). The new file is
+ * written under another name and renamed, so that a program reads either the old file or the new one.
+ * Comments and other lines stay. */
 #include "tools/cli.h"
 #include "tools/ctl/ctl.h"
 #include "tools/info/system.h"
