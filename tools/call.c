@@ -50,7 +50,7 @@ void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia)
 	good_held(rc, call);
 }
 
-/* The first address of this family, or the first of all. */
+/* Stores the first address of this family, or the first address of all if the family has none. */
 static void resolve_in(int family, const char *name, struct sockaddr_storage *address)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found, *chosen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* call.h - calls of DAT that a tool can't go on without, and the clock. Endpoints and memory
- * are link.h's and the testers' job. */
+/* call.h - DAT calls whose failure ends a tool, addresses of hosts, and the clock. The tools' own files
+ * handle endpoints and memory. */
 #ifndef TOOLS_CALL_H
 #define TOOLS_CALL_H
 #include "messages.h"

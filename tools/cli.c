@@ -89,8 +89,9 @@ static bool has_option(const struct option *names, int value)
 	return names->name;
 }
 
-/* optopt is the value of a known long option, a letter, or 0 after an unknown long option. An unknown letter can
- * follow a word that is a long option, but is no value in `names`. */
+/* getopt_long() sets optopt to the value of a known long option, to a letter, or to 0 for an unknown long
+ * option. After an unknown letter inside a word such as -ab, argv[optind - 1] is still the word before,
+ * which may be a long option; but then optopt is not a value in `names`. */
 void usage_error_option(char *const *argv, const struct option *names, int c)
 {
 	const char *word = argv[optind - 1];

@@ -22,9 +22,9 @@ void cli_set_command(const char *command, const char *usage);
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Prints "PROGRAM: text" on stderr; the program goes on. */
 void cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Ends the program, or the attempt, without a line: it has been printed. */
+/* Ends the program, or the attempt, after the caller has printed the line. */
 void fail_reported(void) __attribute__((noreturn));
-/* Prints the line and where to read more; exits with CLI_USAGE. */
+/* Prints the line and a hint to --help; exits with CLI_USAGE. */
 void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* For '?' and ':' of getopt_long(), whose own message is off (opterr 0): names the option. `names` are the
  * long options. */

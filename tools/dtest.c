@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NEXT_CLIENT_MS = 100 };	/* how often a server that expects a connection looks for another client */
+enum { NEXT_CLIENT_MS = 100 };	/* between two checks for a new client, while a request is awaited */
 
 static const char usage_text[] =
 	"usage: dtest -P IA [OPTIONS]                   serve one client\n"
@@ -88,7 +88,8 @@ static struct dtest_options parse(int argc, char **argv)
 	return o;
 }
 
-/* A server does not know how long connecting took: it waits for the client. */
+/* Leaves out the last row for a server: it waits for the client, so it does not measure how long connecting
+ * takes. */
 static void print_times(const struct dtest_times *times, bool serves)
 {
 	const struct { const char *name; double seconds; } rows[] = {
@@ -141,7 +142,8 @@ static void connect_to_server(struct tester *t, struct dtest_options *o)
 	tester_connect(t, (struct sockaddr *)&to);
 }
 
-/* Scripts look for this line. Before there is a connection, the line of the failure is all there is. */
+/* Scripts look for this line. A failure before the connection is established prints only its own line, since
+ * this hook is not set yet. */
 static bool print_failed(void)
 {
 	printf("\n%ld: DAPL Test Complete. FAILED\n\n", (long)getpid());

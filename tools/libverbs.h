@@ -4,7 +4,8 @@
 #define TOOLS_LIBVERBS_H
 #include <infiniband/verbs.h>
 
-/* Macros: here the exported functions. That of ibv_query_port fills in the first members. */
+/* verbs.h has macros of these names, but the exported functions are needed here. The function
+ * ibv_query_port() fills in only the first members of struct ibv_port_attr. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 
@@ -36,7 +37,8 @@ struct libverbs {
 };
 extern struct libverbs lib;
 
-/* NULL: the functions are there. Else why not, until the next call. The library stays loaded. */
+/* Loads the library, which stays loaded. Returns NULL on success, otherwise the reason, which is valid until
+ * the next call. */
 const char *libverbs_load(void);
 
 #endif

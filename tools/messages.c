@@ -11,11 +11,11 @@
 #include <syslog.h>
 #include <unistd.h>
 
-static bool from_registry, from_providers;	/* lines that are taken over */
+static bool from_registry, from_providers;	/* whether their lines are taken over */
 
-enum { HELD_TEXT = 2048 };	/* bytes of lines that are kept, with a zero: two long ones */
+enum { HELD_TEXT = 2048 };	/* bytes of kept lines, with the final zero: two long lines */
 
-/* Errors of this thread, each as the library would print it. */
+/* The kept errors of this thread, each as the library would print it. */
 static _Thread_local struct {
 	bool holding;
 	char lines[HELD_TEXT];
@@ -38,7 +38,8 @@ static bool hold(const DAT_MESSAGE *message)
 	return false;
 }
 
-/* A failed connection is the tool's to report, with connection_cause(). */
+/* Lines about failed connections (kind "ep") are dropped: the tool reports these failures itself, with
+ * connection_cause(). */
 static DAT_BOOLEAN take(const DAT_MESSAGE *message)
 {
 	if (!(strcmp(message->library, "dat") ? from_providers : from_registry))
@@ -65,7 +66,7 @@ void messages_hold(void)
 	held.holding = true;
 }
 
-/* Of several errors the first one is the cause, and those that follow tell what came of it. */
+/* Joins several errors with "; ": the first is the cause, the others are its consequences. */
 const char *messages_release(bool failed)
 {
 	static _Thread_local char cause[HELD_TEXT];
@@ -84,7 +85,7 @@ const char *messages_release(bool failed)
 	return length ? cause : NULL;
 }
 
-enum { KNOWN_MS = 2000 };	/* the failure of a connection is known at most so long after its completions */
+enum { KNOWN_MS = 2000 };	/* after a flushed completion; the provider knows the failure by then */
 
 static bool has_ended(DAT_EP_HANDLE ep)
 {
@@ -93,7 +94,8 @@ static bool has_ended(DAT_EP_HANDLE ep)
 	return dat_ep_get_status(ep, &state, NULL, NULL) != DAT_SUCCESS || state == DAT_EP_STATE_DISCONNECTED;
 }
 
-/* Completions may be flushed a little before the provider knows that, and why, the connection has ended. */
+/* Waits until the provider knows whether the connection has failed: completions may be flushed a little
+ * earlier. Returns false if there was no failure, or if none is known after KNOWN_MS. */
 static bool find_failure(DAT_EP_HANDLE ep, DAT_LAST_ERROR *error)
 {
 	*error = (DAT_LAST_ERROR){ 0 };
@@ -127,13 +129,13 @@ const char *connection_failure(const DAT_EVENT *event, const char *what, char te
 	const char *hint = connection_hint(number);
 	DAT_LAST_ERROR error;
 
-	/* The peer's program decides on these: the provider reports no failure. */
+	/* The peer's program causes these events, so the provider records no failure. */
 	if (number == DAT_CONNECTION_EVENT_PEER_REJECTED || number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 	    !find_failure(ep, &error))
 		snprintf(text, CAUSE_TEXT, "%s: %s%s%s%s", what, event_name(number), *hint ? " (" : "", hint,
 			 *hint ? ")" : "");
 	else if (!strncmp(what, connect, sizeof connect - 1) && !strncmp(error.text, connect, sizeof connect - 1))
-		snprintf(text, CAUSE_TEXT, "%s; %s", error.text, event_name(number));	/* says what, too */
+		snprintf(text, CAUSE_TEXT, "%s; %s", error.text, event_name(number));	/* includes `what` */
 	else
 		snprintf(text, CAUSE_TEXT, "%s: %s; %s", what, error.text, event_name(number));
 	return text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* phases.c - see phases.h. Both sides, and the dtest of older distributions, keep to this order:
- * notes with the place of the buffer; then either writes to and fro alone, or a burst of writes
- * and a note; reads and a note; messages to and fro. The client speaks first. */
+/* phases.c - see phases.h. Both sides keep to this order, which is also that of the dtest of older
+ * distributions: notes with the address of the buffer; then either only a ping-pong of writes, or a burst
+ * of writes and a note, reads and a note, and a ping-pong of messages. The client sends first. */
 #include "phases.h"
 #include "../call.h"
 #include "../cli.h"
@@ -29,7 +29,7 @@ static void put_text(char *to, size_t room, const char *text)
 	memcpy(to, text, strlen(text) < room ? strlen(text) + 1 : room);
 }
 
-/* The last byte is left out: a peer that writes with immediate data counts there. */
+/* The last byte of the buffer is not compared: a peer that writes with immediate data counts there. */
 static void expect_text(const char *found, size_t room, const char *text, const char *where)
 {
 	size_t length = strlen(text) < room ? strlen(text) : room - 1;
@@ -105,7 +105,8 @@ static void write_phase(struct tester *t)
 
 /* --- RDMA reads --------------------------------------------------------------- */
 
-/* The peer may still be about to place its text while we read, but has done so when its note arrives. */
+/* The first reads are only timed, since the peer may not have stored its text yet. It has done so when its
+ * note arrives, and the read that follows is checked. */
 static void read_phase(struct tester *t)
 {
 	double times[READS], start;
@@ -158,8 +159,8 @@ static void message_phase(struct tester *t)
 
 /* --- RDMA writes to and fro --------------------------------------------------- */
 
-/* Spins until the last byte of a write of `size` bytes is `value`. Looks at the queue too: that drives
- * progress, and tells when the peer has gone. */
+/* Spins until the last byte of a write of `size` bytes is `value`. Also polls the queue, which drives
+ * progress and detects that the peer has ended. */
 static void wait_written(struct tester *t, size_t size, char value)
 {
 	double deadline = now() + DTEST_PATIENCE;
@@ -185,7 +186,7 @@ static void fill_pattern(char *to, size_t length, unsigned iteration)
 		to[i] = (char)random();
 }
 
-/* The client makes the pattern up, the server sends back what it got. */
+/* The client chooses the pattern, and the server writes back what it received. */
 static void check_echo(const struct tester *t, size_t size, unsigned iteration)
 {
 	for (size_t i = 0; i < size; i++)
@@ -227,7 +228,8 @@ static void write_pingpong(struct tester *t, size_t size)
 	fflush(stdout);
 }
 
-/* Sizes ascend, so that a byte that is waited for was not written before. */
+/* Sizes ascend, so that writes of the previous sizes have not changed the last byte, for which
+ * wait_written() waits. */
 static void write_pingpong_around(struct tester *t, size_t center, size_t *last)
 {
 	for (size_t size = center > 1 ? center - 1 : 1; size <= center + 1 && size <= t->o->length; size++) {

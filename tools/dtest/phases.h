@@ -5,7 +5,7 @@
 #define DTEST_PHASES_H
 #include "tester.h"
 
-/* The phases that the options ask for, in the order that the peer expects. */
+/* Runs the phases that the options select, in the order that the peer expects. */
 void phases_run(struct tester *t);
 
 #endif

@@ -49,7 +49,7 @@ static void hand_out(int listener, const char *ia, const struct sockaddr *addres
 		return;		/* the server looks again soon */
 	if (fd < 0)
 		fail("handing out the address: %s", strerror(errno));
-	/* a client that has gone does not read it */
+	/* the client may have ended, and not read the text */
 	if (send(fd, text, sizeof text, MSG_NOSIGNAL) != (ssize_t)sizeof text && errno != EPIPE && errno != ECONNRESET)
 		fail("handing out the address: %s", strerror(errno));
 	close(fd);

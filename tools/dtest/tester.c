@@ -16,7 +16,7 @@
 enum {
 	PRIVATE_DATA = 48,	/* bytes */
 	IMMEDIATE = 0x7777,	/* any number */
-	UNSIGNALED = 8,	/* notes and others under way beside a burst */
+	UNSIGNALED = 8,	/* requests under way beside a burst, such as notes */
 };
 
 static bool client(const struct tester *t)
@@ -178,7 +178,7 @@ static DAT_EVENT wait_connection_event(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout)
 	return event;
 }
 
-/* Byte i is first + i: what both sides expect. */
+/* Byte i is first + i, which the peer checks. */
 static void fill_private_data(unsigned char data[PRIVATE_DATA], int first)
 {
 	for (int i = 0; i < PRIVATE_DATA; i++)
@@ -305,7 +305,7 @@ bool tester_poll(struct tester *t, DAT_EVD_HANDLE evd, const char *what)
 	return take(t, evd, what, &event);
 }
 
-/* A notification may be of the other EVD, or of an event that was dequeued before. */
+/* The notification may come from the other EVD, or be for an event that has been dequeued already. */
 static void wait_cno(struct tester *t)
 {
 	DAT_EVD_HANDLE evd;

@@ -63,13 +63,13 @@ struct tester {
 
 void tester_open(struct tester *t, const struct dtest_options *o);
 void tester_close(struct tester *t);
-/* The adapter's own address. */
+/* Stores the adapter's own address. */
 void tester_address(struct tester *t, struct sockaddr_storage *address);
 
 void tester_listen(struct tester *t);
-/* Waits up to `ms` for the connection request of a client. */
+/* Waits up to `ms` for the connection request of a client. Returns whether it has arrived. */
 bool tester_requested(struct tester *t, unsigned ms);
-void tester_accept(struct tester *t);	/* accepts it */
+void tester_accept(struct tester *t);	/* accepts that request */
 void tester_connect(struct tester *t, const struct sockaddr *address);
 /* The client disconnects, and the server waits for that. */
 void tester_disconnect(struct tester *t);

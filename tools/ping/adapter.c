@@ -16,13 +16,13 @@
 
 enum {
 	ADAPTERS = 64, /* names that are shown when one has to be chosen */
-	/* events until signals and the time are looked at, though more events are there */
+	/* events taken before signals and the time are checked, even if more events are queued */
 	BURST = 64,
-	/* a receive and four requests at a time, and as many flushed when the connection ends */
+	/* completions of a receive and four requests, and as many flushed when the connection ends */
 	EVENTS_OF_PEER = 10,
 };
 
-/* The name of the only adapter. The registry owns no memory of it. */
+/* Returns the name of the only configured adapter, in static memory of this function. */
 static const char *only_adapter(void)
 {
 	static DAT_PROVIDER_INFO infos[ADAPTERS];
@@ -32,7 +32,7 @@ static const char *only_adapter(void)
 
 	for (int i = 0; i < ADAPTERS; i++)
 		list[i] = &infos[i];
-	/* more than fit: the first are listed all the same */
+	/* the first ADAPTERS are stored even if there are more */
 	dat_registry_list_providers(ADAPTERS, &count, list);
 	if (count == 1)
 		return infos[0].ia_name;

@@ -14,7 +14,7 @@
 
 enum {
 	ANSWER_SECONDS = 20, /* a peer that does not answer for so long is lost */
-	GRACE_SECONDS = 2,   /* a round under way has so long after the end of the run */
+	GRACE_SECONDS = 2,   /* for a round under way, after the end of the run */
 };
 
 struct run {
@@ -23,7 +23,7 @@ struct run {
 	struct peer peer;
 	struct sockaddr_storage to;
 	char address[ADDRESS_TEXT];
-	double start, end;            /* now(); end 0: none */
+	double start, end;            /* as of now(); end 0: no limit */
 	bool stopping;                /* no further round begins */
 	bool broken;                  /* the connection has ended */
 	unsigned awaited[OPERATIONS]; /* operations posted and not complete */
@@ -80,7 +80,8 @@ static void take_event(struct run *r, const DAT_EVENT *event)
 		end_connection(r, event);
 }
 
-/* Until the operations are complete. False: the connection ended, or nothing came in time. */
+/* Waits until the operations are complete. Returns false if the connection ended, or no answer came in
+ * time. */
 static bool await_completions(struct run *r)
 {
 	double until = now() + ANSWER_SECONDS;
@@ -93,7 +94,7 @@ static bool await_completions(struct run *r)
 		case ARRIVED_EVENT: take_event(r, &event); break;
 		case ARRIVED_LATE: lose_connection(r, "no answer in time"); break;
 		case ARRIVED_SIGNAL:
-			/* the signal stays readable: wait on without it */
+			/* the descriptor stays readable, so it is not polled any more */
 			r->stopping = true;
 			r->adapter.signal_fd = -1;
 			r->end = now();
@@ -105,7 +106,7 @@ static bool await_completions(struct run *r)
 
 /* --- a round -------------------------------------------------------------------- */
 
-/* Tells the server of memory, and waits for its answer. */
+/* Sends the server the address of memory, and waits for its answer. */
 static bool exchange(struct run *r, const char *memory)
 {
 	struct message m = { .address = (uintptr_t)memory,
@@ -213,7 +214,7 @@ static void disconnect_peer(struct run *r)
 	double until = now() + GRACE_SECONDS;
 	DAT_EVENT event;
 
-	/* an endpoint that is disconnected already refuses */
+	/* the call fails if the endpoint is disconnected already */
 	if (!r->broken && dat_ep_disconnect(r->peer.ep, DAT_CLOSE_GRACEFUL_FLAG) == DAT_SUCCESS)
 		while (adapter_next(&r->adapter, until, &event) == ARRIVED_EVENT &&
 		       event.event_number == DAT_DTO_COMPLETION_EVENT)
@@ -256,7 +257,7 @@ static int result_of(const struct run *r)
 {
 	if (!r->completed || r->completed < r->started || r->wrong)
 		return CLI_FAILURE;
-	/* as ping: a count that was not reached by the end of -w */
+	/* like ping, fails if -w ended the run before all rounds of -C were complete */
 	if (!r->o->seconds || !r->o->count || r->completed == r->o->count)
 		return 0;
 	cli_warn("-w: %lu of %lu rounds completed in %g s", r->completed, r->o->count, r->o->seconds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* main.c - datping: the command line. Its letters are those of rping. See datping(1). */
+/* main.c - datping: the command line. Its option letters are those of rping. See datping(1). */
 #include "options.h"
 #include "../call.h"
 #include "../cli.h"

@@ -17,9 +17,9 @@
 enum {
 	MESSAGE_SIZE = 16, /* bytes on the wire: address, key and size, big-endian */
 	DATA_MIN = 23,     /* bytes that rping takes at least: the longest head of its data */
-	DATA_MAX = 65535,  /* and at most */
+	DATA_MAX = 65535,  /* bytes that rping takes at most */
 	DATA_USUAL = 100,  /* rping's default */
-	RPING_PORT = 7174, /* and its TCP port */
+	RPING_PORT = 7174, /* rping's TCP port */
 };
 
 /* Memory of the client. */

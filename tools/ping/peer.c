@@ -8,7 +8,7 @@
 enum {
 	REQUESTS = 4,
 	RECEIVES = 2
-}; /* of an endpoint: two of each are needed, and one more does no harm */
+}; /* of an endpoint; at most a receive, a send and an RDMA operation are outstanding at a time */
 
 static void register_memory(struct peer *p, struct adapter *a, bool exposed)
 {
@@ -79,7 +79,7 @@ static DAT_DTO_COOKIE cookie(const struct peer *p, enum operation operation)
 	return (DAT_DTO_COOKIE){ .as_64 = p->number * OPERATIONS + operation };
 }
 
-/* A connection that has just ended refuses posts; its event tells the reason. */
+/* Checks the result of a post. A connection that has just ended refuses it, and an event reports why. */
 static void posted(DAT_RETURN rc, const char *call)
 {
 	if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)

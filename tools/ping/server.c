@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* server.c - the server of datping: for each client, reads what a message names, and writes it to
- * where the next one says. With -P many clients at a time. One thread; each event is taken to the
- * client that its cookie or its endpoint names. */
+/* server.c - the server of datping: reads the client's data from the address in a message, and writes it to
+ * the address in the next message. With -P it serves many clients at a time, in one thread. The cookie or
+ * the endpoint of an event tells to which client it belongs. */
 #include "options.h"
 #include "../call.h"
 #include "../cli.h"
@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLIENTS = 64 }; /* at a time, with -P; one has 128 KiB of registered memory */
+enum { CLIENTS = 64 }; /* at a time, with -P; each has 128 KiB of registered memory */
 
 enum state {
 	STATE_FREE,      /* no client */
 	STATE_ACCEPTING, /* its connection is not established */
-	STATE_SOURCE,    /* it is to name where its data is */
+	STATE_SOURCE,    /* waiting for the message with the address of the data */
 	STATE_READING,
-	STATE_SINK, /* it is to name where the echo goes */
+	STATE_SINK, /* waiting for the message with the address for the echo */
 	STATE_WRITING,
-	STATE_CLOSING, /* disconnected by us */
+	STATE_CLOSING, /* disconnected by the server */
 };
 
 struct client {
@@ -41,7 +41,7 @@ struct service {
 	struct adapter adapter;
 	struct client clients[CLIENTS];
 	unsigned limit; /* clients at a time */
-	bool ended;     /* without -P: the client has gone */
+	bool ended;     /* without -P: the client has ended */
 	int result;
 };
 
@@ -106,7 +106,7 @@ static void end_client(struct service *s, struct client *c)
 	char cause[CAUSE_TEXT] = "the connection was not established";
 	bool failed = connection_cause(c->peer.ep, cause);
 
-	/* of a client that was disconnected the reason has been printed */
+	/* if the server disconnected the client, it has printed the reason */
 	if (c->state == STATE_ACCEPTING || (failed && c->state != STATE_CLOSING))
 		fprintf(stderr, "datping: %s: %s\n", c->address, cause);
 	if (c->state != STATE_ACCEPTING) {
@@ -119,12 +119,12 @@ static void end_client(struct service *s, struct client *c)
 	*c = (struct client){ .state = STATE_FREE };
 }
 
-/* A client that breaks the rules costs its connection. */
+/* Disconnects a client that breaks the protocol. */
 static void refuse(struct client *c, const char *fault, unsigned long found)
 {
 	fprintf(stderr, "datping: %s: %s (%lu found); disconnected\n", c->address, fault, found);
 	c->state = STATE_CLOSING;
-	/* an endpoint that has ended already refuses; its event comes */
+	/* the call fails if the connection has ended already; its event follows */
 	dat_ep_disconnect(c->peer.ep, DAT_CLOSE_ABRUPT_FLAG);
 }
 
@@ -213,7 +213,7 @@ static void take_completion(struct service *s, const DAT_EVENT *event)
 	enum operation operation;
 	struct client *c = client_of_number(s, peer_number_of(event, &operation));
 
-	/* of a client that has gone; flushed: the connection's event follows */
+	/* the client has ended; or the request was flushed, and the connection's event follows */
 	if (!c || c->state == STATE_CLOSING || dto->status == DAT_DTO_ERR_FLUSHED)
 		return;
 	if (dto->status != DAT_DTO_SUCCESS) {
@@ -265,7 +265,7 @@ static void take_event(struct service *s, const DAT_EVENT *event)
 
 /* --- the service ----------------------------------------------------------------------- */
 
-/* -a of a server: the adapter has one address, and listens on it. */
+/* Checks -a of a server: the adapter has one address, and listens on it. */
 static void check_address(const struct service *s)
 {
 	char own[ADDRESS_TEXT], given[ADDRESS_TEXT];
