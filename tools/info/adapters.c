@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* adapters.c - see adapters.h. All that is known of an entry is gathered as JSON first; the table and the
- * list of attributes are made of that. */
+/* adapters.c - see adapters.h. The properties of an entry are gathered as JSON first. The table and the list
+ * of attributes are printed from that. */
 #include "tools/info/adapters.h"
 #include "tools/info/output.h"
 #include "tools/info/probe.h"
@@ -38,7 +38,7 @@ static json_t *describe(const DAT_ENTRY *e)
 	return to;
 }
 
-/* Entries that no program gets by dat_ia_open(). */
+/* Returns why no program can open the entry by dat_ia_open(), or NULL if programs can. */
 static const char *why_not_opened(const DAT_ENTRY *e)
 {
 	if (!e->is_default)
@@ -144,7 +144,7 @@ static void print_causes(const json_t *entries)
 	}
 }
 
-/* A value on one line: "yes", "12", "a, b". */
+/* Writes a value on one line: "yes", "12", "a, b". */
 static const char *value_text(const json_t *value, char *text, size_t size)
 {
 	size_t i, at = 0;
@@ -217,7 +217,7 @@ static void print_verbose(const json_t *entries)
 	}
 }
 
-/* What the registry said when it read its files, such as lines of dat.conf that are wrong. */
+/* Prints what the registry reported when it read its files, such as wrong lines of dat.conf. */
 static void print_messages(const json_t *messages)
 {
 	json_t *message;

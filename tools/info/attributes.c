@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An address of all ones means that there is no limit, and is more than JSON's numbers hold. */
+/* Values above INT64_MAX, such as an address limit of all ones (no limit), do not fit into json_int_t and
+ * become text. */
 static json_t *number(DAT_UINT64 value)
 {
 	return value > INT64_MAX ? output_format("0x%llx", (unsigned long long)value) :
@@ -163,7 +164,7 @@ json_t *attributes_of_provider(const DAT_PROVIDER_ATTR *attr)
 	return to;
 }
 
-/* dat_trace.h: the value of such an attribute is the address of a function. */
+/* Whether the value of the attribute is the address of a function (dat_trace.h). */
 static bool is_function(const char *name)
 {
 	return !strcmp(name, DAT_ATTR_DEBUG_QUERY) || !strcmp(name, DAT_ATTR_DEBUG_MODIFY) ||

@@ -9,7 +9,7 @@ json_t *attributes_of_ia(const DAT_IA_ATTR *attr);
 json_t *attributes_of_provider(const DAT_PROVIDER_ATTR *attr);
 /* Names and texts. Values that are no texts (functions) are left out. */
 json_t *attributes_named(const DAT_NAMED_ATTR *list, DAT_COUNT count);
-/* What the IA can do beyond DAT 2.0, as words: "atomics", "ud" ... */
+/* What the IA can do beyond DAT 2.0, as words such as "fetch and add" and "datagrams". */
 json_t *attributes_extensions(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *provider);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SOFT_LIBRARY "libdaplsoft.so.2"
-#define FILE_SIZE_MAX (16u << 20)	/* as the registry's own */
+#define FILE_SIZE_MAX (16u << 20)	/* bytes; the registry has the same limit */
 
 /* --- a file for this machine ------------------------------------------------------------ */
 

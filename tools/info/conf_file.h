@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conf_file.h - a dat.conf for this machine, and the check of one. */
+/* conf_file.h - prints a dat.conf for this machine, and checks a dat.conf. */
 #ifndef TOOLS_INFO_CONF_FILE_H
 #define TOOLS_INFO_CONF_FILE_H
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* datinfo.c - shows what is configured on this machine and why something does not work: the command line.
- * See datinfo(1). */
+/* datinfo.c - the command line of datinfo, which shows what is configured on this machine and why something
+ * does not work. See datinfo(1). */
 #include "tools/info/adapters.h"
 #include "tools/info/conf_file.h"
 #include "tools/info/device_views.h"
@@ -49,7 +49,7 @@ enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR
 
 struct options {
 	enum mode mode;
-	struct cli_mode chosen;		/* how the mode was chosen */
+	struct cli_mode chosen;		/* the option that selected the mode */
 	bool verbose, json, watch;
 	bool names_only;		/* -l */
 	const char *device;		/* -d, or DEV of --stat */
@@ -87,7 +87,7 @@ static const struct option names[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* DEV, DEV/PORT, or nothing. */
+/* Parses DEV or DEV/PORT. */
 static void parse_stat_operand(struct options *o, char *text)
 {
 	char *slash = strrchr(text, '/');
@@ -109,7 +109,7 @@ static void parse_files(struct options *o, int argc, char **argv)
 			    o->file_count + 1, TIMELINE_FILES);
 }
 
-/* Words that are no options. */
+/* Parses the words that are not options, and checks options that belong to one mode. */
 static void parse_operands(struct options *o, int argc, char **argv)
 {
 	if (o->mode == STAT && optind < argc)

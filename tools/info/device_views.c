@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device_views.c - see device_views.h. The names of fields are those that people look for. */
+/* device_views.c - see device_views.h. The fields have the names that users know from these programs. */
 #include "tools/info/device_views.h"
 #include "tools/info/devices.h"
 #include "tools/info/output.h"
@@ -20,7 +20,7 @@ static void drop_other_ports(json_t *device, unsigned wanted)
 			json_array_remove(ports, i);
 }
 
-/* Fails with one line if there is no such device or port. */
+/* Returns the devices that the options select. Fails with one line if there is no such device or port. */
 static json_t *find(const struct device_options *o)
 {
 	json_t *devices = devices_gather(o->device, o->verbose), *device;
@@ -39,7 +39,8 @@ static json_t *find(const struct device_options *o)
 	return devices;
 }
 
-/* Prints JSON, or calls `print` for each; then what is wrong with them. Drops `devices`. */
+/* Prints JSON; or calls `print` (or NULL) for each device, and then prints their problems. Drops the
+ * reference to `devices`. Returns the exit status. */
 static int show(const struct device_options *o, json_t *devices, void (*print)(const json_t *))
 {
 	int status = json_array_size(devices) ? 0 : CLI_FAILURE;
@@ -184,7 +185,7 @@ int device_views_info(const struct device_options *o)
 
 /* --- ibstat --------------------------------------------------------------------------------- */
 
-/* "ACTIVE" is "Active" there, "4X_QDR" stays. */
+/* Writes a word as ibstat does: "ACTIVE" becomes "Active", "4X_QDR" does not change. */
 static const char *capital(const char *word)
 {
 	static char text[64];
@@ -222,7 +223,7 @@ static void print_stat_port(const json_t *port)
 	print_line(8, "Link layer", output_get(port, "link_layer"));
 }
 
-static json_t *last_look;	/* the devices as --watch found them before; NULL: first look */
+static json_t *last_look;	/* the devices of the previous frame of --watch; NULL: none */
 
 static const json_t *device_before(const json_t *device)
 {
@@ -282,7 +283,7 @@ int device_views_stat(const struct device_options *o)
 	struct device_options with_mtu = *o;
 	json_t *devices;
 
-	with_mtu.verbose = true;	/* MTUs are libibverbs' to tell */
+	with_mtu.verbose = true;	/* only libibverbs reports MTUs */
 	if (o->watch > 0)
 		return watch_stat(o, &with_mtu);
 	devices = find(&with_mtu);

@@ -8,13 +8,13 @@ struct device_options {
 	const char *device;	/* NULL: all */
 	unsigned port;		/* 0: all */
 	bool names_only, verbose, json;
-	double watch;		/* seconds between two looks; 0: one look */
+	double watch;		/* seconds between two frames; 0: prints once */
 };
 
 /* Each returns the exit status: CLI_FAILURE if there is no such device or port, or none at all. */
 int device_views_list(const struct device_options *options);
 int device_views_info(const struct device_options *options);
-/* With the users of each device. */
+/* Also prints the users of each device. */
 int device_views_stat(const struct device_options *options);
 
 #endif

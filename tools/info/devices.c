@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* devices.c - see devices.h. RDMA devices come from sysfs, which needs neither rights nor libibverbs;
- * what only libibverbs knows is added. Software devices come from the IAs that open. */
+/* devices.c - see devices.h. RDMA devices are read from sysfs, which needs neither rights nor libibverbs;
+ * values that only libibverbs has are added. Software devices are found by opening the entries of their
+ * provider library. */
 #include "tools/info/devices.h"
 #include "tools/info/output.h"
 #include "tools/info/probe.h"
@@ -51,7 +52,7 @@ static json_t *describe_port(const char *device, const char *port)
 	return to;
 }
 
-/* node_type is "1: CA"; the transport is InfiniBand's on RoCE, too, as ibv_devinfo has it. */
+/* node_type is for example "1: CA". On RoCE the transport is InfiniBand, too, as ibv_devinfo prints it. */
 static const char *transport(const char *device)
 {
 	char type[64];

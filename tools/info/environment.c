@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* environment.c - see environment.h. The table is common/variables.h, which the libraries' own check
- * uses, too; dapl.conf is read by the libraries' reader. */
+/* environment.c - see environment.h. The table of variables is common/variables.h, which the libraries
+ * use, too, to check names. The libraries' code also reads dapl.conf. */
 #include "tools/info/environment.h"
 #include "tools/info/output.h"
 #include "common/nearest.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "min" and "max" of a number, and whether the libraries ignore its value. */
+/* Adds "min" and "max" of a number, and whether the libraries ignore its value. */
 static void add_range(json_t *to, const char *name, const char *value)
 {
 	unsigned long min, max, number;
@@ -110,7 +110,7 @@ static void print_known(const json_t *list)
 	table_print(table, 0);
 }
 
-/* The words of the libraries' message. */
+/* Prints the message with the words that the libraries use. */
 static void print_ignored(const json_t *list)
 {
 	json_t *variable;

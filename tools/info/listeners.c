@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* listeners.c - see listeners.h. The kernel tells the inode of a socket; the process is the one with a
- * descriptor of that inode. A socket that several processes have belongs to the first. */
+/* listeners.c - see listeners.h. The kernel reports the inode of a socket. Its process is the first that
+ * has a descriptor of that inode. */
 #include "tools/info/listeners.h"
 #include "tools/control/client.h"
 #include "tools/control/netlink.h"
@@ -78,7 +78,7 @@ static void look_at_descriptors(json_t *list, pid_t pid)
 	DIR *dir;
 
 	snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
-	dir = opendir(path);	/* of another user: no right to */
+	dir = opendir(path);	/* fails for a process of another user */
 	while (dir && (entry = readdir(dir))) {
 		ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
 		long long inode;

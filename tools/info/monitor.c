@@ -38,7 +38,7 @@ static unsigned parse(const char *words)
 	unsigned bits = 0;
 
 	if (!words)
-		return DAT_NET_CHANGES & ~DAT_NET_NEIGHBOUR;	/* these change all the time */
+		return DAT_NET_CHANGES & ~DAT_NET_NEIGHBOUR;	/* neighbours change all the time */
 	for (const char *at = words;; at++) {
 		size_t length = strcspn(at, ",");
 
@@ -144,7 +144,7 @@ static void flush_output(void)
 		cli_finish();	/* reports that the output could not be written */
 }
 
-/* Prints the changes that have come. */
+/* Prints the changes that have arrived. */
 static void print_changes(struct dat_net_monitor *m, bool json)
 {
 	struct dat_net_change change;

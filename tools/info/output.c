@@ -108,7 +108,7 @@ struct table *table_new(int columns, const char *const *heads)
 	return table;
 }
 
-/* Control characters could command the terminal. */
+/* Replaces control characters, which could be commands to the terminal. Returns "-" for an empty text. */
 static char *clean_copy(const char *text)
 {
 	char *copy = checked(strdup(text && *text ? text : "-"));
@@ -131,7 +131,7 @@ void table_add(struct table *table, const char *const *cells)
 	table->rows++;
 }
 
-/* Characters of UTF-8 text. */
+/* Returns the number of characters of UTF-8 text. */
 static int width_of(const char *text)
 {
 	int width = 0;
@@ -154,7 +154,7 @@ static int column_width(const struct table *table, int column)
 	return width;
 }
 
-/* Columns of the terminal; 0 if stdout is none: then nothing is wrapped. */
+/* Returns the columns of the terminal, or 0 if stdout is not a terminal. */
 static int terminal_width(void)
 {
 	struct winsize size;
@@ -164,7 +164,7 @@ static int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 40 ? 80 : size.ws_col;
 }
 
-/* The last column, from column `begin` on. Lines of a terminal end at blanks. */
+/* Prints the last cell of a row, from column `begin` on. On a terminal it is wrapped at blanks. */
 static void print_wrapped(const char *text, int begin)
 {
 	int width = terminal_width() - begin;

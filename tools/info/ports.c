@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ports.c - see ports.h. Service points come from the control sockets of programs. The kernel knows what
- * listens on its RDMA devices and on TCP, other programs' too; those of service points are left out there. */
+/* ports.c - see ports.h. Service points come from the control sockets of programs. Listeners on RDMA devices
+ * and on TCP, also those of other programs, come from the kernel; those that belong to service points are
+ * left out. */
 #include "tools/info/ports.h"
 #include "tools/control/client.h"
 #include "tools/control/rdma_objects.h"
@@ -43,7 +44,7 @@ static bool is_member(const json_t *a, const json_t *b, const char *key)
 	return value && json_equal(value, json_object_get(b, key));
 }
 
-/* Whether a service point is this listener of the kernel's. */
+/* Whether this listener of the kernel belongs to a service point. */
 static bool is_known(const json_t *ports, const json_t *listener)
 {
 	json_t *port;
@@ -88,8 +89,8 @@ static void add_kernel_listeners(json_t *ports)
 	json_decref(devices);
 }
 
-/* Whether a socket is that of a service point, or of an iWARP listener. The kernel's socket of the latter
- * belongs to no process. */
+/* Whether a socket belongs to a service point, or to an iWARP listener. The socket of an iWARP listener is
+ * the kernel's and belongs to no process. */
 static bool is_behind(const json_t *port, const json_t *socket)
 {
 	return is_member(port, socket, "port") &&
@@ -97,7 +98,7 @@ static bool is_behind(const json_t *port, const json_t *socket)
 		(!json_object_get(socket, "pid") && is_member(port, socket, "address")));
 }
 
-/* They hold a qualifier on iWARP and on the software device. */
+/* Adds TCP sockets, which occupy a qualifier on iWARP and on the software device. */
 static void add_sockets(json_t *ports)
 {
 	json_t *sockets = listeners_tcp(), *socket;

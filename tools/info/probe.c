@@ -22,7 +22,7 @@
 enum {
 	TEXT_MAX = 1 << 20,	/* bytes that are kept of what a child writes */
 	READ = 4096,		/* bytes of one read */
-	READS = 32,		/* reads between two looks at the child and the clock: twice what a pipe holds (64 KiB) */
+	READS = 32,		/* reads between checks of child and clock: twice the 64 KiB of a pipe */
 };
 
 void probe_init(void)
@@ -117,7 +117,8 @@ static json_t *open_and_query(const DAT_PROVIDER_INFO *info)
 	return result;
 }
 
-/* Ends with the parent, however that ends: a provider may hang, and only the parent has a time limit for it. */
+/* Makes the child end with the parent, whatever ends the parent: a provider may hang, and only the parent
+ * has a time limit for it. */
 static void end_with_parent(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -175,7 +176,7 @@ static long long now_ms(void)
 	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
 }
 
-/* The last line that the libraries, or the child itself, printed, without the name in front. */
+/* Returns the last line that the libraries or the child printed, without the name in front; NULL if none. */
 static json_t *last_message(const char *text)
 {
 	const char *best = NULL;
@@ -215,7 +216,8 @@ static bool wait_for(pid_t child, struct text texts[2], long long until, int *st
 	}
 }
 
-/* What a child did that wrote no result. One that exits lacks memory, or its provider library has ended it. */
+/* Describes how a child ended that wrote no result. If it exited, memory lacked or its provider library
+ * called exit(). */
 static json_t *judge_end(bool ended, int status)
 {
 	json_t *result = json_object();
@@ -239,7 +241,7 @@ static json_t *judge(bool ended, int status, const struct text texts[2])
 	json_t *result = json_loads(texts[0].bytes, 0, NULL), *message = last_message(texts[1].bytes);
 
 	if (!json_is_object(result)) {
-		if (texts[0].length && ended && !status)	/* all of it came */
+		if (texts[0].length && ended && !status)	/* complete: the parser lacked memory */
 			fail("there is no memory left");
 		json_decref(result);
 		result = judge_end(ended, status);
@@ -289,7 +291,7 @@ json_t *probe_ia(const DAT_PROVIDER_INFO *info, unsigned seconds)
 
 /* --- the list -------------------------------------------------------------------------- */
 
-/* Lines of a file, without the names of the libraries. */
+/* Returns the lines of a file, without the name of the registry in front. */
 static json_t *lines_of(int fd)
 {
 	json_t *lines = json_array();

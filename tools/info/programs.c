@@ -5,7 +5,7 @@
 #include "tools/info/output.h"
 #include <stdio.h>
 
-/* "process 4711 (dtest), soft": a program may use two provider libraries. */
+/* Prints "process 4711 (dtest), provider soft". A program may use two provider libraries. */
 static void print_head(const json_t *list)
 {
 	printf("%sprocess %lld (", output_bold(),
@@ -93,8 +93,8 @@ static void print_records(const json_t *dump)
 	}
 }
 
-/* The libraries of a program answer in the same order each time. One that was unloaded between the
- * questions is left out. */
+/* Combines the answers to three requests by their position, since the libraries of a program answer in the
+ * same order each time. If a library was unloaded between the requests, the last answers are left out. */
 int programs_dump(pid_t pid, bool json)
 {
 	json_t *lists = control_ask_all(pid, CONTROL_LIST, NULL), *list;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remedy.c - see remedy.h. What the libraries said of the failure is evaluated first; for RDMA
- * devices the system is examined, too, because verbs reports most causes as "no such device". */
+/* remedy.c - see remedy.h. Evaluates the libraries' message about the failure first. For RDMA devices it
+ * also examines the system, because verbs reports most causes as "no such device". */
 #include "tools/info/remedy.h"
 #include "tools/info/output.h"
 #include "tools/info/probe.h"
@@ -16,7 +16,7 @@ struct failure {
 	const DAT_ENTRY *entry;
 	const json_t *probe;
 	const char *message;
-	char name[256];		/* of ia_params */
+	char name[256];		/* first word of ia_params */
 	unsigned port;
 };
 
@@ -33,7 +33,7 @@ static bool found(struct remedy *r, const char *fix, const char *fmt, ...)
 	return true;
 }
 
-/* "correct WHAT in FILE:LINE" */
+/* Returns "correct WHAT in FILE:LINE", or other words if the entry is not from a file. */
 static const char *correct(const struct failure *f, const char *what)
 {
 	static char text[400];
@@ -48,7 +48,8 @@ static const char *correct(const struct failure *f, const char *what)
 
 /* --- libraries ------------------------------------------------------------------------ */
 
-/* The linker's text begins with the file that is missing: the library itself, or one it needs. */
+/* Whether the library needs another one that is missing. Stores the name of the missing file in `other`: the
+ * text of the dynamic linker begins with it. */
 static bool needs_another(const struct failure *f, const char *why, char *other, size_t size)
 {
 	snprintf(other, size, "%.*s", (int)strcspn(why, ":"), why);
@@ -227,7 +228,7 @@ static bool soft_fault(struct remedy *r, const struct failure *f)
 	return interface_fault(r, f) || nothing_by_that_name(r, f, false);
 }
 
-/* Their form, or an option behind them, is wrong. */
+/* Whether the form of ia_params, or an option behind them, is wrong. */
 static bool params_fault(struct remedy *r, const struct failure *f)
 {
 	if (!strstr(f->message, "; expected \"") && !strstr(f->message, "\": expected "))
@@ -262,7 +263,7 @@ static void read_params(struct failure *f)
 	f->port = port;
 }
 
-/* An IA that is open can still be of no use: it registers no memory, or its port is down. */
+/* An IA that opens may still be useless: it cannot register memory, or its port is down. */
 static bool check_open_adapter(struct remedy *r, const struct failure *f)
 {
 	const json_t *named = json_object_get(f->probe, "named");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* routes.c - see routes.h. What is shown is gathered as JSON first. */
+/* routes.c - see routes.h. The output is gathered as JSON first. */
 #include "tools/info/routes.h"
 #include "tools/info/output.h"
 #include "tools/cli.h"
@@ -38,7 +38,7 @@ static const char *why_text(uint8_t why)
 	return why < sizeof texts / sizeof *texts ? texts[why] : "?";
 }
 
-/* "192.0.2.1", "fe80::1%eth0"; null without an address. */
+/* Returns text such as "192.0.2.1" or "fe80::1%eth0"; null if there is no address. */
 static json_t *address_json(const struct sockaddr_storage *address)
 {
 	char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 2];
@@ -109,7 +109,7 @@ static json_t *describe_route(const struct dat_net_route *route)
 	return to;
 }
 
-/* 0, ROUTES_SOFT_ONLY or CLI_FAILURE. */
+/* Returns the exit status: 0, ROUTES_SOFT_ONLY or CLI_FAILURE. */
 static int status_of(const struct dat_net_route *list, size_t count)
 {
 	int status = CLI_FAILURE;
@@ -182,8 +182,8 @@ static bool is_like(const json_t *a, const json_t *b)
 	       json_equal(json_object_get(a, "why"), json_object_get(b, "why"));
 }
 
-/* One line with all that is in the way. Loopback reaches this host only; next hops of one address
- * have one reason. */
+/* Prints one line with the reasons of all routes that are not usable. Leaves out loopback, which reaches
+ * only this host, and a route like the one before: several next hops of an address have the same reason. */
 static void print_reasons(const json_t *routes, bool by_software)
 {
 	const json_t *before = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* screen.c - see screen.h. The terminal is restored at each end of the program. */
+/* screen.c - see screen.h. The terminal is restored whenever the program exits. */
 #include "tools/info/screen.h"
 #include <poll.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ bool screen_begin(void)
 		reads_keys = !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	}
 	atexit(restore);
-	printf("\033[?1049h\033[?25l");		/* the other screen; no cursor */
+	printf("\033[?1049h\033[?25l");		/* alternate screen; hide the cursor */
 	return true;
 }
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define INFINIBAND "/sys/class/infiniband"
-enum { GID_GAP = 32 };	/* unused places of a GID table that end the search */
+enum { GID_GAP = 32 };	/* consecutive unused entries of a GID table that end the search */
 
 static const char *root(void)
 {
@@ -109,7 +109,7 @@ json_t *system_rdma_devices(void)
 
 /* --- network interfaces ------------------------------------------------------------ */
 
-/* Not /sys/class/net: that is of the network namespace in which /sys was mounted. */
+/* Does not read /sys/class/net, which shows the network namespace in which /sys was mounted. */
 json_t *system_interfaces(void)
 {
 	struct if_nameindex *list = if_nameindex();
@@ -188,7 +188,8 @@ static bool port_belongs_to(const char *device, const char *port, const char *in
 	return false;
 }
 
-/* IP over InfiniBand interfaces are children of the same PCI device; siw names its parent. */
+/* An interface of IP over InfiniBand belongs to the same PCI device. For siw the file "parent" names the
+ * interface. */
 static bool is_child(const char *device, const char *interface)
 {
 	char path[PATH_MAX], parent[SYSTEM_NAME];
@@ -305,8 +306,8 @@ const char *system_driver_dir(char path[PATH_MAX])
 	return path;
 }
 
-/* "mlx5_core" of mlx5_0. The software devices have no parent: their names are those of the drivers
- * as a rule ("rxe0", "siw_eth0"). */
+/* Finds the kernel's driver of a device: "mlx5_core" of mlx5_0. Software devices have no PCI device, but
+ * their names usually begin with that of the driver ("rxe0", "siw_eth0"). */
 static void kernel_driver(char driver[SYSTEM_NAME], const char *device)
 {
 	char path[PATH_MAX], target[PATH_MAX];

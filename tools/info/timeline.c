@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* timeline.c - see timeline.h. A column for each process; a text that is wider than its column goes on in the next
- * line. Times are those of CLOCK_MONOTONIC, so all processes ran on one host. */
+/* timeline.c - see timeline.h. Each process has a column. A text that is wider than its column continues in
+ * the next line. Times are those of CLOCK_MONOTONIC, so all processes ran on one host. */
 #include "tools/info/timeline.h"
 #include "tools/cli.h"
 #include "tools/info/output.h"
@@ -21,7 +21,7 @@ struct row {
 
 /* --- merging -------------------------------------------------------------------------------- */
 
-/* Records of one time stay in the order of their files. */
+/* Records of the same time stay in the order of their files. */
 static int by_time(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
@@ -56,7 +56,7 @@ static struct row *merge(const json_t *processes, size_t *count)
 
 /* --- printing ------------------------------------------------------------------------------- */
 
-/* What stands in a column: "ep1 connected (established)", and for an error record "! " before it. */
+/* Writes the text of a record: "ep1 connected (established)", with "! " in front if it reports an error. */
 static void describe(char text[LINE], const json_t *record)
 {
 	const char *state = output_get(record, "state"), *rest = output_get(record, "text");
@@ -68,7 +68,7 @@ static void describe(char text[LINE], const json_t *record)
 		 output_get(record, "object"), *state ? " " : "", state, length ? " " : "", length, rest);
 }
 
-/* The bytes of `text` that fit: to a blank, unless the first word is too long. */
+/* Returns how many bytes of `text` fit into `width`: up to a blank, unless the first word is too long. */
 static size_t fitting(const char *text, size_t width)
 {
 	size_t length = strlen(text), at = width;
@@ -89,7 +89,7 @@ static void print_clean(const char *text, size_t length)
 		output_print(part);
 }
 
-/* `text` in the column of a process, in as many lines as it needs. */
+/* Prints `text` in the column of a process, in as many lines as it needs. */
 static void print_row(const char *time, const char *text, int process, int columns)
 {
 	int width = (WIDTH - TIME_WIDTH - 3 * (columns - 1)) / columns;
@@ -139,7 +139,8 @@ static void print_head(const json_t *processes)
 	printf("%s\n", output_plain());
 }
 
-/* "127.0.0.1 port 1, remote 127.0.0.1 port 2" behind `begin` characters, in two lines if one is too long. */
+/* Prints text such as "127.0.0.1 port 1, remote 127.0.0.1 port 2" after `begin` characters of a line. Uses
+ * two lines if it is too long. */
 static void print_ends(const char *ends, int begin)
 {
 	const char *remote = strstr(ends, ", remote ");
@@ -153,7 +154,7 @@ static void print_ends(const char *ends, int begin)
 	print_clean(remote + strlen(", remote "), (size_t)(WIDTH - begin));
 }
 
-/* The names, with the addresses that find them in the files. */
+/* Prints the names of objects with their addresses, by which they are found in the files. */
 static void print_objects(const json_t *processes)
 {
 	json_t *process, *object;

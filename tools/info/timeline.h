@@ -6,7 +6,7 @@
 
 enum { TIMELINE_FILES = 4 };	/* columns that fit into 80 characters */
 
-/* `count` files after the first. */
+/* `files` are the `count` files after the first. */
 void timeline_show(const char *first, char *const *files, int count, bool json);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* top.c - see top.h. A row is an IA of a program. Rates come from two samples of its counters; a
- * program that began or ended between them has none. */
+/* top.c - see top.h. Each row is an IA of a program. Rates come from two samples of its counters; an
+ * IA that is not in both has a rate of 0. */
 #include "tools/info/top.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
@@ -22,7 +22,7 @@ struct row {
 	char program[32], ia[64], object[32];
 	size_t endpoints;
 	int64_t sum[SUMS];
-	double rate[SUMS];	/* a second */
+	double rate[SUMS];	/* per second */
 };
 
 struct sample {
@@ -95,7 +95,8 @@ static const struct row *find(const struct sample *sample, const struct row *row
 	return NULL;
 }
 
-/* An endpoint that was freed takes its counters with it: no rate is below 0. */
+/* A sum is lower than before if an endpoint was freed, whose counters are not reported any more. The rate is
+ * then 0. */
 static void compute_rates(struct sample *now, const struct sample *before)
 {
 	double seconds = now->at - before->at;
@@ -123,7 +124,7 @@ static int busiest_first(const void *a, const void *b)
 
 /* --- views ----------------------------------------------------------------------------- */
 
-/* "1.2G": 5 characters at most. */
+/* Writes a value such as "1.2G", in at most 5 characters. */
 static const char *scaled(char text[16], double value)
 {
 	static const char units[] = " kMGTP";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* trace_file.c - see trace_file.h. A record is "CLASS SECONDS THREAD KIND ADDRESS STATE TEXT" (common/trace.c). A
- * state has blanks; a change of it goes on with "was OLD (cause), local ADDRESS, remote ADDRESS". */
+/* trace_file.c - see trace_file.h. A record is "CLASS SECONDS THREAD KIND ADDRESS STATE TEXT"
+ * (common/trace.c). A state may contain blanks. A change of state continues with "was OLD (cause), local
+ * ADDRESS, remote ADDRESS". */
 #include "tools/info/trace_file.h"
 #include "tools/cli.h"
 #include "tools/info/output.h"
@@ -27,7 +28,8 @@ static bool is_record(const char *text)
 	       isdigit((unsigned char)text[4]);
 }
 
-/* The name of an object: that of its first record. The kind of a process is known by its address alone. */
+/* Returns the name of an object: its kind and a number, given at its first record. Objects of one kind are
+ * told apart by their address alone. */
 static const char *name_object(json_t *objects, const char *kind, const char *address)
 {
 	json_t *object;
@@ -64,7 +66,7 @@ static json_t *part_of(const char *text, size_t length)
 	return output_format("%.*s", (int)length, text);
 }
 
-/* "STATE was OLD (cause), ...", "STATE text", or "- text". */
+/* Parses "STATE was OLD (cause), ...", "STATE text", or "- text". */
 static void set_state(json_t *record, const char *rest)
 {
 	const char *was = strstr(rest, " was "), *cause = was ? strstr(was, " (") : NULL;
@@ -112,7 +114,7 @@ static void add_record(struct reading *reading, const char *text)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* The head of a dump. */
+/* Parses the head of a dump, and ignores other lines. */
 static void see_head(json_t *file, const char *line)
 {
 	char program[64];
@@ -191,7 +193,7 @@ static void read_text(struct reading *reading, FILE *file)
 		     "expected (DAPL_TRACE_LEVEL, datinfo --dump)", reading->name, first, reading->line);
 }
 
-/* A line of a log may begin with a bracket, too. */
+/* Also looks at the second character, since a line of a log may begin with a bracket, too. */
 static bool is_json(FILE *file)
 {
 	int first = getc(file), second = first == '[' ? getc(file) : EOF;

@@ -53,7 +53,7 @@ static void add_endpoints(json_t *users, const json_t *answers, const json_t *de
 			}
 }
 
-/* IAs without endpoints. */
+/* Adds the IAs without endpoints. */
 static void add_idle_ias(json_t *users, const json_t *answers, const json_t *device)
 {
 	json_t *answer, *ia;
@@ -82,7 +82,8 @@ static bool is_known(const json_t *users, json_int_t pid, json_int_t qp)
 	return false;
 }
 
-/* QPs that no DAT endpoint has: other programs, and users of verbs. */
+/* Adds the QPs that belong to no reported DAT endpoint: those of other programs, and those of users of
+ * verbs. */
 static void add_kernel_qps(json_t *users, const json_t *device)
 {
 	json_t *qps = rdma_objects(RDMA_QP, output_get(device, "name")), *qp;
@@ -110,8 +111,8 @@ static json_t *holder_of(json_t *holders, const json_t *object)
 	return holder;
 }
 
-/* The number of objects of each process, also of those without a QP. This one has opened the device, too
- * (verbs.c). */
+/* Counts the objects of each process, also of processes without a QP. Leaves out this process, which has
+ * opened the device, too (verbs.c). */
 static json_t *count_objects(const char *device)
 {
 	json_t *holders = json_array(), *objects, *object;
@@ -134,7 +135,7 @@ static json_t *count_objects(const char *device)
 	return holders;
 }
 
-/* Whether the name of a counter tells of errors. Drivers use words and abbreviations, in either case. */
+/* Whether the name of a counter stands for errors. Drivers use words and abbreviations in any case. */
 static bool is_error(const char *name)
 {
 	static const char *const words[] = { "err", "discard", "down", "overrun", "wait", "drop", "retr",
@@ -162,7 +163,7 @@ static void read_errors(json_t *errors, const char *directory)
 	json_decref(names);
 }
 
-/* To a device, or to a port (0: the device itself). Older drivers of mlx4 have diag_counters. */
+/* Adds "errors" to a device (port 0) or to one of its ports. Older drivers of mlx4 have diag_counters. */
 static void add_errors(json_t *to, const char *device, long long port)
 {
 	static const char *const of_port[] = { "counters", "hw_counters" };
@@ -265,7 +266,8 @@ static const json_t *port_of(const json_t *device, json_int_t number)
 	return NULL;
 }
 
-/* Those that are not 0, behind `place`: "Port 1". `before`: the same place some time ago; NULL: none. */
+/* Prints the errors that are not 0, each after `place` ("Port 1"). `before` is the same place at the
+ * previous look, or NULL. */
 static void print_errors(const char *place, const json_t *now, const json_t *before)
 {
 	json_t *old = json_object_get(before, "errors"), *value;
