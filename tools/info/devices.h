@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* An array of devices:
+/* Returns an array of devices:
  *   "name", "kind" ("RDMA", "software"), "transport", "node_guid", "sys_image_guid", "fw_ver", "hw_ver",
  *   "type", "ports"; "ia": entry of a software device; "problem": why it cannot be used; with `limits`:
  *   "limits".

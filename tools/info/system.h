@@ -18,7 +18,7 @@ bool system_value(char *value, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Returns the names in a directory, in the order of their numbers; an empty array if there is no directory. */
 json_t *system_names(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* "a, b, c", or `none`. */
+/* Writes "a, b, c", or `none` if the array is empty. Returns `text`. */
 const char *system_join(char *text, size_t size, const json_t *names, const char *none);
 
 json_t *system_rdma_devices(void);	/* names */
@@ -32,15 +32,16 @@ struct system_interface system_interface(const char *name);
 bool system_has_address(const char *text);
 /* Returns whether a port of an RDMA device belongs to the interface, and stores the name of the device. */
 bool system_device_of(char device[SYSTEM_NAME], const char *interface);
-/* The first network interface of a port; "" if it has none. */
+/* Stores and returns the first network interface of a port; "" if it has none. */
 const char *system_interface_of(char interface[SYSTEM_NAME], const char *device, const char *port);
-/* The state of a port ("ACTIVE", "DOWN"); "" if there is no such port. Port 0: the first. */
+/* Stores and returns the state of a port ("ACTIVE", "DOWN"); "" if there is no such port. Port 0 is the
+ * first port. */
 const char *system_port_state(char state[32], const char *device, unsigned port);
-/* "/dev/infiniband/uverbs0" of a device; "" if the kernel has none. */
+/* Stores and returns the node of a device, such as "/dev/infiniband/uverbs0"; "" if the kernel has none. */
 const char *system_verbs_node(char node[PATH_MAX], const char *device);
-/* "crw-rw---- root rdma" of a file. */
+/* Stores and returns the rights of a file, such as "crw-rw---- root rdma"; "absent" if there is no file. */
 const char *system_rights(char text[128], const char *path);
-/* The directory with the drivers that libibverbs loads. */
+/* Stores and returns the directory whose files name the drivers that libibverbs loads. */
 const char *system_driver_dir(char path[PATH_MAX]);
 /* Returns whether a file in that directory names a driver for the device. If the kernel driver of the
  * device is not known, any file counts. */

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 /* Adds to each device of devices.h:
- *   "users": "pid", "program"; of a program with an IA of ours "ia"; of an endpoint "object", "type",
+ *   "users": "pid", "program"; "ia" if the program uses these libraries; of an endpoint "object", "type",
  *   "state", "local", "remote", "carrier", "bytes_sent", "bytes_received", "bytes_read"; "qp" of an endpoint,
  *   or of a QP of the kernel without one
  * to each RDMA device "objects": "pid", "program", and numbers of objects in the kernel, "contexts", "pds",
