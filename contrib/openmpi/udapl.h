@@ -72,7 +72,7 @@ struct udapl_tail {
 	uint8_t lap;		/* pass of the writer through the ring: 1 to 255, then 1 again */
 };
 
-/* In bytes, multiples of a cache line. */
+/* Sizes in bytes, multiples of a cache line. */
 struct udapl_ring_shape {
 	uint32_t size;
 	uint32_t largest;	/* space that the largest message takes */
@@ -121,7 +121,7 @@ struct udapl_address {
 					 * name are preferred */
 };
 
-/* What a peer needs to access registered memory. */
+/* Registration handle. Open MPI sends it to peers, which access the memory with rmr_context. */
 struct mca_btl_base_registration_handle_t {
 	uint32_t rmr_context;
 	uint32_t lmr_context;
@@ -264,7 +264,7 @@ struct mca_btl_base_endpoint_t {
 					 * slot */
 	opal_list_t flushed_sends, flushed_rdmas;	/* flushed requests: completed when the
 							 * reason of the disconnect is known */
-	const char *failure;		/* why the peer is unreachable; NULL or already reported */
+	const char *failure;		/* why the peer is unreachable; NULL: reachable, or reported */
 	bool lost;			/* a connection broke; false: none could be made */
 	volatile int32_t rdma_outstanding;
 	bool removed;			/* del_procs was called */
