@@ -81,8 +81,12 @@ int ctl_persist(const char *name, const char *value)
 		fail("%s cannot be read: %s", path, strerror(errno));
 	fd = mkostemp(fresh, O_CLOEXEC);
 	to = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!to)
-		fail("%s cannot be written: %s", path, strerror(errno));
+	if (!to) {
+		err = errno;
+		if (fd >= 0)
+			unlink(fresh);
+		fail("%s cannot be written: %s", path, strerror(err));
+	}
 	err = copy_lines(from, to, name, value);
 	verb = err ? "read" : "written";
 	if (!err && (fchmod(fd, 0644) || fflush(to) || ferror(to) || fsync(fd)))
