@@ -436,14 +436,18 @@ void expect_working(const struct end *a, const struct end *b)
 
 void hold_requests(const struct pair *pair)
 {
+	const char *why = "a message that finds no receive ends the connection on this device";
+
+	if (device_is("siw"))	/* how soon it ends depends on the load */
+		skip(why);
 	post_send(&pair->a, 0, 64, 900);
-	/* On devices that do not wait for a receive, the connection ends now. */
+	/* On other devices that do not wait for a receive, the connection ends now. */
 	DAT_EVENT event;
 	double end = now() + 0.05;
 	while (now() < end)
 		if (dat_evd_dequeue(pair->a.conn, &event) == DAT_SUCCESS ||
 		    dat_evd_dequeue(pair->b.conn, &event) == DAT_SUCCESS)
-			skip("a message that finds no receive ends the connection on this device");
+			skip(why);
 }
 
 /* --- an object of every kind ------------------------------------------------------------------------ */
