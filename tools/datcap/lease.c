@@ -90,18 +90,18 @@ void lease_start(json_t *request)
 		fail("there is no memory for a thread");
 }
 
-void lease_renewed(const struct control_socket *sockets, size_t count)
+void lease_keep(struct control_socket *sockets, size_t count)
 {
-	struct control_socket *copy = malloc((count + 1) * sizeof *copy);
-
-	if (!copy)
-		fail("no memory");
-	if (count)
-		memcpy(copy, sockets, count * sizeof *copy);
 	pthread_mutex_lock(&l.lock);
 	free(l.sockets);
-	l.sockets = copy;
+	l.sockets = sockets;
 	l.count = count;
+	pthread_mutex_unlock(&l.lock);
+}
+
+void lease_renewed(void)
+{
+	pthread_mutex_lock(&l.lock);
 	l.due = clock_now_ns() + LEASE_LATE_NS;
 	pthread_mutex_unlock(&l.lock);
 }

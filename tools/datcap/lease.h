@@ -10,9 +10,11 @@
 
 /* Starts the thread, which sends `request`. Takes over the reference to it. */
 void lease_start(json_t *request);
-/* The main thread calls this when it has renewed the captures of these programs. If it does not call it
- * again within LEASE_LATE_NS, the thread renews them each second. */
-void lease_renewed(const struct control_socket *sockets, size_t count);
+/* Sets the programs whose captures the thread renews. Takes over `sockets`, which free() can free. */
+void lease_keep(struct control_socket *sockets, size_t count);
+/* The main thread calls this when it has renewed all captures. If it does not call it again within
+ * LEASE_LATE_NS, the thread renews them each second. */
+void lease_renewed(void);
 /* Ends the thread. On return, the thread has no request in flight. Does nothing if there is no thread. */
 void lease_stop(void);
 

@@ -156,7 +156,7 @@ static void add(const struct control_socket *socket)
 
 /* Passes the captured programs to the thread of lease.c, which renews the captures while the main thread is
  * blocked. */
-static void renewed(void)
+static void keep_captures(void)
 {
 	struct control_socket *sockets = malloc((tap_count + 1) * sizeof *sockets);
 	size_t n = 0;
@@ -166,8 +166,7 @@ static void renewed(void)
 	for (size_t i = 0; i < tap_count; i++)
 		if (taps[i].ring && !taps[i].gone)
 			sockets[n++] = taps[i].socket;
-	lease_renewed(sockets, n);
-	free(sockets);
+	lease_keep(sockets, n);
 }
 
 void taps_find(void)
@@ -188,7 +187,7 @@ void taps_find(void)
 	for (size_t i = 0; i < tap_count; i++)
 		taps[i].gone |= !taps[i].seen;
 	free(sockets);
-	renewed();
+	keep_captures();
 }
 
 void taps_renew(void)
@@ -198,7 +197,8 @@ void taps_renew(void)
 	for (size_t i = 0; i < tap_count; i++)
 		if (taps[i].ring && !taps[i].gone && !ask(&taps[i], why, sizeof why))
 			taps[i].gone = true;
-	renewed();
+	keep_captures();
+	lease_renewed();
 }
 
 void taps_start(pid_t pid, const char *ia, uint32_t bytes)

@@ -24,6 +24,17 @@ json_t *control_ask(const struct control_socket *socket, enum control_verb verb,
 	return NULL;
 }
 
+/* The main thread has just renewed `count` programs from `first` on. */
+static void renew(size_t first, size_t count)
+{
+	struct control_socket *sockets = calloc(count, sizeof *sockets);
+
+	assert_non_null(sockets);
+	memcpy(sockets, programs + first, count * sizeof *sockets);
+	lease_keep(sockets, count);
+	lease_renewed();
+}
+
 static unsigned requests_to(int program)
 {
 	return __atomic_load_n(&asked[program], __ATOMIC_RELAXED);
@@ -47,7 +58,7 @@ static int tear_down(void **state)
 static void thread_renews_while_the_caller_does_not(void **state)
 {
 	(void)state;
-	lease_renewed(programs, 2);
+	renew(0, 2);
 	while (requests_to(0) < 2 || requests_to(1) < 2)
 		usleep(1000);
 }
@@ -55,8 +66,8 @@ static void thread_renews_while_the_caller_does_not(void **state)
 static void thread_asks_only_programs_of_the_last_call(void **state)
 {
 	(void)state;
-	lease_renewed(programs, 2);
-	lease_renewed(programs + 1, 1);
+	renew(0, 2);
+	renew(1, 1);
 	while (requests_to(1) < 1)
 		usleep(1000);
 	assert_int_equal(requests_to(0), 0);
@@ -67,7 +78,7 @@ static void no_request_follows_the_stop(void **state)
 	unsigned before;
 
 	(void)state;
-	lease_renewed(programs, 1);
+	renew(0, 1);
 	while (requests_to(0) < 1)
 		usleep(1000);
 	lease_stop();

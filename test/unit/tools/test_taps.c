@@ -63,6 +63,7 @@ void control_fail_absent(pid_t pid)
 /* --- the thread that renews captures --------------------------------------------------------- */
 
 static int lease_threads;
+static unsigned renewals;	/* of all captures, by the caller */
 static size_t kept;		/* programs whose capture it is to renew */
 
 void lease_start(json_t *request)
@@ -71,11 +72,17 @@ void lease_start(json_t *request)
 	lease_threads++;
 }
 
-void lease_renewed(const struct control_socket *sockets, size_t count)
+void lease_keep(struct control_socket *sockets, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(sockets[i].pid, programs[sockets[i].name[0] - 'a'].pid);
+	free(sockets);
 	kept = count;
+}
+
+void lease_renewed(void)
+{
+	renewals++;
 }
 
 void lease_stop(void)
@@ -202,12 +209,14 @@ static void captures_are_renewed_as_long_as_their_programs_run(void **state)
 	(void)state;
 	assert_int_equal(lease_threads, 1);
 	assert_int_equal(kept, 2);
-	kept = 0;
+	kept = renewals = 0;
 	taps_renew();
 	assert_int_equal(kept, 2);
+	assert_int_equal(renewals, 1);
 	listed = 1;
 	taps_find();
 	assert_int_equal(kept, 1);
+	assert_int_equal(renewals, 1);	/* it asks new programs only */
 	taps_end();
 	assert_int_equal(lease_threads, 0);
 }
