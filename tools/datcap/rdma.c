@@ -20,6 +20,7 @@ enum {
 	SORT_NS = 5000000,		/* ns that a message waits for older messages of other programs */
 	FIND_NS = OUTPUT_FLUSH_NS,	/* ns between searches for new programs */
 	PAUSE_NS = 1000000,		/* a ring of 8 MiB takes 30 ms to fill at 5 million messages/s */
+	TAKE_MAX = 4096,		/* messages taken between looks at the clocks and at stop_requested */
 	UNWRITTEN_MAX = 1 << 14,	/* messages in the 1 MiB buffer of output.c; each has > 64 bytes */
 };
 
@@ -157,11 +158,13 @@ static bool is_enough(void)
 	return run.output_ended || (run.o->count && run.messages >= run.o->count);
 }
 
-static void take_messages(uint64_t until)
+/* Takes messages from before `until`, at most `most`. Returns whether there are no more of them. */
+static bool take_messages(uint64_t until, uint64_t most)
 {
 	struct tap_message m;
+	bool more = true;
 
-	while (!is_enough() && taps_next(until, &m)) {
+	for (; most && !is_enough() && (more = taps_next(until, &m)); most--) {
 		if (flow_is_duplicate(m.record))
 			continue;
 		run.messages++;
@@ -173,6 +176,7 @@ static void take_messages(uint64_t until)
 	}
 	if (!run.o->file)
 		run.output_ended |= !print_flush();
+	return !more;
 }
 
 /* Called after output_close(). Counts messages as lost "here": the last messages, if the file does not have
@@ -190,13 +194,16 @@ static void count_lost(void)
 		run.lost_here += !flow_is_duplicate(m.record);
 }
 
+/* The time is read again after TAKE_MAX messages: once CLOCK_REALTIME has been set back, all messages that the
+ * programs send are from before a time that was read earlier. */
 static void loop(void)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
 	uint64_t next = clock_now_ns() + 1000000000, next_find = 0;
+	bool all;
 
 	while (!stop_requested && !is_enough() && !(run.o->pid && !taps_count())) {
-		take_messages(clock_read_ns(CLOCK_REALTIME) - SORT_NS);
+		all = take_messages(clock_read_ns(CLOCK_REALTIME) - SORT_NS, TAKE_MAX);
 		if (clock_now_ns() >= next_find) {
 			taps_find();
 			if (run.o->file)
@@ -209,7 +216,8 @@ static void loop(void)
 			if (run.o->stats)
 				print_stats();
 		}
-		nanosleep(&pause, NULL);
+		if (all)
+			nanosleep(&pause, NULL);
 	}
 }
 
@@ -226,7 +234,7 @@ int rdma_run(const struct options *o)
 		output_open(&output);
 	loop();
 	taps_end();
-	take_messages(~(uint64_t)0);
+	take_messages(~(uint64_t)0, UINT64_MAX);
 	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = first,
 		.received = run.messages + taps_lost(), .dropped_by_interface = ~(uint64_t)0, .accepted = run.messages,
 		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
