@@ -45,12 +45,41 @@ static void async_ready(struct dapl_watch *watch)
 		dapl_watch_stop(watch);
 }
 
+/* Returns whether the id is bound to an RDMA device, the one that the entry names if it names one. */
+static bool is_meant(const struct hw_places *places, const struct rdma_cm_id *id)
+{
+	if (!id->verbs)
+		return false;
+	return !places->device[0] || (strcmp(places->device, ibv_get_device_name(id->verbs->device)) == 0 &&
+				      places->port == id->port_num);
+}
+
+static void report_call(const char *printable, const char *call, int err)
+{
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", printable, call, strerror(err));
+}
+
+static void report_absence(const struct hw_places *places, const char *printable)
+{
+	char text[64] = "";
+
+	if (places->device[0])
+		log_report(REPORT_NO_ADDRESS, NULL,
+			   "\"%s\": no network device with an IP address belongs to port "
+			   "%u of RDMA device %s", printable, places->port, places->device);
+	else
+		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": %s (%s) has no RDMA device", printable,
+			   places->place[0].netdev,
+			   hw_address_text((struct sockaddr *)&places->place[0].address, text,
+					   sizeof(text)));
+}
+
 /* Binds an rdma_cm_id to the first place that has an RDMA device. If the entry names a device, only that
  * device and port will do. */
 static int bind_first_place(struct dapl_device *dev, struct hw_places *places, const char *printable,
 			  struct rdma_cm_id **bound)
 {
-	char text[64] = "";
+	int failed = 0;		/* an error of rdma_bind_addr() other than "this address has no RDMA device" */
 
 	for (unsigned i = 0; i < places->n; i++) {
 		struct sockaddr *a = (struct sockaddr *)&places->place[i].address;
@@ -59,14 +88,13 @@ static int bind_first_place(struct dapl_device *dev, struct hw_places *places, c
 		if (rdma_create_id(dev->channel, &id, NULL, RDMA_PS_TCP)) {
 			int err = errno;
 
-			log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
-				   "\"%s\": rdma_create_id: %s", printable, strerror(err));
+			report_call(printable, "rdma_create_id", err);
 			return err;
 		}
-		if (rdma_bind_addr(id, a) == 0 && id->verbs &&
-		    (!places->device[0] ||
-		     (strcmp(places->device, ibv_get_device_name(id->verbs->device)) == 0 &&
-		      places->port == id->port_num))) {
+		if (rdma_bind_addr(id, a)) {
+			if (errno != ENODEV && errno != EADDRNOTAVAIL)
+				failed = errno;
+		} else if (is_meant(places, id)) {
 			address_copy(&dev->attr.address, a);
 			snprintf(dev->attr.netdev, sizeof(dev->attr.netdev), "%s",
 				 places->place[i].netdev);
@@ -75,16 +103,11 @@ static int bind_first_place(struct dapl_device *dev, struct hw_places *places, c
 		}
 		rdma_destroy_id(id);
 	}
-	if (places->device[0])
-		log_report(REPORT_NO_ADDRESS, NULL,
-			   "\"%s\": no network device with an IP address belongs to port "
-			 "%u of RDMA device %s", printable, places->port, places->device);
+	if (failed)
+		report_call(printable, "rdma_bind_addr", failed);
 	else
-		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": %s (%s) has no RDMA device", printable,
-			 places->place[0].netdev,
-			 hw_address_text((struct sockaddr *)&places->place[0].address, text,
-					 sizeof(text)));
-	return ENODEV;
+		report_absence(places, printable);
+	return failed ? failed : ENODEV;
 }
 
 static void close_verbs(struct dapl_device *dev)
@@ -139,8 +162,7 @@ destroy_channel:
 	rdma_destroy_event_channel(dev->channel);
 report:
 	if (what)
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": %s: %s", printable,
-			   what, strerror(err));
+		report_call(printable, what, err);
 	return err;
 }
 

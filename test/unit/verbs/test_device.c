@@ -117,6 +117,7 @@ static void failed_open_leaves_nothing(void **state)
 		{ "channel", EMFILE, EMFILE, "rdma_create_event_channel", "places channel" },
 		{ "channel", 0, ENODEV, "rdma_create_event_channel", "places channel" },
 		{ "id", EMFILE, EMFILE, "rdma_create_id", "places channel id -channel" },
+		{ "bind", ENOMEM, ENOMEM, "rdma_bind_addr", "places channel id bind -id -channel" },
 		{ "verbs", EMFILE, EMFILE, "ibv_open_device", "places channel id bind verbs -id -channel" },
 		{ "verbs", 0, EIO, "ibv_open_device", "places channel id bind verbs -id -channel" },
 		{ "cm", ENOSPC, ENOSPC, "cannot watch its events",
@@ -186,15 +187,20 @@ static void first_place_that_has_a_device_is_opened(void **state)
 
 static void place_without_a_device_is_refused(void **state)
 {
+	static const int none[] = { ENODEV, EADDRNOTAVAIL };
+
 	(void)state;
 	*hardware[0].name = '\0';
 	is_refused("eth0 0", ENODEV, REPORT_NO_DEVICE);
 	steps_are("places channel id bind -id -channel");
 	assert_non_null(strstr(reported, "\"eth0 0\": eth0 (10.0.0.1) has no RDMA device"));
-	steps_begin(state);
-	failing = "bind";
-	is_refused("eth0 0", ENODEV, REPORT_NO_DEVICE);
-	steps_are("places channel id bind -id -channel");
+	for (size_t i = 0; i < COUNT(none); i++) {
+		steps_begin(state);
+		failing = "bind";
+		refusal = none[i];
+		is_refused("eth0 0", ENODEV, REPORT_NO_DEVICE);
+		steps_are("places channel id bind -id -channel");
+	}
 }
 
 /* An address may belong to another device, or to another port. */
