@@ -612,7 +612,7 @@ test_unit_soft_test_pace_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
 test_unit_soft_test_pending_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDADD = $(unit_soft_libs)
-test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise
+test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise,--wrap=process_vm_readv
 test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
 test_unit_soft_test_proto_table_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ring_LDADD = $(unit_soft_libs)

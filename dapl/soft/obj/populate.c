@@ -49,6 +49,7 @@ static int probe(const struct range *r)
 {
 	struct iovec there[POPULATE_PROBES], here;
 	char bytes[POPULATE_PROBES];
+	ssize_t got;
 	size_t n = 0;
 
 	for (size_t at = 0; at < r->length; at += r->page) {
@@ -56,8 +57,8 @@ static int probe(const struct range *r)
 		if (n < POPULATE_PROBES && at + r->page < r->length)
 			continue;
 		here = (struct iovec){ bytes, n };
-		if (process_vm_readv(getpid(), &here, 1, there, n, 0) != (ssize_t)n &&
-		    errno != ENOSYS && errno != EPERM)
+		got = process_vm_readv(getpid(), &here, 1, there, n, 0);
+		if (got < 0 ? errno != ENOSYS && errno != EPERM : got != (ssize_t)n)
 			return EFAULT;
 		n = 0;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "dapl/soft/obj/populate.h"
@@ -31,6 +32,18 @@ int __wrap_madvise(void *at, size_t length, int advice)
 		return -1;
 	}
 	return __real_madvise(at, length, advice);
+}
+
+/* A read that is only shorter does not set errno, which an earlier call may have left. */
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+				unsigned long pieces, unsigned long flags);
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+				unsigned long pieces, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+				unsigned long pieces, unsigned long flags)
+{
+	errno = EPERM;
+	return __real_process_vm_readv(pid, here, count, there, pieces, flags);
 }
 
 static char *some_memory(int protection)
