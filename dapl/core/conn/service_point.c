@@ -386,7 +386,7 @@ static struct dapl_sp *find_in(struct dapl_object *list, DAT_CONN_QUAL qual)
 	for (; list; list = list->next) {
 		struct dapl_sp *sp = (struct dapl_sp *)list;
 
-		if (READ_ONCE(sp->qual) == qual)
+		if (READ_ONCE(sp->qual) == qual && !__atomic_load_n(&sp->used, __ATOMIC_ACQUIRE))
 			return dapl_object_enter((DAT_HANDLE)sp, sp->obj.kind);
 	}
 	return NULL;

@@ -40,7 +40,8 @@ DAT_RETURN dapl_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRE
 DAT_RETURN dapl_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param);
 DAT_RETURN dapl_csp_free(DAT_CSP_HANDLE handle);
 
-/* Enters a live service point of this IA with that qualifier. Returns NULL if there is none. */
+/* Enters a live service point of this IA with that qualifier, not an RSP that has had its request. Returns NULL if
+ * there is none. */
 struct dapl_sp *dapl_sp_find(struct dapl_ia *ia, DAT_CONN_QUAL qual);
 
 #endif

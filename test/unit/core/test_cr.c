@@ -501,6 +501,21 @@ static void handoff_without_a_receiver_leaves_the_request(void **state)
 	expect_usable(cr);
 }
 
+/* An RSP that has had its request, here this one, is no service point for another. SP-16, 34. */
+static void handoff_to_a_used_service_point_is_refused(void **state)
+{
+	DAT_RSP_HANDLE rsp;
+	DAT_CR_HANDLE cr;
+
+	(void)state;
+	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)core_ia, QUAL, EP, (DAT_EVD_HANDLE)cr_evd, &rsp), DAT_SUCCESS);
+	request((void *)rsp, false);
+	cr = take_event(cr_evd, QUAL);
+	assert_int_equal(dapl_cr_handoff(cr, QUAL), BAD_PARAM(2));
+	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
+	assert_int_equal(dapl_cr_reject(cr, 0, NULL), DAT_SUCCESS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -525,6 +540,7 @@ int main(void)
 		TEST(request_is_handed_to_another_service_point),
 		TEST(reserved_endpoint_does_not_follow_its_request),
 		TEST(handoff_without_a_receiver_leaves_the_request),
+		TEST(handoff_to_a_used_service_point_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
