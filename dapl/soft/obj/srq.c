@@ -37,36 +37,42 @@ int soft_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ib
 	return 0;
 }
 
-/* Called with srq->lock held. */
-static int srq_resize(struct soft_srq *srq, uint32_t wr)
+/* Moves the receives to the ring of `new`, whose ring becomes the old one, for the caller to free. Called with
+ * srq->lock held. */
+static int swap_rings(struct soft_srq *srq, uint32_t wr, struct soft_rq *new)
 {
-	struct soft_rq new = { 0 };
+	char *old = srq->rq.ring;
 
 	assert_held(&srq->lock);
-	if (!wr || wr > SOFT_MAX_WR || wr < srq->rq.tail - srq->rq.head)
+	if (wr < srq->rq.tail - srq->rq.head)
 		return EINVAL;
-	if (soft_rq_init(&new, wr, srq->rq.max_sge))
-		return ENOMEM;
 	for (uint32_t i = srq->rq.head; i != srq->rq.tail; i++)
-		rwqe_copy(soft_rwqe(&new, new.tail++), soft_rwqe(&srq->rq, i));
-	free(srq->rq.ring);
+		rwqe_copy(soft_rwqe(new, new->tail++), soft_rwqe(&srq->rq, i));
 	/* max_sge stays the same, and soft_qp_create() reads it without the lock: it is not stored again */
-	srq->rq.ring = new.ring;
-	srq->rq.stride = new.stride;
-	srq->rq.size = new.size;
-	srq->rq.head = new.head;
-	srq->rq.tail = new.tail;
+	srq->rq.ring = new->ring;
+	srq->rq.stride = new->stride;
+	srq->rq.size = new->size;
+	srq->rq.head = new->head;
+	srq->rq.tail = new->tail;
+	new->ring = old;
 	return 0;
 }
 
 int soft_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct soft_srq *srq = soft_srq(ibsrq);
+	struct soft_rq new = { 0 };
 	int err = 0;
 
+	if (mask & IBV_SRQ_MAX_WR) {
+		if (!attr->max_wr || attr->max_wr > SOFT_MAX_WR)
+			err = EINVAL;
+		else
+			err = soft_rq_init(&new, attr->max_wr, srq->rq.max_sge);
+	}
 	dapl_spin_lock(&srq->lock);
-	if (mask & IBV_SRQ_MAX_WR)
-		err = srq_resize(srq, attr->max_wr);
+	if (!err && (mask & IBV_SRQ_MAX_WR))
+		err = swap_rings(srq, attr->max_wr, &new);
 	if (!err && (mask & IBV_SRQ_LIMIT)) {
 		if (attr->srq_limit > srq->rq.size) {
 			err = EINVAL;
@@ -77,6 +83,7 @@ int soft_srq_modify(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 	}
 	attr->max_wr = srq->rq.size;
 	dapl_spin_unlock(&srq->lock);
+	free(new.ring);
 	return err;
 }
 
