@@ -360,7 +360,7 @@ static void write_endpoint(struct json_writer *json, struct dapl_object *obj)
 	json_write_text(json, "ia", ep->obj.ia->ia_attr.adapter_name);
 	json_write_text(json, "device", ep->obj.ia->attr.device);
 	write_handle(json, ep);
-	json_write_text(json, "type", ep->is_ud ? "UD" : "RC");
+	json_write_text(json, "type", ep->is_raw ? "raw" : ep->is_ud ? "UD" : "RC");
 	json_write_text(json, "state", dapl_ep_state_name(ep->state));
 	json_write_count(json, "seconds", ep->began_ns ?
 			 (clock_now_ns() - ep->began_ns) / 1000000000 : 0);

@@ -295,6 +295,9 @@ static void endpoint_tells_its_connection_and_traffic(void **state)
 	expect("\"type\":\"UD\"");
 	expect("\"qp\":17");
 	expect("\"remote\":\"[::1]:77\"");
+	ep->is_raw = true;
+	assert_null(ask(CONTROL_ENDPOINTS, "{}"));
+	expect("\"type\":\"raw\"");
 	ep->qp = NULL;
 }
 
