@@ -213,8 +213,20 @@ static bool take_option(struct options *o, int c, const char *value)
 	return true;
 }
 
-/* Checks options that depend on each other. */
-static void check_together(const struct options *o)
+/* Returns the long name of an option that a server has no use for, or NULL. */
+static const char *name_for_client(int c)
+{
+	static const int client_options[] = { 't', 'T', 'S', 'n', 'w', HISTOGRAM, COMPARE, JSON, CSV, PLOT };
+
+	for (size_t i = 0; i < sizeof client_options / sizeof *client_options; i++)
+		for (const struct option *at = names; at->name && c == client_options[i]; at++)
+			if (at->val == c)
+				return at->name;
+	return NULL;
+}
+
+/* Checks options that depend on each other. `for_client` is one that only the client uses, or NULL. */
+static void check_together(const struct options *o, const char *for_client)
 {
 	if (o->threads && o->rounds > MAX_ROUNDS / o->threads)
 		usage_error("--rounds: %u found, up to %u for each of %u threads expected",
@@ -225,18 +237,24 @@ static void check_together(const struct options *o)
 		usage_error("--histogram and --csv exclude each other; --json has the distribution");
 	if (!o->device)
 		usage_error("-D, the interface adapter, is missing");
+	if (for_client && !o->server && !o->both)
+		usage_error("--%s is an option of the client, which -s or --fork selects", for_client);
 }
 
 struct options options_read(int argc, char **argv)
 {
 	struct options o = { .port = 45290, .seconds = 0.5 };
+	const char *for_client = NULL;
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1) {
 		if (!take_option(&o, c, optarg))
 			usage_error_option(argv, names, c);
+		if (!for_client)
+			for_client = name_for_client(c);
+	}
 	if (optind != argc)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
-	check_together(&o);
+	check_together(&o, for_client);
 	return o;
 }
