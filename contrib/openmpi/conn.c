@@ -6,9 +6,11 @@
 #include "connect.h"
 #include "control.h"
 #include "hello.h"
+#include "help.h"
 #include "recv_post.h"
 #include "ring_setup.h"
 #include "state.h"
+#include <stdio.h>
 #include <string.h>
 
 static void conn_construct(udapl_conn_t *c)
@@ -58,14 +60,24 @@ static DAT_RETURN create_ep(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 	return dat_ep_create(m->ia, m->pz, m->dto_evd, m->dto_evd, m->conn_evd, &attr, &c->ep);
 }
 
-/* Makes room in the EVD for all completions that can be outstanding. */
+static void report_short_evd(const mca_btl_udapl_module_t *m)
+{
+	char length[16], needed[16];
+
+	snprintf(length, sizeof length, "%d", m->dto_length);
+	snprintf(needed, sizeof needed, "%d", m->dto_needed);
+	udapl_show_help("too few events", opal_process_info.nodename, m->name, length, needed);
+}
+
+/* Makes room in the EVD for all completions that can be outstanding. If the device allows fewer, reports that
+ * once and returns DAT_SUCCESS: they overflow the EVD only if all are outstanding between two polls. */
 static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 {
 	DAT_RETURN rc = DAT_SUCCESS;
 
 	OPAL_THREAD_LOCK(&m->lock);
 	m->dto_needed += completions_of_conn();
-	if (m->dto_needed > m->dto_length) {
+	if (m->dto_needed > m->dto_length && m->dto_length < m->attr.max_evd_qlen) {
 		int length = 2 * m->dto_needed;
 
 		if (length > m->attr.max_evd_qlen)
@@ -73,6 +85,11 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 		rc = dat_evd_resize(m->dto_evd, length);
 		if (rc == DAT_SUCCESS)
 			m->dto_length = length;
+	}
+	if (rc == DAT_SUCCESS && m->dto_needed > m->dto_length && !m->dto_short) {
+		m->dto_short = true;
+		if (udapl_is_first_on_node())
+			report_short_evd(m);
 	}
 	OPAL_THREAD_UNLOCK(&m->lock);
 	return rc;

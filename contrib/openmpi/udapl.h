@@ -299,6 +299,7 @@ struct mca_btl_udapl_module_t {
 	opal_list_t endpoints;
 	opal_list_t conns;
 	int dto_length, dto_needed;	/* length of dto_evd; length that its connections need */
+	bool dto_short;			/* the device does not allow dto_needed; it was reported */
 	struct udapl_work unsignaled_work;	/* cookie of unsignaled staged writes */
 	struct udapl_conn **rings;	/* connections whose ring_in is polled; entries are only
 					 * appended */

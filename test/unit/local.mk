@@ -943,6 +943,7 @@ test_unit_openmpi_test_conn_SOURCES = test/unit/openmpi/test_conn.c $(openmpi_bt
 test_unit_openmpi_test_conn_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_conn_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_conn_LDADD = $(unit_openmpi_libs)
+test_unit_openmpi_test_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=udapl_show_help
 test_unit_openmpi_test_connect_SOURCES = test/unit/openmpi/test_connect.c $(openmpi_btl)
 test_unit_openmpi_test_connect_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_connect_CFLAGS = $(libbtludapl_la_CFLAGS)

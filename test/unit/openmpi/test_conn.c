@@ -13,10 +13,30 @@
 enum { RECEIVES = 8 + UDAPL_CONTROL_RECEIVES, REQUESTS = 16 + UDAPL_CONTROL_REQUESTS };	/* parameters: see btl.c */
 
 static opal_proc_t proc;
+static int helps;			/* calls of udapl_show_help() */
+static const char *help[5];		/* arguments of the last one */
+static char help_numbers[2][16];
+
+void __wrap_udapl_show_help(const char *topic, ...);
+void __wrap_udapl_show_help(const char *topic, ...)
+{
+	va_list args;
+
+	helps++;
+	help[0] = topic;
+	va_start(args, topic);
+	for (int i = 1; i < 5; i++)
+		help[i] = va_arg(args, const char *);
+	va_end(args);
+	for (int i = 0; i < 2; i++)
+		help[3 + i] = strcpy(help_numbers[i], help[3 + i]);
+}
 
 static int begin(void **state)
 {
 	btl_begin(state);
+	helps = 0;
+	opal_process_info.my_local_rank = 0;
 	module.attr.max_evd_qlen = 10000;
 	module.attr.max_rdma_read_per_ep_in = module.attr.max_rdma_read_per_ep_out = 4;
 	module.dto_length = 1000;
@@ -208,6 +228,38 @@ static void cq_grows_up_to_the_limit_of_the_device(void **state)
 	assert_non_null(udapl_conn_new(peer, true));
 	assert_int_equal(evd_lengths[0], RECEIVES + REQUESTS + 5);
 	assert_int_equal(module.dto_length, RECEIVES + REQUESTS + 5);
+	assert_int_equal(helps, 0);
+}
+
+static void cq_of_largest_length_that_is_too_short_is_reported_once(void **state)
+{
+	char length[16], needed[16];
+
+	(void)state;
+	module.dto_length = 1;
+	module.attr.max_evd_qlen = 2 * (RECEIVES + REQUESTS) - 1;
+	udapl_conn_new(peer, true);
+	assert_int_equal(helps, 0);
+	assert_non_null(udapl_conn_new(peer, true));
+	assert_int_equal(helps, 1);
+	snprintf(length, sizeof length, "%d", module.attr.max_evd_qlen);
+	snprintf(needed, sizeof needed, "%d", 2 * (RECEIVES + REQUESTS));
+	assert_string_equal(help[0], "too few events");
+	assert_ptr_equal(help[2], module.name);
+	assert_string_equal(help[3], length);
+	assert_string_equal(help[4], needed);
+	assert_non_null(udapl_conn_new(peer, true));
+	assert_int_equal(helps, 1);
+	assert_int_equal(evd_resizes, 1);
+}
+
+static void other_processes_of_the_node_do_not_report_it(void **state)
+{
+	(void)state;
+	opal_process_info.my_local_rank = 1;
+	module.dto_length = module.attr.max_evd_qlen = 1;
+	assert_non_null(udapl_conn_new(peer, true));
+	assert_int_equal(helps, 0);
 }
 
 static void cq_that_cannot_grow_keeps_its_length(void **state)
@@ -614,6 +666,8 @@ int main(void)
 		CASE(shared_queue_of_unknown_size_is_not_used),
 		CASE(cq_grows_when_the_completions_need_it),
 		CASE(cq_grows_up_to_the_limit_of_the_device),
+		CASE(cq_of_largest_length_that_is_too_short_is_reported_once),
+		CASE(other_processes_of_the_node_do_not_report_it),
 		CASE(cq_that_cannot_grow_keeps_its_length),
 		CASE(failed_step_makes_no_connection),
 		CASE(released_connection_gives_back_what_it_took),
