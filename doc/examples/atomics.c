@@ -48,11 +48,7 @@ static uint64_t value_before(const struct side *side)
 {
 	DAT_EVENT event = wait_for(side->requests, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
 
-	if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
-		fprintf(stderr, "an atomic completed with status %d\n",
-			event.event_data.dto_completion_event_data.status);
-		exit(1);
-	}
+	check_completion(&event);
 	return words.before;
 }
 

@@ -5,7 +5,6 @@
 #include "side.h"
 #include <dat/dat_ib_extensions.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HEADER = 40, SIZE = 512 }; /* bytes: the routing header, the largest datagram */
@@ -45,13 +44,9 @@ static void make_ud_endpoint(struct side *side)
 static void receive_datagram(const struct side *side)
 {
 	DAT_EVENT event = wait_for(side->receives, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
-	const DAT_DTO_COMPLETION_EVENT_DATA *done = &event.event_data.dto_completion_event_data;
+	DAT_DTO_COMPLETION_EVENT_DATA done = check_completion(&event);
 
-	if (done->status != DAT_DTO_SUCCESS) {
-		fprintf(stderr, "the receive completed with status %d\n", done->status);
-		exit(1);
-	}
-	printf("received %d bytes: \"%.*s\"\n", (int)(done->transfered_length - HEADER), SIZE,
+	printf("received %d bytes: \"%.*s\"\n", (int)(done.transfered_length - HEADER), SIZE,
 	       buffer + HEADER); /* the peer may leave out the NUL */
 }
 
@@ -83,11 +78,7 @@ static void send_datagram(struct side *side, const struct memory *memory)
 	CHECK(dat_ib_post_send_ud(side->ep, 1, &from, &established.remote_ah, (DAT_DTO_COOKIE){ 0 },
 				  DAT_COMPLETION_DEFAULT_FLAG));
 	event = wait_for(side->requests, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
-	if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
-		fprintf(stderr, "the send completed with status %d\n",
-			event.event_data.dto_completion_event_data.status);
-		exit(1);
-	}
+	check_completion(&event);
 	printf("sent\n");
 	CHECK(dat_ib_ud_ah_free(side->ep, &established.remote_ah));
 }

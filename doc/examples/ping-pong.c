@@ -22,11 +22,7 @@ static void poll_for_completion(DAT_EVD_HANDLE evd)
 		ret = dat_evd_dequeue(evd, &event);
 	while (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY);
 	check("dat_evd_dequeue", ret);
-	if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
-		fprintf(stderr, "a transfer completed with status %d\n",
-			event.event_data.dto_completion_event_data.status);
-		exit(1);
-	}
+	check_completion(&event);
 }
 
 static void post_receive(const struct side *side, const struct memory *memory)

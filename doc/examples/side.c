@@ -37,16 +37,22 @@ DAT_EVENT wait_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected)
 	return event;
 }
 
+DAT_DTO_COMPLETION_EVENT_DATA check_completion(const DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA done = event->event_data.dto_completion_event_data;
+
+	if (done.status != DAT_DTO_SUCCESS) {
+		fprintf(stderr, "a transfer completed with status %d\n", done.status);
+		exit(1);
+	}
+	return done;
+}
+
 DAT_DTO_COMPLETION_EVENT_DATA wait_for_completion(DAT_EVD_HANDLE evd)
 {
 	DAT_EVENT event = wait_for(evd, DAT_DTO_COMPLETION_EVENT);
 
-	if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) {
-		fprintf(stderr, "a transfer completed with status %d\n",
-			event.event_data.dto_completion_event_data.status);
-		exit(1);
-	}
-	return event.event_data.dto_completion_event_data;
+	return check_completion(&event);
 }
 
 static DAT_EVD_HANDLE new_evd(const struct side *side, DAT_EVD_FLAGS flags)

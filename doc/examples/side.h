@@ -58,6 +58,8 @@ DAT_RMR_TRIPLET remote_segment(const struct memory *memory, size_t offset, size_
 
 /* Returns the next event of the EVD, after at most ten seconds. An event of another kind ends the program. */
 DAT_EVENT wait_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected);
+/* Returns the completion that an event reports. A completion with an error ends the program. */
+DAT_DTO_COMPLETION_EVENT_DATA check_completion(const DAT_EVENT *event);
 /* Returns the next completion, after at most ten seconds. A completion with an error ends the program. */
 DAT_DTO_COMPLETION_EVENT_DATA wait_for_completion(DAT_EVD_HANDLE evd);
 
