@@ -141,6 +141,18 @@ static int width_of(const char *text)
 	return width;
 }
 
+/* Returns the bytes of the first `width` characters of UTF-8 text that has more. */
+static int bytes_of(const char *text, int width)
+{
+	int at = 0;
+
+	while (width--)
+		do
+			at++;
+		while ((text[at] & 0xc0) == 0x80);
+	return at;
+}
+
 static int column_width(const struct table *table, int column)
 {
 	int width = table->heads ? width_of(table->heads[column]) : 0;
@@ -170,7 +182,7 @@ static void print_wrapped(const char *text, int begin)
 	int width = terminal_width() - begin;
 
 	while (width >= 12 && width_of(text) > width) {
-		int at = width;
+		int at = bytes_of(text, width);
 
 		while (at > 0 && text[at] != ' ')
 			at--;
