@@ -268,12 +268,14 @@ const char *control_program(char name[CONTROL_PROGRAM], pid_t pid)
 	return name;
 }
 
-static void set_program(json_t *answer, pid_t pid)
+static void set_program(json_t *answer, const struct control_socket *socket)
 {
 	char name[CONTROL_PROGRAM];
 
-	control_program(name, pid);
-	json_object_set_new(answer, "pid", json_integer(pid));
+	control_program(name, socket->pid);
+	json_object_set_new(answer, "pid", json_integer(socket->pid));
+	if (json_object_set_new(answer, "socket", json_string_nocheck(socket->name)))
+		fail("there is no memory left");
 	if (json_object_set_new(answer, "program", json_string(name)))
 		json_object_set_new(answer, "program", json_string("?"));
 }
@@ -330,7 +332,7 @@ json_t *control_ask_all(pid_t pid, enum control_verb verb, json_t *request)
 		if (!answer)
 			continue;
 		asked.answers++;
-		set_program(answer, sockets[i].pid);
+		set_program(answer, &sockets[i]);
 		json_array_append_new(answers, answer);
 	}
 	free(sockets);

@@ -33,10 +33,10 @@ const char *control_program(char name[CONTROL_PROGRAM], pid_t pid);
 void control_fail_absent(pid_t pid) __attribute__((noreturn));
 
 /* Sends a request to each library of a program, or (pid 0) of all programs of this user. Returns an array
- * of the answers, each with the members "pid" and "program". With a pid, a failure or a program without a
- * socket ends the tool with a line that says why. With pid 0, programs that do not answer are left out,
- * with one line for each program; other users' programs, and those that have just ended, are left out
- * without a line. `request` may be NULL; drops the reference to it. */
+ * of the answers, each with the members "pid", "program" and "socket", the name of the library's control
+ * socket. With a pid, a failure or a program without a socket ends the tool with a line that says why. With
+ * pid 0, programs that do not answer are left out, with one line for each program; other users' programs, and
+ * those that have just ended, are left out without a line. `request` may be NULL; drops the reference to it. */
 json_t *control_ask_all(pid_t pid, enum control_verb verb, json_t *request);
 /* Returns CLI_FAILURE if control_ask_all() left programs out and no program answered; otherwise 0. */
 int control_status(void);

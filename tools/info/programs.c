@@ -93,34 +93,49 @@ static void print_records(const json_t *dump)
 	}
 }
 
-/* Combines the answers to three requests by their position, since the libraries of a program answer in the
- * same order each time. If a library was unloaded between the requests, the last answers are left out. */
+/* Returns the answer of the library that gave the answer `list`, or NULL. */
+static json_t *answer_of(const json_t *list, json_t *answers)
+{
+	json_t *answer;
+	size_t i;
+
+	json_array_foreach(answers, i, answer)
+		if (json_equal(json_object_get(answer, "socket"), json_object_get(list, "socket")))
+			return answer;
+	return NULL;
+}
+
+/* Combines the answers of each library to three requests. Leaves out a library that was unloaded between the
+ * requests. */
 int programs_dump(pid_t pid, bool json)
 {
 	json_t *lists = control_ask_all(pid, CONTROL_LIST, NULL), *list;
 	json_t *dumps = control_ask_all(pid, CONTROL_DUMP, NULL);
 	json_t *counters = control_ask_all(pid, CONTROL_COUNTERS, NULL);
+	json_t *complete = json_array();
 	size_t i;
 
 	json_array_foreach(lists, i, list) {
-		json_t *dump = json_array_get(dumps, i), *counted = json_array_get(counters, i);
+		json_t *dump = answer_of(list, dumps), *counted = answer_of(list, counters);
 
 		if (!dump || !counted)
 			continue;
 		if (json) {
 			output_set(list, "records", json_incref(json_object_get(dump, "records")));
 			output_set(list, "counters", json_incref(json_object_get(counted, "ias")));
+			output_append(complete, json_incref(list));
 			continue;
 		}
 		print_head(list);
 		print_records(dump);
 		print_counters(counted);
 	}
+	json_decref(lists);
 	json_decref(dumps);
 	json_decref(counters);
 	if (json)
-		output_json(lists);
+		output_json(complete);
 	else
-		json_decref(lists);
+		json_decref(complete);
 	return 0;
 }
