@@ -28,6 +28,8 @@ static struct dapl_mutex lock = DAPL_MUTEX_INIT(RANK_SERVICE);	/* guards what fo
 static struct dapl_cond idle;	/* a callback returned */
 static pthread_t thread;
 static bool started, stopping;
+static bool alone;			/* a callback closed the last IA: the thread ends, unjoined, when the
+					 * callback returns, unless an IA is opened before */
 static bool loop_blocked;		/* the loop is in epoll_wait or about to call it, and was not
 					 * woken */
 static int epfd = -1, wake_fd = -1;
@@ -142,6 +144,25 @@ static int sleep_ms(void)
 	return due > 60000 ? 60000 : (int)due;
 }
 
+static void close_fds(void)
+{
+	if (epfd >= 0)
+		close(epfd);
+	if (wake_fd >= 0)
+		close(wake_fd);
+	epfd = wake_fd = -1;
+}
+
+/* Called with `lock` held, by the last user of the thread. */
+static void end(void)
+{
+	started = false;
+	close_fds();
+	free(slots);
+	slots = NULL;
+	slot_count = 0;
+}
+
 static void *loop(void *arg)
 {
 	struct epoll_event events[16];
@@ -163,20 +184,16 @@ static void *loop(void *arg)
 		run_tasks();
 		run_timers();
 	}
+	if (alone) {
+		alone = false;
+		pthread_detach(pthread_self());
+		end();
+	}
 	dapl_mutex_unlock(&lock);
 	return NULL;
 }
 
 /* --- start and stop ---------------------------------------------------------------- */
-
-static void close_fds(void)
-{
-	if (epfd >= 0)
-		close(epfd);
-	if (wake_fd >= 0)
-		close(wake_fd);
-	epfd = wake_fd = -1;
-}
 
 /* A child has no service thread and must not touch the descriptors that the parent watches: it forgets all
  * watches, and its next first user starts anew. */
@@ -186,7 +203,7 @@ static void forget_in_child(void)
 	dapl_mutex_init(&lock, RANK_SERVICE);
 	idle = (struct dapl_cond){ 0 };
 	users = 0;
-	started = stopping = loop_blocked = false;
+	started = stopping = alone = loop_blocked = false;
 	close_fds();
 	timers = NULL;
 	tasks = NULL;
@@ -198,12 +215,27 @@ static void forget_in_child(void)
 	slot_count = 0;
 }
 
+/* Returns whether the thread goes on that was about to end. */
+static bool continue_alone(void)
+{
+	bool continued;
+
+	dapl_mutex_lock(&lock);
+	continued = alone;
+	if (alone)
+		alone = stopping = false;
+	dapl_mutex_unlock(&lock);
+	return continued;
+}
+
 static int start(void)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = UINT64_MAX };
 	sigset_t all, old;
 	int err;
 
+	if (continue_alone())
+		return 0;
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (epfd < 0 || wake_fd < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, wake_fd, &event)) {
@@ -252,21 +284,18 @@ int dapl_service_get(void)
 
 static void stop(void)
 {
+	bool here = dapl_service_here();
+
 	dapl_mutex_lock(&lock);
 	stopping = true;
+	alone = here;
 	wake();
 	dapl_mutex_unlock(&lock);
-	if (dapl_service_here())
-		pthread_detach(thread);	/* a callback closed the last IA: the thread ends when the callback
-					 * returns */
-	else
-		pthread_join(thread, NULL);
+	if (here)
+		return;
+	pthread_join(thread, NULL);
 	dapl_mutex_lock(&lock);
-	started = false;
-	close_fds();
-	free(slots);
-	slots = NULL;
-	slot_count = 0;
+	end();
 	dapl_mutex_unlock(&lock);
 }
 
@@ -280,19 +309,21 @@ void dapl_service_put(void)
 
 void dapl_service_abandon(void)
 {
-	struct timespec end;
+	struct timespec until;
+	bool joinable;
 
 	dapl_mutex_lock(&users_lock);
 	users = 0;
 	dapl_mutex_lock(&lock);
 	stopping = true;
+	joinable = started && !alone && !dapl_service_here();
 	if (started)
 		wake();
 	dapl_mutex_unlock(&lock);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec++;
-	if (started && !dapl_service_here())
-		pthread_timedjoin_np(thread, NULL, &end);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (joinable)
+		pthread_timedjoin_np(thread, NULL, &until);
 	dapl_mutex_lock(&lock);
 	started = false;
 	dapl_cond_broadcast(&idle);

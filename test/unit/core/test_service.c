@@ -4,8 +4,11 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "dapl/core/base/service.h"
@@ -236,6 +239,95 @@ static void service_thread_does_not_wait_for_itself(void **state)
 	assert_int_equal(count(&ended), 1);
 }
 
+/* --- the last IA is closed in a callback ------------------------------------------------------- */
+
+static int service_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	int n = 0;
+
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks))) {
+		char path[64], name[16] = "";
+		FILE *comm;
+
+		snprintf(path, sizeof path, "/proc/self/task/%.16s/comm", entry->d_name);
+		comm = fopen(path, "r");
+		if (!comm)
+			continue;		/* "..", or a thread that has ended */
+		n += fgets(name, sizeof name, comm) && !strcmp(name, "dapl\n");
+		fclose(comm);
+	}
+	closedir(tasks);
+	return n;
+}
+
+static void close_and_open(struct dapl_task *task)
+{
+	(void)task;
+	dapl_service_put();
+	assert_int_equal(dapl_service_get(), 0);
+	take_a_while();		/* still the service thread */
+}
+
+static void ia_that_is_opened_in_the_same_callback_has_one_thread(void **state)
+{
+	struct dapl_watch watch = { .fd = readable() };
+	struct dapl_task task = { .run = NULL };
+
+	(void)state;
+	dapl_task_queue(&task, close_and_open);
+	dapl_service_flush();
+	assert_int_equal(service_threads(), 1);
+	assert_int_equal(dapl_watch_start(&watch, watch.fd, slow_watch), 0);
+	while (count(&ended) < 2)
+		usleep(100);
+	dapl_watch_stop(&watch);
+	close(watch.fd);
+}
+
+static void close_and_wait(struct dapl_task *task)
+{
+	dapl_service_put();
+	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
+	wait_for_release(task);
+}
+
+static void ia_that_is_opened_during_the_callback_has_one_thread(void **state)
+{
+	struct dapl_task task = { .run = NULL }, other = { .run = NULL };
+
+	(void)state;
+	released = false;
+	dapl_task_queue(&task, close_and_wait);
+	wait_until_begun();
+	assert_int_equal(dapl_service_get(), 0);
+	__atomic_store_n(&released, true, __ATOMIC_SEQ_CST);
+	dapl_task_queue(&other, slow_task);
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 2);
+	assert_int_equal(service_threads(), 1);
+}
+
+static void thread_ends_after_the_callback(void **state)
+{
+	struct dapl_task task = { .run = NULL }, other = { .run = NULL };
+
+	(void)state;
+	released = false;
+	dapl_task_queue(&task, close_and_wait);
+	wait_until_begun();
+	__atomic_store_n(&released, true, __ATOMIC_SEQ_CST);
+	while (service_threads())
+		usleep(100);
+	assert_int_equal(dapl_service_get(), 0);
+	dapl_task_queue(&other, slow_task);
+	dapl_service_flush();
+	assert_int_equal(count(&ended), 2);
+	assert_int_equal(service_threads(), 1);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -250,6 +342,9 @@ int main(void)
 		CASE(timer_that_is_due_does_not_wait_for_a_later_one),
 		CASE(task_that_is_queued_twice_runs_once),
 		CASE(service_thread_does_not_wait_for_itself),
+		CASE(ia_that_is_opened_in_the_same_callback_has_one_thread),
+		CASE(ia_that_is_opened_during_the_callback_has_one_thread),
+		CASE(thread_ends_after_the_callback),
 	};
 
 	alarm(60);	/* seconds: a callback that does not come, or a wait without end, ends the test */
