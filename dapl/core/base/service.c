@@ -153,7 +153,7 @@ static void close_fds(void)
 	epfd = wake_fd = -1;
 }
 
-/* Called with `lock` held, by the last user of the thread. */
+/* Called with `lock` held, when the thread has left the loop. */
 static void end(void)
 {
 	started = false;
@@ -215,7 +215,7 @@ static void forget_in_child(void)
 	slot_count = 0;
 }
 
-/* Returns whether the thread goes on that was about to end. */
+/* A thread that was about to end by itself goes on. Returns whether there is one. */
 static bool continue_alone(void)
 {
 	bool continued;
