@@ -26,6 +26,7 @@
 enum {
 	ADDRESSES = 12,			/* bytes before the type, where a tag is inserted */
 	BATCH = 64,			/* frames of one system call, whose cost they share */
+	MSS_MIN = 8,			/* bytes; newer kernels cut into no less, whatever they are told (TCP_MIN_GSO_SIZE) */
 };
 
 struct message {
@@ -147,8 +148,8 @@ static const char *add_segmentation(struct message *m, const struct dapl_eth_sen
 		return "a message to segment has no TCP header, or is a fragment";
 	if (l->payload != header)
 		return "header_length is not where the TCP header of the message ends";
-	if (!mss || l->payload - l->l3 + mss > mtu)
-		return "mss is 0, or frames would exceed the MTU";
+	if (mss < MSS_MIN || l->payload - l->l3 + mss > mtu)
+		return "mss is less than 8, or frames would exceed the MTU";
 	sum_ipv4_header(m, &m->layout);
 	ask_for_checksum(m);
 	m->vnet.hdr_len = l->payload;

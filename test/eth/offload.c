@@ -275,7 +275,7 @@ static void ETH_22_a_message_is_segmented(void)
 	static const struct { size_t l3; int version; size_t payload; uint16_t mss; } cases[] = {
 		{ 14, 4, 8000, 1460 }, { 14, 6, 8000, 1440 }, { 18, 4, 8000, 1460 }, { 18, 6, 5000, 500 },
 		{ 14, 4, 1460, 1460 }, { 14, 4, 1461, 1460 }, { 14, 4, 1, 1460 }, { 14, 4, 65000, 1000 },
-		{ 14, 6, 65000, 1440 }, { 14, 4, 300, 7 },
+		{ 14, 6, 65000, 1440 }, { 14, 4, 300, 8 },
 	};
 	DAT_ETH_STATS stats = { .size = sizeof stats };
 	uint64_t frames = 0, bytes = 0;
@@ -311,6 +311,8 @@ static void ETH_22_a_wrong_template_is_refused(void)
 	wire_tcp(&w, w.memory, 14, 4, 5000);
 	other = how;
 	other.mss = 0;
+	FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
+	other.mss = 7;
 	FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
 	other.mss = 1461;	/* frames of 1501 bytes of IP */
 	FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
