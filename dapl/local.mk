@@ -265,7 +265,9 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/spread.c dapl/softeth/spread.h \
 	dapl/softeth/steer.c dapl/softeth/steer.h \
 	dapl/softeth/toeplitz.c dapl/softeth/toeplitz.h \
-	dapl/softeth/validate.c dapl/softeth/validate.h
+	dapl/softeth/validate.c dapl/softeth/validate.h \
+	dapl/softeth/xdp.c dapl/softeth/xdp.h \
+	dapl/softeth/xsk.c dapl/softeth/xsk.h
 lib_LTLIBRARIES += libdaplsoft-eth.la
 libdaplsoft_eth_la_SOURCES =
 libdaplsoft_eth_la_LIBADD = libsofteth.la libcommon.la

@@ -209,6 +209,7 @@ struct dapl_eth {
 	uint32_t frame_mask;		/* number of frames - 1 */
 	struct dapl_dto ready;		/* the record of a DAT_ETH_READY_EVENT */
 	bool ring;			/* ring receive: nothing is posted */
+	bool xdp;			/* by AF_XDP */
 	uint32_t max_tso;		/* of the device */
 	uint64_t caps;
 	struct dapl_rule *rules;	/* guarded by ep->lock */

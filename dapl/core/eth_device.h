@@ -33,6 +33,7 @@ enum dapl_eth_caps {
 	ETH_CAP_TAKE = 0x8000, ETH_CAP_RSS = 0x10000, ETH_CAP_RSS_INNER = 0x20000,
 	ETH_CAP_MODERATE = 0x40000, ETH_CAP_SEND_STAMP = 0x80000, ETH_CAP_INNER_CSUM = 0x100000,
 	ETH_CAP_RSS_LOSSLESS = 0x200000, ETH_CAP_FCS = 0x400000,
+	ETH_CAP_XDP = 0x800000,
 };
 
 struct dapl_eth_frame {
@@ -114,8 +115,10 @@ struct dapl_eth_rss {
 	const uint16_t *table;		/* for each entry the index of one of the group's QPs, from 0 */
 };
 
+enum dapl_eth_stats_flags { ETH_STATS_ZERO_COPY = 0x1 };
+
 struct dapl_eth_stats {
-	uint32_t size, reserved;
+	uint32_t size, flags;
 	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late, bad;
 };
 
@@ -131,6 +134,9 @@ struct dapl_eth_config {
 	uint32_t mask;
 	bool verify;			/* the device verifies checksums that the kernel has not verified */
 	bool fcs;			/* frames end with their FCS; only with ETH_CAP_FCS */
+	bool xdp;			/* the ring is one of AF_XDP, which rules of mode TAKE fill before packet
+					 * sockets see a frame; only with ETH_CAP_XDP. Core adds rules of mode
+					 * TAKE and DROP only, moves none, and makes it no member of a group */
 };
 
 struct dapl_eth_ops {
@@ -139,8 +145,8 @@ struct dapl_eth_ops {
 					 * addresses of its segments, so these must be pointers */
 	int (*query)(struct dapl_device *dev, struct dapl_eth_attr *attr);
 	/* Called once, before anything is posted: opens the network device for this QP. EPERM: the process
-	 * lacks a capability. ENOENT: the library for raw endpoints is missing. The device has reported
-	 * both in a line. */
+	 * lacks a capability. ENOENT: the library for raw endpoints is missing. EBUSY: another XDP program
+	 * is attached. The device has reported these in a line. */
 	int (*begin)(struct ibv_qp *qp, const struct dapl_eth_config *config);
 	/* EEXIST: there is a rule with this key and priority. ENOSPC: there are too many rules. EPERM: the
 	 * process lacks a capability; the device has reported it in a line. */

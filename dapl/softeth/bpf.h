@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* bpf.h - eBPF programs made at run time: an assembler with labels, and the system calls to load a program,
- * to count in a map, and to attach it to the ingress of a network device (tcx, Linux 6.6). steer.c decides
- * what a program does. */
+ * to count in a map, and to attach it to the ingress of a network device (tcx, Linux 6.6) or before its stack (XDP).
+ * steer.c decides what a program does. */
 #ifndef SOFTETH_BPF_H
 #define SOFTETH_BPF_H
 #include <linux/bpf.h>
@@ -37,11 +37,15 @@ void bpf_load_map(struct bpf_code *code, int dst, int map_fd);
 int bpf_resolve(struct bpf_code *code);
 
 /* These return a descriptor or a negative errno. */
-int bpf_load_program(const struct bpf_insn *insns, int n);
+int bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n);
 int bpf_create_counters(uint32_t entries);		/* of two numbers each */
-int bpf_attach_ingress(int program, int interface);	/* until the descriptor is closed, or the process ends */
+int bpf_create_sockets(uint32_t entries);		/* a map of AF_XDP sockets */
+/* Both attach until the descriptor is closed, or the process ends. XDP goes into the driver if that can run it. */
+int bpf_attach_ingress(int program, int interface);
+int bpf_attach_xdp(int program, int interface);
 /* These return 0 or a positive errno. */
 int bpf_replace(int link, int program);
+int bpf_set_socket(int map, uint32_t entry, int socket);
 int bpf_read_counters(int map, uint32_t entry, uint64_t counters[2]);
 int bpf_clear_counters(int map, uint32_t entry);
 /* Whether the kernel has tcx. */

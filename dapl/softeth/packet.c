@@ -30,6 +30,7 @@
 #include "dapl/softeth/send.h"
 #include "dapl/softeth/spread.h"
 #include "dapl/softeth/validate.h"
+#include "dapl/softeth/xdp.h"
 
 enum {
 	SOCKET_BUFFER = 8 << 20,	/* bytes of frames that wait for a receive */
@@ -68,6 +69,8 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 		ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
 	if (bpf_has_tcx())
 		attr->caps |= ETH_CAP_TAKE;
+	if (eth_xdp_is_there())
+		attr->caps |= ETH_CAP_XDP;
 	if (has_departures(netdev))
 		attr->caps |= ETH_CAP_SEND_STAMP;
 	attr->caps |= ETH_CAP_RSS | ETH_CAP_RSS_INNER | ETH_CAP_RSS_LOSSLESS | ETH_CAP_INNER_CSUM;
@@ -110,6 +113,7 @@ static uint64_t device_drops(const char *netdev)
 static void close_port(struct eth_port *port)
 {
 	eth_rule_free_all(port);
+	eth_xdp_close(port);
 	eth_ring_close(port);
 	if (port->fd >= 0)
 		close(port->fd);
@@ -124,7 +128,7 @@ static int set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof value) ? errno : 0;
 }
 
-static int prepare(struct eth_port *port, uint32_t ring_frames)
+static int prepare(struct eth_port *port, const struct dapl_eth_config *config)
 {
 	struct dapl_eth_attr attr;
 	int err = query(port->netdev, &attr);
@@ -137,8 +141,10 @@ static int prepare(struct eth_port *port, uint32_t ring_frames)
 	/* the time at which the frame came, one for all sockets: moving a rule needs it */
 	if ((err = set(port->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)))
 		return err;
-	if (ring_frames)
-		return eth_ring_open(port, ring_frames, attr.max_frame + ETH_VLAN_HLEN);
+	if (config->xdp)
+		return 0;
+	if (config->ring_frames)
+		return eth_ring_open(port, config->ring_frames, attr.max_frame + ETH_VLAN_HLEN);
 	if (set(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER))
 		set(port->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER);
 	if ((err = set(port->fd, SOL_PACKET, PACKET_AUXDATA, 1)))
@@ -146,7 +152,7 @@ static int prepare(struct eth_port *port, uint32_t ring_frames)
 	return set(port->fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
 }
 
-static int open_socket(struct eth_port *port, uint32_t ring_frames)
+static int open_socket(struct eth_port *port, const struct dapl_eth_config *config)
 {
 	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
 	int err;
@@ -157,18 +163,19 @@ static int open_socket(struct eth_port *port, uint32_t ring_frames)
 	port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (port->fd < 0)
 		return errno;
-	if ((err = eth_filter_none(port->fd)) || (err = prepare(port, ring_frames)))	/* ETH-10 */
+	if ((err = eth_filter_none(port->fd)) || (err = prepare(port, config)))	/* ETH-10 */
 		return err;
 	at.sll_ifindex = port->index;
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
 }
 
 static int open_port(const char *netdev, const struct dapl_eth_config *config, bool bypass,
-		     void (*want_purge)(void *context), void *context, struct eth_port **port)
+		     void (*want_purge)(void *context), void *context, const char **tried, struct eth_port **port)
 {
 	struct eth_port *new = calloc(1, sizeof *new);
 	int err;
 
+	*tried = NULL;
 	if (!new)
 		return ENOMEM;
 	new->fd = new->counters = new->link = -1;
@@ -179,7 +186,9 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, b
 	new->context = context;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);
 	snprintf(new->netdev, sizeof new->netdev, "%s", netdev);
-	err = open_socket(new, config->ring_frames);
+	err = open_socket(new, config);
+	if (!err && config->xdp)
+		err = eth_xdp_open(new, config->ring_frames, new->mtu + ETH_HLEN + ETH_VLAN_HLEN, tried);
 	if (err) {
 		close_port(new);
 		return err;
@@ -191,7 +200,7 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, b
 
 static int descriptor(const struct eth_port *port)
 {
-	return port->fd;
+	return port->xdp ? eth_xdp_descriptor(port->xdp) : port->fd;
 }
 
 /* --- receiving -------------------------------------------------------------------------- */
@@ -380,7 +389,9 @@ static bool has_frame(struct eth_port *port)
 	bool found = false;
 
 	dapl_mutex_lock(&port->lock);
-	while (!found && receive_into(port, NULL, 0, &r, head, &parsed, MSG_PEEK) >= 0) {
+	if (port->xdp)
+		found = eth_xdp_has_frame(port);
+	while (!found && !port->xdp && receive_into(port, NULL, 0, &r, head, &parsed, MSG_PEEK) >= 0) {
 		found = eth_rule_find(port, head, parsed, r.tag, r.time, r.outgoing, r.other_host, &hash);
 		if (!found)
 			recv(port->fd, NULL, 0, MSG_DONTWAIT);
@@ -394,7 +405,7 @@ static int poll_ring(struct eth_port *port, struct dapl_eth_frame *frames, int m
 	int n;
 
 	dapl_mutex_lock(&port->lock);
-	n = eth_ring_poll(port, frames, max);
+	n = port->xdp ? eth_xdp_poll(port, frames, max) : eth_ring_poll(port, frames, max);
 	dapl_mutex_unlock(&port->lock);
 	return n;
 }
@@ -404,7 +415,7 @@ static int release(struct eth_port *port, uint32_t oldest)
 	int err;
 
 	dapl_mutex_lock(&port->lock);
-	err = eth_ring_release(port, oldest);
+	err = port->xdp ? eth_xdp_release(port, oldest) : eth_ring_release(port, oldest);
 	dapl_mutex_unlock(&port->lock);
 	return err;
 }
@@ -427,10 +438,12 @@ static void read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 	uint32_t drops;
 
 	dapl_mutex_lock(&port->lock);
-	drops = eth_read_drops(port);
-	if (port->ring.map)
+	drops = port->xdp ? eth_xdp_read_drops(port) : eth_read_drops(port);
+	if (port->ring.map || port->xdp)
 		port->lost_pending += drops;
 	copy_stats(stats, &port->stats);
+	if (port->xdp && eth_xdp_is_zero_copy(port->xdp))
+		stats->flags = ETH_STATS_ZERO_COPY;
 	dapl_mutex_unlock(&port->lock);
 	stats->lost_device = device == ~(uint64_t)0 || port->lost_device_before == ~(uint64_t)0 ?
 		~(uint64_t)0 : (uint32_t)(device - port->lost_device_before);	/* counters of 32 bits */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* port.h - the interface of libdaplsoft-eth.so for libdaplsoft: a port sends frames to one network device,
- * and receives frames from it by rules, over a packet socket. Queue pairs, registered memory and threads
+ * and receives frames from it by rules, over a packet socket or AF_XDP sockets. Queue pairs, registered memory and threads
  * are in dapl/soft/eth. The library is loaded at the first raw endpoint, and has one symbol.
  *
  * Every function returns 0 or a positive errno unless it says otherwise, and may be called by any thread. None
- * blocks. */
+ * blocks, except `open` with AF_XDP: up to a second, while the kernel ends the sockets of a port that was closed. */
 #ifndef SOFTETH_PORT_H
 #define SOFTETH_PORT_H
 #include <stdbool.h>
@@ -33,9 +33,10 @@ struct eth_port_ops {
 	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
 	/* Calls want_purge, with locks held, when rules or tables are left for frames that are on their way: the caller then
 	 * calls purge after a second, and as long as it returns true. `bypass`: frames do not go through the device's queueing
-	 * discipline, until one is to be segmented. */
+	 * discipline, until one is to be segmented. After an error of AF_XDP *tried tells which step failed, and what it
+	 * needs; else it is NULL. */
 	int (*open)(const char *netdev, const struct dapl_eth_config *config, bool bypass,
-		    void (*want_purge)(void *context), void *context, struct eth_port **port);
+		    void (*want_purge)(void *context), void *context, const char **tried, struct eth_port **port);
 	void (*close)(struct eth_port *port);
 	/* Readable when there are frames to receive. */
 	int (*descriptor)(const struct eth_port *port);
@@ -63,7 +64,8 @@ struct eth_port_ops {
 	int (*stamp)(struct eth_port *port, uint64_t *time);
 	/* Checks a frame that is to be sent later. Returns what is wrong with it, or NULL. */
 	const char *(*check)(struct eth_port *port, const struct iovec *iov, int n, const struct dapl_eth_send *how);
-	/* True if there is a frame to receive. Drops frames before it that no rule matches. */
+	/* True if there is a frame to receive. Drops frames before it that no rule matches. With AF_XDP also
+	 * after an error of the socket. */
 	bool (*has_frame)(struct eth_port *port);
 	/* The next frame, into these pieces; its length is what fits. EAGAIN: none. */
 	int (*receive)(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
@@ -72,7 +74,7 @@ struct eth_port_ops {
 	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
 };
 
-enum { ETH_PORT_VERSION = 5 };
+enum { ETH_PORT_VERSION = 6 };
 extern const struct eth_port_ops dapl_softeth_ops;
 
 #endif

@@ -41,6 +41,7 @@ struct eth_rule {
 	int joined;			/* the socket that has joined a multicast group, or -1 */
 	unsigned memberships;		/* how many of the memberships that it needs have been added */
 	uint32_t counter;		/* DROP: its number in the program's counters */
+	uint32_t id;			/* of the port's rules, from 1; none comes again */
 	struct rule_counts *counts;
 	bool needs_headers;		/* else it matches every frame */
 	struct rule_times *times;
@@ -74,11 +75,13 @@ struct eth_port {
 	void *context;
 	uint32_t snap, mtu;
 	bool verify;			/* checksums of TCP and UDP that the kernel has not verified */
-	struct eth_ring ring;		/* map NULL: posted receives */
+	struct eth_ring ring;		/* map NULL: posted receives, or xdp */
+	struct eth_xdp *xdp;		/* xdp.c; NULL: the packet socket receives */
 	struct dapl_mutex lock;		/* guards what follows, and the ring */
 	struct eth_rule *rules;
+	uint32_t last_id;
 	unsigned rule_count, steering;	/* steering: of them that are not COPY, and not moved away */
-	int counters, link;		/* of the program on the device's ingress, or -1 */
+	int counters, link;		/* of the program on the device's ingress, or of the XDP program; or -1 */
 	uint64_t counters_used;		/* bit mask */
 	bool stamping;			/* atomic: the socket tells when frames left */
 	bool bypass;			/* the socket has PACKET_QDISC_BYPASS; only its sender reads it */

@@ -193,31 +193,8 @@ static struct eth_rule *describe(struct eth_port *port, const frame_header *h, s
 	return rule;
 }
 
-/* Frames of a poll that the same rule has matched in a row: counters that other ports share are changed
- * once for all of them. */
-struct tally {
-	struct eth_rule *rule;
-	uint64_t frames, bytes;
-};
-
-static void tally_end(struct tally *tally)
-{
-	if (tally->rule)
-		eth_rule_count_frames(tally->rule, tally->frames, tally->bytes);
-}
-
-static void tally_frame(struct tally *tally, struct eth_rule *rule, uint32_t bytes)
-{
-	if (rule != tally->rule) {
-		tally_end(tally);
-		*tally = (struct tally){ .rule = rule };
-	}
-	tally->frames++;
-	tally->bytes += bytes;
-}
-
 /* Frames of the entered block, at most `max`. */
-static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct tally *tally)
+static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct rule_tally *tally)
 {
 	struct eth_ring *ring = &port->ring;
 	const frame_header *h = NULL;
@@ -227,7 +204,7 @@ static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int 
 		struct eth_rule *rule = describe(port, h, &frames[n]);
 
 		if (rule)
-			tally_frame(tally, rule, frames[n++].wire_length);
+			eth_tally_frame(tally, rule, frames[n++].wire_length);
 	}
 	ring->use[ring->head % ring->blocks].out += (uint32_t)n;
 	if (!h)
@@ -237,12 +214,12 @@ static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int 
 
 int eth_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int max)
 {
-	struct tally tally = { .rule = NULL };
+	struct rule_tally tally = { .rule = NULL };
 	int n = 0;
 
 	while (n < max && enter(port))
 		n += poll_block(port, frames + n, max - n, &tally);
-	tally_end(&tally);
+	eth_tally_end(&tally);
 	return n;
 }
 

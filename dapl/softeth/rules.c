@@ -26,6 +26,16 @@ void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t byte
 	__atomic_add_fetch(&rule->counts->bytes, bytes, __ATOMIC_RELAXED);
 }
 
+struct eth_rule *eth_rule_by_id(const struct eth_port *port, uint32_t id)
+{
+	struct eth_rule *r = port->rules;
+
+	assert_held(&port->lock);
+	while (r && r->id != id)
+		r = r->next;
+	return r;
+}
+
 static bool is_within(const struct rule_times *times, uint64_t time)
 {
 	uint64_t until = __atomic_load_n(&times->until_ns, __ATOMIC_RELAXED);
@@ -122,13 +132,15 @@ static struct eth_rule *gather_group(struct eth_port *port, struct eth_rule *r, 
 static int renew_filter(struct eth_port *port)
 {
 	const struct dapl_eth_rule *rules[ETH_MAX_RULES];
-	struct sock_filter *code = malloc(ETH_FILTER_MAX * sizeof *code);
+	struct sock_filter *code;
 	struct eth_filter filter;
 	struct filter_part part;
 	int err;
 
 	assert_held(&port->lock);
-	if (!code)
+	if (port->xdp)		/* frames that the XDP program passes are the kernel's */
+		return 0;
+	if (!(code = malloc(ETH_FILTER_MAX * sizeof *code)))
 		return ENOMEM;
 	port->old_tables = false;
 	eth_filter_begin(&filter, code, port->snap ? port->snap : ETH_ALL_BYTES);
@@ -462,6 +474,7 @@ int eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_
 	if (new->spread)
 		spread_get(new->spread);
 	dapl_mutex_lock(&port->lock);
+	new->id = ++port->last_id;
 	err = attach_locked(port, new);
 	if (err)
 		end_rule(port, new);

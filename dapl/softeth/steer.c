@@ -27,6 +27,8 @@ enum {
 /* Registers. Those from CTX on are kept over calls. AT: offset in the frame, END: its length, TYPE: what the next header is,
  * FP: the frame pointer. */
 enum { R0, R1, R2, R3, R4, CTX = 6, AT, TYPE, END, FP };
+/* enum bpf_func_id; older headers lack them. */
+enum { FUNC_XDP_GET_BUFF_LEN = 188, FUNC_XDP_LOAD_BYTES = 189, FUNC_KTIME_GET_TAI_NS = 208 };
 
 #define FIELD(name) ((int)offsetof(struct dapl_eth_key, name))
 
@@ -34,6 +36,9 @@ struct steer {
 	struct bpf_code *code;
 	int match;			/* label: the headers are read */
 	int inner_ethernet, inner_type;	/* labels: headers within a tunnel begin; TYPE says which */
+	const struct steer_xdp *xdp;	/* NULL: for the ingress */
+	int take;			/* XDP, label: a rule takes the frame; TYPE is its number */
+	bool takes;			/* there is a jump to it */
 };
 
 /* --- small pieces -------------------------------------------------------------------------- */
@@ -85,6 +90,16 @@ static void to_network(struct steer *s, int dst, int bits)
 	bpf_emit(s->code, BPF_ALU | BPF_END | BPF_TO_BE, dst, 0, 0, bits);
 }
 
+static void load_context(struct steer *s, int dst, int offset)	/* 32 bits */
+{
+	bpf_emit(s->code, BPF_LDX | BPF_W | BPF_MEM, dst, CTX, offset, 0);
+}
+
+static void call(struct steer *s, int function)
+{
+	bpf_emit(s->code, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
 /* The bytes at AT go to `to`; R0 is 0 unless they are cut off. */
 static void load_bytes(struct steer *s, int to, int n)
 {
@@ -93,7 +108,7 @@ static void load_bytes(struct steer *s, int to, int n)
 	alu_register(s, BPF_MOV, R3, FP);
 	alu(s, BPF_ADD, R3, to);
 	alu(s, BPF_MOV, R4, n);
-	bpf_emit(s->code, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes);
+	call(s, s->xdp ? FUNC_XDP_LOAD_BYTES : BPF_FUNC_skb_load_bytes);
 }
 
 static void take(struct steer *s, int n)
@@ -150,9 +165,9 @@ static void parse_stripped_tag(struct steer *s, int second)
 {
 	int none = bpf_label(s->code);
 
-	bpf_emit(s->code, BPF_LDX | BPF_W | BPF_MEM, R1, CTX, offsetof(struct __sk_buff, vlan_present), 0);
+	load_context(s, R1, offsetof(struct __sk_buff, vlan_present));
 	jump_if(s, BPF_JEQ, R1, 0, none);
-	bpf_emit(s->code, BPF_LDX | BPF_W | BPF_MEM, R1, CTX, offsetof(struct __sk_buff, vlan_tci), 0);
+	load_context(s, R1, offsetof(struct __sk_buff, vlan_tci));
 	to_network(s, R1, 16);
 	store(s, BPF_H, OUTER + FIELD(vlan_tci), R1);
 	bpf_jump(s->code, second);
@@ -166,7 +181,7 @@ static void parse_ethernet(struct steer *s, int key)
 	take(s, ETH_HLEN);
 	copy_words(s, key, HEADER, 3);
 	load(s, BPF_H, TYPE, HEADER + 12);
-	if (key == OUTER)
+	if (key == OUTER && !s->xdp)	/* an XDP program does not learn of it */
 		parse_stripped_tag(s, second);
 	parse_tag(s, key, true, typed);
 	bpf_here(s->code, second);
@@ -418,12 +433,57 @@ static void parse_type(struct steer *s, int key)
 }
 
 /* Clears both keys by a load that fails. So the verifier has no known values of them, and does not check
- * the rules again for each path that leads to them. */
+ * the rules again for each path that leads to them. With XDP such a load leaves the keys as they are. Then the index of
+ * the network device is compared with itself, which is 0 and not known to the verifier, either. */
 static void clear_keys(struct steer *s)
 {
-	alu(s, BPF_MOV, AT, -1);
-	load_bytes(s, OUTER, -OUTER);
+	if (s->xdp) {
+		load_context(s, R1, offsetof(struct xdp_md, ingress_ifindex));
+		bpf_emit(s->code, BPF_ALU | BPF_XOR | BPF_K, R1, 0, 0, s->xdp->index);
+		for (int at = OUTER; at < 0; at += 4)
+			store(s, BPF_W, at, R1);
+	} else {
+		alu(s, BPF_MOV, AT, -1);
+		load_bytes(s, OUTER, -OUTER);
+	}
 	alu(s, BPF_MOV, AT, 0);
+}
+
+static void load_length(struct steer *s)
+{
+	if (!s->xdp) {
+		load_context(s, END, offsetof(struct __sk_buff, len));
+		return;
+	}
+	alu_register(s, BPF_MOV, R1, CTX);
+	call(s, FUNC_XDP_GET_BUFF_LEN);
+	alu_register(s, BPF_MOV, END, R0);
+}
+
+/* TYPE: the kind of frame, PACKET_*. XDP comes before the kernel looks at the address. */
+static void load_kind(struct steer *s)
+{
+	int other = bpf_label(s->code), done = bpf_label(s->code);
+	int32_t first;
+	uint16_t last;
+
+	if (!s->xdp) {
+		load_context(s, TYPE, offsetof(struct __sk_buff, pkt_type));
+		return;
+	}
+	memcpy(&first, s->xdp->address, 4);
+	memcpy(&last, s->xdp->address + 4, 2);
+	alu(s, BPF_MOV, TYPE, PACKET_HOST);
+	load(s, BPF_B, R1, OUTER + FIELD(dst));
+	alu(s, BPF_AND, R1, 1);
+	jump_if(s, BPF_JNE, R1, 0, done);
+	load(s, BPF_W, R1, OUTER + FIELD(dst));
+	jump_if(s, BPF_JNE, R1, first, other);
+	load(s, BPF_H, R1, OUTER + FIELD(dst) + 4);
+	jump_if(s, BPF_JEQ, R1, last, done);
+	bpf_here(s->code, other);
+	alu(s, BPF_MOV, TYPE, PACKET_OTHERHOST);
+	bpf_here(s->code, done);
 }
 
 /* --- rules ---------------------------------------------------------------------------------------- */
@@ -451,7 +511,7 @@ static void count(struct steer *s, int counters, uint32_t entry)
 	bpf_load_map(s->code, R1, counters);
 	alu_register(s, BPF_MOV, R2, FP);
 	alu(s, BPF_ADD, R2, COUNTER);
-	bpf_emit(s->code, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem);
+	call(s, BPF_FUNC_map_lookup_elem);
 	bpf_emit(s->code, BPF_JMP | BPF_JNE | BPF_K, R0, 0, 1, 0);
 	bpf_jump(s->code, none);
 	alu(s, BPF_MOV, R1, 1);
@@ -464,6 +524,47 @@ static void leave(struct steer *s, int verdict)
 {
 	alu(s, BPF_MOV, R0, verdict);
 	bpf_emit(s->code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+/* Writes the mark in front of the frame, if the driver has room for it, and gives the frame to the socket of its queue. The
+ * kernel's stack gets it where there is none. */
+static void give_to_socket(struct steer *s)
+{
+	const int size = sizeof(struct steer_mark);
+	int unmarked = bpf_label(s->code);
+
+	bpf_here(s->code, s->take);
+	alu_register(s, BPF_MOV, R1, CTX);
+	alu(s, BPF_MOV, R2, -size);
+	call(s, BPF_FUNC_xdp_adjust_meta);
+	jump_if(s, BPF_JNE, R0, 0, unmarked);
+	call(s, FUNC_KTIME_GET_TAI_NS);
+	load_context(s, R2, offsetof(struct xdp_md, data_meta));
+	load_context(s, R3, offsetof(struct xdp_md, data));
+	alu_register(s, BPF_MOV, R1, R2);
+	alu(s, BPF_ADD, R1, size);
+	bpf_emit(s->code, BPF_JMP | BPF_JGT | BPF_X, R1, R3, 2, 0);	/* never; the verifier wants it */
+	bpf_emit(s->code, BPF_STX | BPF_DW | BPF_MEM, R2, R0, offsetof(struct steer_mark, time), 0);
+	bpf_emit(s->code, BPF_STX | BPF_W | BPF_MEM, R2, TYPE, offsetof(struct steer_mark, rule), 0);
+	bpf_here(s->code, unmarked);
+	bpf_load_map(s->code, R1, s->xdp->sockets);
+	load_context(s, R2, offsetof(struct xdp_md, rx_queue_index));
+	alu(s, BPF_MOV, R3, XDP_PASS);
+	call(s, BPF_FUNC_redirect_map);
+	bpf_emit(s->code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+static void end_frame(struct steer *s, const struct steer_rule *r)
+{
+	if (!s->xdp) {
+		leave(s, r->rule->mode == ETH_COPY ? TCX_NEXT_PROGRAM : TCX_DROP_FRAME);
+	} else if (r->rule->mode == ETH_DROP) {
+		leave(s, XDP_DROP);
+	} else {
+		alu(s, BPF_MOV, TYPE, (int32_t)r->number);
+		bpf_jump(s->code, s->take);
+		s->takes = true;
+	}
 }
 
 /* TYPE: the kind of frame, PACKET_*. `behind`: the end of the group's rules. Returns false if every frame matches: then no code
@@ -481,11 +582,11 @@ static bool try_rule(struct steer *s, const struct steer_rule *r, int counters, 
 	compare_key(s, INNER, &rule->inner_key, &rule->inner_mask, next);
 	conditional = s->code->n != begin;
 	if (rule->mode == ETH_DROP)
-		count(s, counters, r->counter);
+		count(s, counters, r->number);
 	if (rule->mode == ETH_COPY && r->group)
 		bpf_jump(s->code, behind);
 	else
-		leave(s, rule->mode == ETH_COPY ? TCX_NEXT_PROGRAM : TCX_DROP_FRAME);
+		end_frame(s, r);
 	bpf_here(s->code, next);
 	return conditional;
 }
@@ -509,14 +610,15 @@ static unsigned try_group(struct steer *s, const struct steer_rule *rules, unsig
 	return i;
 }
 
-int steer_make(struct bpf_code *code, const struct steer_rule *rules, unsigned n, int counters)
+static int make(struct bpf_code *code, const struct steer_rule *rules, unsigned n, int counters,
+		const struct steer_xdp *xdp)
 {
 	struct steer s = { .code = code, .match = bpf_label(code), .inner_ethernet = bpf_label(code),
-		.inner_type = bpf_label(code) };
+		.inner_type = bpf_label(code), .take = bpf_label(code), .xdp = xdp };
 	bool done = false;
 
 	alu_register(&s, BPF_MOV, CTX, R1);
-	bpf_emit(code, BPF_LDX | BPF_W | BPF_MEM, END, CTX, offsetof(struct __sk_buff, len), 0);
+	load_length(&s);
 	clear_keys(&s);
 	parse_ethernet(&s, OUTER);
 	parse_type(&s, OUTER);
@@ -525,10 +627,23 @@ int steer_make(struct bpf_code *code, const struct steer_rule *rules, unsigned n
 	bpf_here(code, s.inner_type);
 	parse_type(&s, INNER);
 	bpf_here(code, s.match);
-	bpf_emit(code, BPF_LDX | BPF_W | BPF_MEM, TYPE, CTX, offsetof(struct __sk_buff, pkt_type), 0);
+	load_kind(&s);
 	for (unsigned i = 0; i < n && !done;)
 		i += try_group(&s, rules + i, n - i, counters, &done);
 	if (!done)
-		leave(&s, TCX_NEXT_PROGRAM);
+		leave(&s, xdp ? XDP_PASS : TCX_NEXT_PROGRAM);
+	if (s.takes)
+		give_to_socket(&s);
 	return bpf_resolve(code);
+}
+
+int steer_make(struct bpf_code *code, const struct steer_rule *rules, unsigned n, int counters)
+{
+	return make(code, rules, n, counters, NULL);
+}
+
+int steer_make_xdp(struct bpf_code *code, const struct steer_rule *rules, unsigned n, int counters,
+		   const struct steer_xdp *xdp)
+{
+	return make(code, rules, n, counters, xdp);
 }

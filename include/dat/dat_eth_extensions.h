@@ -76,7 +76,8 @@ typedef enum dat_eth_cap {
 	DAT_ETH_CAP_SEND_STAMP   = 0x80000,	/* DAT_ETH_SEND_STAMP */
 	DAT_ETH_CAP_INNER_CSUM   = 0x100000,	/* DAT_ETH_SEND_INNER_CSUM */
 	DAT_ETH_CAP_RSS_LOSSLESS = 0x200000,	/* dat_eth_group_set() loses no frame */
-	DAT_ETH_CAP_FCS          = 0x400000	/* frames may come with their FCS, see dat_eth(7) */
+	DAT_ETH_CAP_FCS          = 0x400000,	/* frames may come with their FCS, see dat_eth(7) */
+	DAT_ETH_CAP_XDP          = 0x800000	/* eth_receive = xdp, see dat_eth(7) */
 } DAT_ETH_CAP;
 
 /* DAT_ETH_ATTR.clock: the clock of time stamps. All are nanoseconds of CLOCK_REALTIME. */
@@ -225,9 +226,13 @@ typedef struct dat_eth_rss {
 	DAT_UINT64 reserved;
 } DAT_ETH_RSS;
 
+/* Bits of DAT_ETH_STATS.flags. */
+#define DAT_ETH_STATS_ZERO_COPY 0x1	/* eth_receive = xdp: the NIC writes frames where the program
+					 * reads them */
+
 typedef struct dat_eth_stats {
 	DAT_UINT32 size;		/* in: sizeof(DAT_ETH_STATS) */
-	DAT_UINT32 reserved;
+	DAT_UINT32 flags;		/* DAT_ETH_STATS_* */
 	DAT_UINT64 received, received_bytes;	/* given to the program */
 	DAT_UINT64 sent, sent_bytes;
 	DAT_UINT64 lost;		/* for want of a receive, or of room in the ring */

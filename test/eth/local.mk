@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Raw Ethernet endpoints, in network namespaces of the tests' own (needs root); match and toeplitz need none.
-eth_tests = test/eth/endpoint test/eth/receive test/eth/offload test/eth/pace test/eth/take test/eth/move test/eth/shared test/eth/match test/eth/toeplitz test/eth/rss test/eth/group test/eth/moderate test/eth/stamp test/eth/more test/eth/qdisc test/eth/gone test/eth/tcpdump test/eth/launch
+eth_tests = test/eth/endpoint test/eth/receive test/eth/offload test/eth/pace test/eth/take test/eth/move test/eth/shared test/eth/match test/eth/toeplitz test/eth/rss test/eth/group test/eth/moderate test/eth/stamp test/eth/more test/eth/qdisc test/eth/gone test/eth/tcpdump test/eth/launch test/eth/xdp
 check_PROGRAMS += $(eth_tests)
 TESTS += $(eth_tests) test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-make test/eth/examples
 dist_check_SCRIPTS += test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-make test/eth/examples
@@ -47,6 +47,8 @@ test_eth_tcpdump_SOURCES = test/eth/tcpdump.c $(eth_wire)
 test_eth_tcpdump_LDADD = libdat2.la -lpthread
 test_eth_launch_SOURCES = test/eth/launch.c $(eth_wire)
 test_eth_launch_LDADD = libdat2.la -lpthread
+test_eth_xdp_SOURCES = test/eth/xdp.c $(eth_wire)
+test_eth_xdp_LDADD = libdat2.la -lpthread
 # A device that loses frames, for test/eth/datcap-losses. A sanitizer must be the first library that is loaded, so it does
 # not go together with a preloaded one.
 if !SANITIZED

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* match.c - rules against frames, without a network: that the kernel's filter lets every frame through that a rule matches, and
- * none of other members of a group, and that the program for TAKE and DROP decides as the parser and the rules do. The filter
- * runs in the kernel, on a socket pair; the program by BPF_PROG_TEST_RUN, for which root is needed. What the parser finds is
+ * none of other members of a group, and that the programs for TAKE and DROP decide as the parser and the rules do. The filter
+ * runs in the kernel, on a socket pair; the programs by BPF_PROG_TEST_RUN, for which root is needed. What the parser finds is
  * tested by test/unit/softeth/test_match.c. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -337,7 +337,7 @@ static int make_program(const struct steer_rule *rules, unsigned n, int counters
 	int program = -ENOMEM;
 
 	if (!bpf_code_begin(&code) && !(program = -steer_make(&code, rules, n, counters)))
-		program = bpf_load_program(code.insns, code.n);
+		program = bpf_load_program(BPF_PROG_TYPE_SCHED_CLS, code.insns, code.n);
 	bpf_code_end(&code);
 	return program;
 }
@@ -407,6 +407,124 @@ static void largest_program_is_taken(int counters)
 	close(program);
 }
 
+/* --- the XDP program ------------------------------------------------------------------------ */
+
+enum { LO = 1 };			/* the index of "lo", on which the kernel runs the program */
+
+static int make_xdp(const struct steer_rule *rules, unsigned n, int counters, int sockets)
+{
+	const struct steer_xdp xdp = { .sockets = sockets, .index = LO };
+	struct bpf_code code;
+	int program = -ENOMEM;
+
+	if (!bpf_code_begin(&code) && !(program = -steer_make_xdp(&code, rules, n, counters, &xdp)))
+		program = bpf_load_program(BPF_PROG_TYPE_XDP, code.insns, code.n);
+	bpf_code_end(&code);
+	return program;
+}
+
+/* Returns the program's result, or -100 - errno. *mark: what it wrote in front of the frame, or 0. */
+static int run_xdp(int program, const struct frame *f, struct steer_mark *mark)
+{
+	uint8_t out[sizeof *mark + sizeof f->bytes];
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	memset(mark, 0, sizeof *mark);
+	attr.test.prog_fd = (uint32_t)program;
+	attr.test.data_in = (uintptr_t)f->bytes;
+	attr.test.data_size_in = (uint32_t)f->length;
+	attr.test.data_out = (uintptr_t)out;
+	attr.test.data_size_out = sizeof out;
+	if (syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof attr))
+		return -100 - errno;
+	check(attr.test.data_size_out == f->length || attr.test.data_size_out == f->length + sizeof *mark,
+	      "the frame stays as long as it is, but for a mark");
+	if (attr.test.data_size_out > f->length)
+		memcpy(mark, out, sizeof *mark);
+	return (int)attr.test.retval;
+}
+
+/* There is no socket, so the kernel would get a frame that is taken: its mark shows the difference. */
+static void xdp_agrees(int counters, int sockets, unsigned *taken, unsigned *passed)
+{
+	struct dapl_eth_rule rules[4];
+	struct steer_rule list[4];
+	uint64_t dropped[4] = { 0 }, counted[2];
+	unsigned n = random_below(5);
+	int program;
+
+	for (unsigned i = 0; i < n; i++) {
+		rules[i] = random_mode();
+		if (rules[i].mode == ETH_COPY)
+			rules[i].mode = ETH_TAKE;
+		list[i] = (struct steer_rule){ &rules[i], rules[i].mode == ETH_DROP ? i : 1000 + i, 0 };
+		bpf_clear_counters(counters, i);
+	}
+	program = make_xdp(list, n, counters, sockets);
+	if (program < 0)
+		printf("XDP program: %s\n", strerror(-program));
+	check(program >= 0, "the kernel takes the XDP program");
+	for (int j = 0; program >= 0 && j < 50; j++) {
+		struct frame f = random_frame();
+		const struct dapl_eth_rule *first = oracle(list, n, &f);
+		struct steer_mark mark;
+		int verdict = run_xdp(program, &f, &mark);
+
+		if (verdict == -100 - EINVAL)		/* the frame is shorter than an Ethernet header */
+			continue;
+		check(verdict == (first && first->mode == ETH_DROP ? XDP_DROP : XDP_PASS) &&
+		      mark.rule == (first && first->mode == ETH_TAKE ? 1000 + first - rules : 0),
+		      "the XDP program decides as the rules do");
+		check(!mark.rule == !mark.time, "a mark has a time");
+		*taken += mark.rule != 0;
+		*passed += !first;
+		if (first && first->mode == ETH_DROP)
+			dropped[first - rules]++;
+	}
+	for (unsigned i = 0; i < n; i++)
+		check(!bpf_read_counters(counters, i, counted) && counted[0] == dropped[i], "XDP counts what it drops");
+	close(program);
+}
+
+static void largest_xdp_is_taken(int counters, int sockets)
+{
+	enum { MANY = 64 };
+	struct dapl_eth_rule rules[MANY];
+	struct steer_rule list[MANY];
+	int program;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		rules[i] = (struct dapl_eth_rule){ .mode = i % 2 ? ETH_DROP : ETH_TAKE, .priority = i };
+		memset(&rules[i].mask, 255, sizeof rules[i].mask);
+		memset(&rules[i].inner_mask, 255, sizeof rules[i].inner_mask);
+		memset(&rules[i].key, (int)i * 4, sizeof rules[i].key);
+		list[i] = (struct steer_rule){ &rules[i], i + 1, 0 };
+	}
+	program = make_xdp(list, MANY, counters, sockets);
+	if (program < 0)
+		printf("64 rules: %s\n", strerror(-program));
+	check(program >= 0, "the kernel takes an XDP program of 64 rules");
+	close(program);
+}
+
+static void test_xdp(int counters)
+{
+	unsigned taken = 0, passed = 0;
+	int sockets = bpf_create_sockets(1);
+
+	if (sockets < 0) {
+		printf("skip: no map of AF_XDP sockets: %s\n", strerror(-sockets));
+		return;
+	}
+	for (int i = 0; i < 200; i++)
+		xdp_agrees(counters, sockets, &taken, &passed);
+	largest_xdp_is_taken(counters, sockets);
+	check(taken > 300, "XDP takes some frames");
+	check(passed > 300, "XDP leaves some frames");
+	close(sockets);
+}
+
 static void test_program(void)
 {
 	unsigned taken = 0, passed = 0;
@@ -421,6 +539,7 @@ static void test_program(void)
 	largest_program_is_taken(counters);
 	check(taken > 300, "random rules take some frames");
 	check(passed > 300, "random rules leave some frames");
+	test_xdp(counters);
 	close(counters);
 }
 

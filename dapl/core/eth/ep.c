@@ -44,6 +44,13 @@ static bool choice(const char *text, const char *off, const char *on, bool *valu
 	return *value || !strcmp(text, off);
 }
 
+static bool read_receive(const char *text, bool *ring, struct dapl_eth_config *config)
+{
+	config->xdp = !strcmp(text, "xdp");
+	*ring = config->xdp || !strcmp(text, "ring");
+	return *ring || !strcmp(text, "post");
+}
+
 static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, struct dapl_eth_config *config)
 {
 	if (!a->name || !a->value)
@@ -56,7 +63,7 @@ static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, str
 		return choice(a->value, "device", "verify", &config->verify);
 	if (!strcmp(a->name, "eth_fcs"))
 		return choice(a->value, "strip", "keep", &config->fcs);
-	return !strcmp(a->name, "eth_receive") && choice(a->value, "post", "ring", ring);
+	return !strcmp(a->name, "eth_receive") && read_receive(a->value, ring, config);
 }
 
 /* ETH-4 */
@@ -82,7 +89,28 @@ static DAT_RETURN begin_status(int err)
 {
 	if (err == ENOENT)
 		return NOT_SUPPORTED;
+	if (err == EBUSY)	/* ETH-40 */
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	return dapl_status(err, DAT_RESOURCE_TEP);
+}
+
+/* Returns what of the configuration the device cannot do, or NULL. */
+static const char *find_missing(const struct dapl_eth_config *config, uint64_t caps)
+{
+	if (config->fcs && !(caps & DAT_ETH_CAP_FCS))	/* ETH-39 */
+		return "eth_fcs is keep, but the device gives frames without their FCS (no DAT_ETH_CAP_FCS)";
+	if (config->xdp && !(caps & DAT_ETH_CAP_XDP))	/* ETH-40 */
+		return "eth_receive is xdp, but the device has no AF_XDP sockets (no DAT_ETH_CAP_XDP)";
+	return NULL;
+}
+
+static void trace_xdp(const struct dapl_ep *ep)
+{
+	struct dapl_eth_stats stats = { .flags = 0 };
+
+	dapl_device_ops.eth->stats(ep->qp, &stats);
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "receives by AF_XDP, %s", stats.flags & ETH_STATS_ZERO_COPY ?
+	      "with zero copy" : "and the kernel copies: the driver has no zero copy");
 }
 
 /* Returns the number of frames - 1. An SRQ may grow to the device's limit, so an endpoint on an SRQ has
@@ -103,6 +131,7 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 {
 	struct dapl_eth_attr attr;
 	DAT_RETURN ret = dapl_ep_need_qp(ep);
+	const char *missing;
 	int err;
 
 	assert_held(&ep->lock);
@@ -116,16 +145,18 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 	config->frames = ep->eth->frames;
 	config->mask = ep->eth->frame_mask;
 	ep->eth->ring = config->ring_frames != 0;
+	ep->eth->xdp = config->xdp;
 	ep->eth->ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .flags = REQ_EXTENSION };
 	if ((err = dapl_device_ops.eth->query(ep->obj.ia->dev, &attr)))
 		return begin_status(err);
-	if (config->fcs && !(attr.caps & DAT_ETH_CAP_FCS)) {	/* ETH-39 */
-		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "create refused: eth_fcs is keep, but the device "
-		      "gives frames without their FCS (no DAT_ETH_CAP_FCS)");
+	if ((missing = find_missing(config, attr.caps))) {
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "create refused: %s", missing);
 		return NOT_SUPPORTED;
 	}
 	if ((err = dapl_device_ops.eth->begin(ep->qp, config)))
 		return begin_status(err);
+	if (config->xdp)
+		trace_xdp(ep);
 	ep->eth->max_tso = attr.max_tso;
 	ep->eth->caps = attr.caps;
 	dapl_spin_lock(&ep->sq.lock);

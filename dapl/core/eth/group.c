@@ -69,6 +69,8 @@ static DAT_RETURN enter_member(struct dapl_ia *ia, DAT_EP_HANDLE handle, struct 
 	*ep = dapl_ep_enter(handle);
 	if (!*ep || !(*ep)->eth || (*ep)->obj.ia != ia)
 		return BAD_HANDLE(EP);
+	if ((*ep)->eth->xdp)	/* ETH-40 */
+		return NOT_SUPPORTED;
 	dapl_mutex_lock(&(*ep)->lock);
 	*qp = (*ep)->qp;
 	if ((*ep)->state != DAT_EP_STATE_CONNECTED)

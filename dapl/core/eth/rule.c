@@ -82,6 +82,12 @@ static uint64_t place_caps(const struct place *place)
 	return place->ep ? place->ep->eth->caps : place->group->caps;
 }
 
+/* An endpoint that receives by AF_XDP has no copies, nor frames that this host sends. ETH-40. */
+static bool is_xdp(const struct place *place)
+{
+	return place->ep && place->ep->eth->xdp;
+}
+
 static struct dapl_rule **place_rules(const struct place *place)
 {
 	return place->ep ? &place->ep->eth->rules : &place->group->rules;
@@ -172,6 +178,8 @@ static bool is_good(const DAT_ETH_RULE *rule)
  * after the hook that takes frames away, so they can only be copied. A group cannot drop frames. ETH-28. */
 static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
 {
+	if (is_xdp(place))
+		return (rule->mode == DAT_ETH_TAKE || rule->mode == DAT_ETH_DROP) && !(rule->flags & DAT_ETH_EGRESS);
 	if (rule->mode == DAT_ETH_COPY)
 		return true;
 	return (rule->mode == DAT_ETH_TAKE || (rule->mode == DAT_ETH_DROP && place->ep)) &&
@@ -243,8 +251,12 @@ DAT_RETURN dapl_eth_rule_add(DAT_HANDLE at, const DAT_ETH_RULE *wanted, DAT_ETH_
 		return BAD_PARAM(3);
 	if (!wanted->mode || !is_good(wanted))
 		return BAD_PARAM(2);
-	if (!is_able(&place, wanted))
+	if (!is_able(&place, wanted)) {
+		if (is_xdp(&place))
+			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", place.ep, NULL, "rule refused: eth_receive is xdp, which "
+			      "takes and drops frames that come in, and copies none");
 		return NOT_SUPPORTED;
+	}
 	return add_to(&place, wanted, handle);
 }
 
@@ -357,7 +369,7 @@ DAT_RETURN dapl_eth_rule_move(DAT_HANDLE handle, DAT_HANDLE to_handle)
 	from = place_of(rule);
 	elsewhere = place_object(&from) != entered;
 	if (elsewhere)
-		ret = move(rule, &from, &to);
+		ret = is_xdp(&from) || is_xdp(&to) ? NOT_SUPPORTED : move(rule, &from, &to);
 	dapl_mutex_unlock(&move_lock);
 	if (elsewhere && ret == DAT_SUCCESS)
 		dapl_object_put(place_object(&from));

@@ -178,6 +178,8 @@ static bool is_ready(const struct soft_eth *eth)
 	int err = 0;
 	socklen_t size = sizeof err;
 
+	if (eth->config.xdp)
+		return soft_eth_ports->has_frame(eth->port);
 	return !eth->stamps || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN)) ||
 		getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
 }
@@ -393,9 +395,13 @@ static void free_group(struct ibv_qp *group)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-static void say_why(const struct dapl_device *dev, int err)
+/* `tried`: the step of AF_XDP that failed, and what it needs. */
+static void say_why(const struct dapl_device *dev, int err, const char *tried)
 {
-	if (err == EPERM)
+	if (tried)
+		log_report(err == EPERM ? REPORT_NO_CAPABILITY : REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: raw "
+			   "Ethernet endpoint by AF_XDP on %s: %s: %s", dev->netdev, tried, strerror(err));
+	else if (err == EPERM)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "soft: raw Ethernet endpoint on %s: the "
 			   "process lacks the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or root)",
 			   dev->netdev);
@@ -421,14 +427,15 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 {
 	struct soft_eth *eth = eth_of(ibqp);
 	struct dapl_device *dev = eth->qp->dev;
+	const char *tried = NULL;
 	int err = need_ports();
 
 	if (err)
 		return err;
 	eth->config = *config;
-	err = soft_eth_ports->open(dev->netdev, config, dev->eth_bypass, want_purge, eth, &eth->port);
+	err = soft_eth_ports->open(dev->netdev, config, dev->eth_bypass, want_purge, eth, &tried, &eth->port);
 	if (err)
-		say_why(dev, err);
+		say_why(dev, err, tried);
 	return err ? err : watch_shared(eth);
 }
 

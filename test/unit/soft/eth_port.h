@@ -13,6 +13,7 @@ enum { FRAMES = 8, LENGTH = 60, MTU = 1500 };
 
 struct eth_around {
 	/* What fails: an errno value, or false. */
+	const char *tried;		/* of AF_XDP, when open_error comes */
 	int query_error, open_error, rule_error, group_error, watch_error, create_error, reset_error, post_error;
 	bool no_library, no_symbol, other_version;
 	size_t fails_size;		/* of an element in the allocation that fails; 0: none does */

@@ -238,7 +238,7 @@ static void program_is_loaded_for_traffic_control(void **state)
 
 	(void)state;
 	bpf_emit(&code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	assert_int_equal(bpf_load_program(code.insns, code.n), PROGRAM);
+	assert_int_equal(bpf_load_program(BPF_PROG_TYPE_SCHED_CLS, code.insns, code.n), PROGRAM);
 	assert_string_equal((const char *)(uintptr_t)asked.license, "Dual BSD/GPL");
 	memset(&expected, 0, sizeof expected);
 	expected.prog_type = BPF_PROG_TYPE_SCHED_CLS;
@@ -313,7 +313,7 @@ static void error_of_the_kernel_is_returned(void **state)
 	for (int i = 0; i < COMMANDS; i++)
 		result_of[i] = -EPERM;
 	bpf_emit(&code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	assert_int_equal(bpf_load_program(code.insns, code.n), -EPERM);
+	assert_int_equal(bpf_load_program(BPF_PROG_TYPE_XDP, code.insns, code.n), -EPERM);
 	assert_int_equal(bpf_create_counters(4), -EPERM);
 	assert_int_equal(bpf_attach_ingress(PROGRAM, 5), -EPERM);
 	assert_int_equal(bpf_replace(LINK, PROGRAM), EPERM);

@@ -28,7 +28,7 @@ static uint64_t counted[2];
 /* --- functions of other files --------------------------------------------------------------------------------- */
 
 int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters);
-int __wrap_bpf_load_program(const struct bpf_insn *insns, int n);
+int __wrap_bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n);
 int __wrap_bpf_create_counters(uint32_t entries);
 int __wrap_bpf_attach_ingress(int program, int interface);
 int __wrap_bpf_replace(int link, int program);
@@ -49,8 +49,9 @@ int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsign
 	return step("make") ? E2BIG : 0;
 }
 
-int __wrap_bpf_load_program(const struct bpf_insn *insns, int n)
+int __wrap_bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n)
 {
+	assert_int_equal(type, BPF_PROG_TYPE_SCHED_CLS);
 	assert_int_equal(n, 1);
 	assert_int_equal(insns[0].code, BPF_JMP | BPF_EXIT);
 	return step("load") ? -ENOBUFS : PROGRAM;
@@ -199,7 +200,7 @@ static void program_has_the_rules_in_their_order(void **state)
 	assert_ptr_equal(made_of[0].rule, &rules[0].rule);
 	assert_int_equal(made_of[0].group, 0);
 	assert_ptr_equal(made_of[1].rule, &rules[2].rule);
-	assert_int_equal(made_of[1].counter, 3);
+	assert_int_equal(made_of[1].number, 3);
 	assert_ptr_equal(made_of[2].rule, &rules[3].rule);
 	assert_int_equal(made_of[2].group, 7);
 }
