@@ -28,6 +28,7 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 	{ DAT_ETH_CAP_SEND_STAMP, "SEND_STAMP", "the time at which a frame left" },
 	{ DAT_ETH_CAP_JOIN, "JOIN", "membership of multicast groups" },
 	{ DAT_ETH_CAP_TAKE, "TAKE", "frames that the kernel does not get" },
+	{ DAT_ETH_CAP_XDP, "XDP", "the same by AF_XDP, with zero copy if the driver has it" },
 	{ DAT_ETH_CAP_RSS, "RSS", "groups of endpoints that share frames by a hash" },
 	{ DAT_ETH_CAP_MODERATE, "MODERATE", "wake-ups after so many frames, or so long" },
 	{ DAT_ETH_CAP_RSS_INNER, "RSS_INNER", "the hash may be of headers within tunnels" },

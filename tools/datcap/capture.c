@@ -20,6 +20,7 @@
 
 enum {
 	RING_BYTES = 64 << 20,
+	XDP_FRAMES = 8192,		/* of a receive queue: 16 MiB with the usual MTU, which stay in memory */
 	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, in addition to its own */
 	NAP_MIN_NS = 1000000, NAP_MAX_NS = 20000000,	/* ns of one sleep */
 	DRAIN_NS = 500000000,		/* ns; see drain() */
@@ -327,7 +328,9 @@ static void loop(struct capture *c, bool write)
 /* Checks that the device can do what --take and --time need. */
 static void check_device(struct capture *c, const DAT_ETH_ATTR *attr)
 {
-	if (c->o->take && !(attr->caps & DAT_ETH_CAP_TAKE))
+	if (c->o->xdp && !(attr->caps & DAT_ETH_CAP_XDP))
+		fail("%s: --xdp: the device has no AF_XDP sockets", c->o->interface);
+	if (c->o->take && !c->o->xdp && !(attr->caps & DAT_ETH_CAP_TAKE))
 		fail("%s: --take: the device cannot keep frames from the kernel", c->o->interface);
 	if (c->o->hardware_time && attr->clock != DAT_ETH_CLOCK_HARDWARE)
 		fail("%s: --time hw: the device gives no hardware time stamps to raw endpoints", c->o->interface);
@@ -340,11 +343,11 @@ static void open_ring(struct capture *c, const DAT_ETH_ATTR *attr)
 {
 	unsigned snap = c->o->snap;
 	unsigned frame = FRAME_OVERHEAD + (snap && snap < attr->max_frame ? snap : attr->max_frame);
-	unsigned frames = c->o->frames ? c->o->frames : RING_BYTES / frame;
+	unsigned frames = c->o->frames ? c->o->frames : c->o->xdp ? XDP_FRAMES : RING_BYTES / frame;
 	double ns = (double)frames * frame / 1.25 / 2;
 
 	c->nap = ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : (long)ns;
-	device_receive(&c->device, frames, snap);
+	device_receive(&c->device, c->o->xdp, frames, snap);
 }
 
 /* If the losses of the device are not known, they count as none. */
@@ -397,6 +400,15 @@ static void add_rules(struct capture *c, const char *carrier)
 		device_add_rule(&c->device, &o->rules[i]);
 }
 
+static void tell_xdp(struct capture *c)
+{
+	DAT_ETH_STATS s;
+
+	device_stats(&c->device, &s);
+	fprintf(stderr, "%s: AF_XDP, %s\n", c->o->interface, s.flags & DAT_ETH_STATS_ZERO_COPY ? "with zero copy" :
+		"and the kernel copies: the driver has no zero copy");
+}
+
 static void start(struct capture *c, const struct options *o)
 {
 	const char *carrier;
@@ -408,6 +420,8 @@ static void start(struct capture *c, const struct options *o)
 	device_capabilities(&c->device, &attr, &carrier);
 	check_device(c, &attr);
 	open_ring(c, &attr);
+	if (o->verbose && o->xdp)
+		tell_xdp(c);
 	add_rules(c, carrier);
 	if (o->user)
 		device_drop_privileges(o->user);

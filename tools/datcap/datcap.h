@@ -19,12 +19,13 @@ struct options {
 	DAT_ETH_RULE rules[MAX_RULES];
 	unsigned rule_count;
 	uint64_t count;			/* frames, or lines of `stat`; 0: no limit */
-	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring (0: 64 MB) */
+	unsigned snap, frames;		/* bytes kept of a frame; frames of the ring (0: 64 MB, by AF_XDP 16 MiB) */
 	unsigned ring_files;
 	uint64_t ring_size;
 	bool verbose;
 	bool hardware_time, software_time;	/* neither: the best clock of the device */
 	bool take;			/* frames that rules match do not reach the kernel */
+	bool xdp;			/* they are received by AF_XDP */
 	bool pcap, promiscuous, join, strict, stats, json, yes, cut;
 	bool tso;			/* replay: the device cuts long TCP frames */
 	bool exact;			/* replay: at the times of the file, without sleeping */

@@ -101,10 +101,10 @@ static void create(struct device *d, const DAT_EP_ATTR *attr)
 	      "no raw Ethernet endpoint: ");
 }
 
-void device_receive(struct device *d, unsigned frames, unsigned snap)
+void device_receive(struct device *d, bool xdp, unsigned frames, unsigned snap)
 {
 	char frame_text[20], snap_text[20];
-	DAT_NAMED_ATTR named[3] = { { "eth_receive", "ring" }, { "eth_frames", frame_text },
+	DAT_NAMED_ATTR named[3] = { { "eth_receive", xdp ? "xdp" : "ring" }, { "eth_frames", frame_text },
 		{ "eth_snap", snap_text } };
 	DAT_EP_ATTR attr = { .service_type = DAT_ETH_SERVICE_TYPE_RAW, .qos = DAT_QOS_BEST_EFFORT,
 		.ep_provider_specific_count = snap ? 3 : 2, .ep_provider_specific = named };

@@ -24,8 +24,8 @@ struct device {
 void device_open(struct device *d, const char *name, const char *option);
 void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier);
 /* Creates an endpoint that receives into a ring of `frames` frames, and keeps the first `snap` bytes of
- * each, or whole frames if `snap` is 0. */
-void device_receive(struct device *d, unsigned frames, unsigned snap);
+ * each, or whole frames if `snap` is 0. `xdp`: by AF_XDP, `frames` for each receive queue. */
+void device_receive(struct device *d, bool xdp, unsigned frames, unsigned snap);
 void device_add_rule(struct device *d, const DAT_ETH_RULE *rule);
 /* Creates an endpoint that sends, with at most `queue` sends posted, and registers the memory of the
  * frames. */

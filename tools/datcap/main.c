@@ -35,6 +35,7 @@ FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE
 "  -f, --filter TEXT       keeps frames that match; see pcap-filter(7)\n" \
 "      --rule TEXT         receives only what matches; several are allowed\n" \
 "      --take              the kernel does not get what the rules match\n" \
+"      --xdp               takes it by AF_XDP, before the kernel's stack\n" \
 "      --join              joins the groups that the rules name\n" \
 "  -p, --no-promiscuous    not the frames to other stations\n" \
 "      --frames N          frames that the ring in the kernel holds (64 MB)\n" \
@@ -93,11 +94,11 @@ static const char caps_help[] = FIRST CAPS_LINE DEVICE_OPTION
 "      --json              prints JSON\n";
 
 enum { OPT_RULE = 256, OPT_JOIN, OPT_FRAMES, OPT_JSON, OPT_RING, OPT_STATS, OPT_STRICT, OPT_USER, OPT_RATE, OPT_SPEED,
-	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_FRAME, OPT_VARY,
+	OPT_PID, OPT_IA, OPT_EXACT, OPT_TIME, OPT_TAKE, OPT_XDP, OPT_FRAME, OPT_VARY,
 	OPT_LOOP, OPT_DST, OPT_SRC, OPT_CUT, OPT_TSO, OPT_YES, OPT_VERSION, OPT_END };
 
 /* The options that each command takes. Its help lists the same. */
-#define RECEIVES 'f', 'v', OPT_RULE, OPT_TAKE, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
+#define RECEIVES 'f', 'v', OPT_RULE, OPT_TAKE, OPT_XDP, OPT_JOIN, 'p', OPT_FRAMES, OPT_TIME
 #define WRITES 'w', 's', 'F', OPT_RING, OPT_STATS
 #define SENDS OPT_RATE, OPT_YES, OPT_LOOP, OPT_USER
 
@@ -105,7 +106,7 @@ static const struct command {
 	const char *name, *help;
 	int (*run)(const struct options *o);
 	bool needs_file;
-	uint16_t options[24];		/* ends with 0; --help and --version are always allowed */
+	uint16_t options[25];		/* ends with 0; --help and --version are always allowed */
 } commands[] = {
 	{ "capture", capture_help, capture_run, true, { 'i', 'c', RECEIVES, WRITES, OPT_STRICT, OPT_USER, OPT_JSON } },
 	{ "stat", stat_help, stat_run, false, { 'i', 'c', RECEIVES, OPT_STRICT, OPT_USER, OPT_JSON } },
@@ -276,7 +277,7 @@ static const struct option names[] = {
 	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
 	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, 'h' }, { "version", 0, NULL, OPT_VERSION },
 	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
-	{ "take", 0, NULL, OPT_TAKE },
+	{ "take", 0, NULL, OPT_TAKE }, { "xdp", 0, NULL, OPT_XDP },
 	{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
 	{ NULL, 0, NULL, 0 },
 };
@@ -291,6 +292,7 @@ static void set_option(struct options *o, int c, char *const *argv)
 	case OPT_STATS: o->stats = true; break;
 	case OPT_STRICT: o->strict = true; break;
 	case OPT_TAKE: o->take = true; break;
+	case OPT_XDP: o->xdp = true; break;
 	case OPT_EXACT: o->exact = true; break;
 	case OPT_CUT: o->cut = true; break;
 	case OPT_TSO: o->tso = true; break;
@@ -349,6 +351,8 @@ static void complete_rules(struct options *o)
 {
 	bool all = !o->rule_count, joins = false;
 
+	if (o->xdp && !o->take)
+		usage_error("--xdp needs --take: it does not copy frames");
 	o->rule_count += all;
 	for (unsigned i = 0; i < o->rule_count; i++) {
 		DAT_ETH_RULE *r = &o->rules[i];
