@@ -848,7 +848,8 @@ test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(soft
 test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=bpf_load_program \
 	-Wl,--wrap=bpf_create_counters,--wrap=bpf_attach_ingress,--wrap=bpf_replace \
-	-Wl,--wrap=bpf_read_counters,--wrap=bpf_clear_counters,--wrap=close,--wrap=calloc
+	-Wl,--wrap=bpf_read_counters,--wrap=bpf_clear_counters,--wrap=close,--wrap=calloc \
+	-Wl,--wrap=steer_make_xdp,--wrap=bpf_attach_xdp,--wrap=interface_request,--wrap=eth_xdp_sockets
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)

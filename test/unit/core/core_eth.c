@@ -194,6 +194,12 @@ static void free_group(struct ibv_qp *group)
 	free(group);
 }
 
+static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
+{
+	(void)qp;
+	*now = (struct dapl_eth_stats){ .flags = ETH_STATS_ZERO_COPY };
+}
+
 struct dapl_eth_ops core_eth_ops;
 
 void core_eth_start(void)
@@ -202,7 +208,7 @@ void core_eth_start(void)
 		.max_rules = CORE_ETH_RULES, .max_group = CORE_ETH_MEMBERS, .max_table = CORE_ETH_TABLE } };
 	core_eth_ops = (struct dapl_eth_ops){ .query = query, .begin = begin, .add_rule = add_rule,
 		.free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
-		.create_group = create_group, .set_group = set_group, .free_group = free_group };
+		.create_group = create_group, .set_group = set_group, .free_group = free_group, .stats = stats };
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
 	__wrap_dapl_device_ops.eth = &core_eth_ops;
 }

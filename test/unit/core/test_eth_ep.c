@@ -279,6 +279,25 @@ static void ring_has_the_frames_that_were_asked_for(void **state)
 	assert_false(ep()->eth->ring);
 }
 
+/* ETH-40 */
+static void af_xdp_needs_a_capability(void **state)
+{
+	DAT_NAMED_ATTR xdp[] = { { "eth_receive", "xdp" }, { "eth_frames", "100" } };
+
+	(void)state;
+	assert_int_equal(create_with(xdp, 2), DAT_SUCCESS);
+	assert_true(core_eth.config.xdp && ep()->eth->ring && ep()->eth->xdp);
+	assert_int_equal(core_eth.config.ring_frames, 100);
+	free_ep();
+	assert_int_equal(create(), DAT_SUCCESS);
+	assert_false(core_eth.config.xdp || ep()->eth->xdp);
+	free_ep();
+	assert_not_made(create_shared(xdp, 2), NOT_SUPPORTED);
+	core_eth.attr.caps = ~(uint64_t)DAT_ETH_CAP_XDP;
+	assert_not_made(create_with(xdp, 2), NOT_SUPPORTED);
+	assert_int_equal(create(), DAT_SUCCESS);
+}
+
 static void words_select_checksums_and_fcs(void **state)
 {
 	DAT_NAMED_ATTR on[] = { { "eth_checksum", "verify" }, { "eth_fcs", "keep" } };
@@ -320,7 +339,7 @@ static void other_names_and_values_are_refused(void **state)
 		{ "eth_frames", "+5" }, { "eth_frames", "-1" }, { "eth_frames", "5x" }, { "eth_frames", "0x10" },
 		{ "eth_frames", "4294967297" }, { "eth_frames", "18446744073709551617" },
 		{ "eth_snap", "0" }, { "eth_snap", "65537" }, { "eth_snap", "all" },
-		{ "eth_receive", "" }, { "eth_receive", "Ring" }, { "eth_receive", "rings" },
+		{ "eth_receive", "" }, { "eth_receive", "Ring" }, { "eth_receive", "rings" }, { "eth_receive", "xdp4" },
 		{ "eth_checksum", "true" }, { "eth_checksum", "keep" }, { "eth_fcs", "verify" }, { "eth_fcs", "" },
 	};
 
@@ -345,6 +364,7 @@ static void error_of_the_device_leaves_nothing(void **state)
 	} rows[] = {
 		{ ENOENT, NOT_SUPPORTED }, { EPERM, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE) },
 		{ ENOMEM, NO_RESOURCE(TEP) }, { EOPNOTSUPP, NOT_SUPPORTED },
+		{ EBUSY, DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE) },
 	};
 
 	(void)state;
@@ -558,6 +578,7 @@ int main(void)
 		CASE(device_without_raw_endpoints_refuses_the_service_type),
 		CASE(endpoint_without_attributes_has_posted_receives),
 		CASE(ring_has_the_frames_that_were_asked_for),
+		CASE(af_xdp_needs_a_capability),
 		CASE(words_select_checksums_and_fcs),
 		CASE(limits_of_numbers_are_accepted),
 		CASE(other_names_and_values_are_refused),

@@ -219,6 +219,19 @@ static void device_without_groups_makes_none(void **state)
 	free_group(created(EPS));
 }
 
+/* ETH-40 */
+static void af_xdp_is_in_no_group(void **state)
+{
+	struct dapl_ep *ep = (struct dapl_ep *)handles[EPS - 1];
+
+	(void)state;
+	ep->eth->xdp = true;
+	assert_refused(EPS, NOT_SUPPORTED);
+	assert_int_equal(core_eth.group_calls, 0);
+	ep->eth->xdp = false;
+	free_group(created(EPS));
+}
+
 static void number_of_endpoints_has_a_limit(void **state)
 {
 	static const uint16_t first[1];
@@ -493,6 +506,7 @@ int main(void)
 		CASE(hash_is_of_the_fields_asked_for),
 		CASE(missing_object_or_pointer_is_refused),
 		CASE(device_without_groups_makes_none),
+		CASE(af_xdp_is_in_no_group),
 		CASE(number_of_endpoints_has_a_limit),
 		CASE(malformed_fields_are_refused),
 		CASE(size_of_the_table_is_a_power_of_2),

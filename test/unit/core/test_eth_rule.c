@@ -248,6 +248,20 @@ static void frames_are_taken_where_the_device_can(void **state)
 	assert_int_equal(core_eth.adds, 5);
 }
 
+/* ETH-40 */
+static void af_xdp_takes_and_drops_only(void **state)
+{
+	(void)state;
+	ep->eth->xdp = true;
+	ep->eth->caps = ~(uint64_t)DAT_ETH_CAP_TAKE;	/* that is of the ingress */
+	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, DAT_ETH_ALL), DAT_SUCCESS);
+	assert_int_equal(add_mode(ep, DAT_ETH_DROP, 0), DAT_SUCCESS);
+	assert_int_equal(add_mode(ep, DAT_ETH_COPY, 0), NOT_SUPPORTED);
+	assert_int_equal(add_mode(ep, DAT_ETH_DROP + 1, 0), NOT_SUPPORTED);
+	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, DAT_ETH_EGRESS), NOT_SUPPORTED);
+	assert_int_equal(core_eth.adds, 2);
+}
+
 static void mode_that_cannot_be_kept_is_not_supported(void **state)
 {
 	(void)state;
@@ -500,6 +514,23 @@ static void rule_moves_to_raw_endpoints_and_groups_of_its_ia(void **state)
 	assert_int_equal(core_eth.moves, 0);
 }
 
+/* ETH-40 */
+static void rule_does_not_move_to_or_from_af_xdp(void **state)
+{
+	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
+
+	(void)state;
+	other->eth->xdp = true;
+	assert_stays(rule, other, NOT_SUPPORTED);
+	other->eth->xdp = false;
+	ep->eth->xdp = true;
+	assert_stays(rule, other, NOT_SUPPORTED);
+	assert_stays(rule, group, NOT_SUPPORTED);
+	assert_int_equal(core_eth.moves, 0);
+	ep->eth->xdp = false;
+	assert_int_equal(move(rule, other), DAT_SUCCESS);
+}
+
 static void rule_that_drops_moves_to_endpoints_only(void **state)
 {
 	DAT_ETH_RULE rule = rule_to(1);
@@ -711,6 +742,7 @@ int main(void)
 		CASE(malformed_rule_is_refused),
 		CASE(only_an_ip_group_can_be_joined),
 		CASE(frames_are_taken_where_the_device_can),
+		CASE(af_xdp_takes_and_drops_only),
 		CASE(mode_that_cannot_be_kept_is_not_supported),
 		CASE(refused_rule_leaves_nothing),
 		CASE(disconnected_endpoint_gets_no_rule),
@@ -725,6 +757,7 @@ int main(void)
 		CASE(move_to_its_own_place_does_nothing),
 		CASE(refused_move_leaves_the_rule_where_it_is),
 		CASE(rule_moves_to_raw_endpoints_and_groups_of_its_ia),
+		CASE(rule_does_not_move_to_or_from_af_xdp),
 		CASE(rule_that_drops_moves_to_endpoints_only),
 		CASE(disconnect_ends_the_rules_of_the_endpoint),
 		CASE(rules_end_with_a_freed_endpoint),

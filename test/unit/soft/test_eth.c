@@ -171,6 +171,16 @@ static void failed_begin_names_its_cause(void **state)
 	assert_int_equal(around.report, REPORT_OPEN_FAILED);
 	assert_non_null(strstr(around.report_text, strerror(ENODEV)));
 	assert_int_equal(around.reports, 2);
+	around.tried = "the step of AF_XDP";
+	around.open_error = EBUSY;
+	assert_int_equal(begin(qp, 0), EBUSY);
+	assert_int_equal(around.report, REPORT_OPEN_FAILED);
+	assert_non_null(strstr(around.report_text, "AF_XDP on eth9: the step of AF_XDP: "));
+	assert_non_null(strstr(around.report_text, strerror(EBUSY)));
+	around.open_error = EPERM;
+	assert_int_equal(begin(qp, 0), EPERM);
+	assert_int_equal(around.report, REPORT_NO_CAPABILITY);
+	assert_non_null(strstr(around.report_text, "the step of AF_XDP"));
 	around.steps[0] = 0;
 	assert_int_equal(fail_qp(qp), 0);
 	assert_int_equal(soft_eth_reset_qp(&eth_device, qp), 0);

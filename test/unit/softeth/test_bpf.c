@@ -275,6 +275,39 @@ static void program_is_attached_to_the_ingress(void **state)
 	assert_memory_equal(words, ((uint32_t[8]){ PROGRAM, 5, INGRESS }), sizeof words);
 }
 
+/* ETH-40. Where the driver refuses it the kernel runs it; not if another program is there. */
+static void xdp_program_is_attached_to_the_driver_or_the_kernel(void **state)
+{
+	uint32_t words[8];
+
+	(void)state;
+	assert_int_equal(bpf_attach_xdp(PROGRAM, 5), LINK);
+	assert_int_equal(calls, 1);
+	memcpy(words, &asked, sizeof words);
+	assert_memory_equal(words, ((uint32_t[8]){ PROGRAM, 5, BPF_XDP }), sizeof words);
+	result_of[BPF_LINK_CREATE] = -EOPNOTSUPP;
+	assert_int_equal(bpf_attach_xdp(PROGRAM, 5), -EOPNOTSUPP);
+	assert_int_equal(calls, 3);
+	memcpy(words, &asked, sizeof words);
+	assert_memory_equal(words, ((uint32_t[8]){ PROGRAM, 5, BPF_XDP, 2 }), sizeof words);
+	result_of[BPF_LINK_CREATE] = -EBUSY;
+	assert_int_equal(bpf_attach_xdp(PROGRAM, 5), -EBUSY);
+	assert_int_equal(calls, 4);
+}
+
+static void map_of_sockets_is_made(void **state)
+{
+	union bpf_attr expected;
+
+	(void)state;
+	assert_int_equal(bpf_create_sockets(3), MAP);
+	memset(&expected, 0, sizeof expected);
+	expected.map_type = BPF_MAP_TYPE_XSKMAP;
+	expected.key_size = expected.value_size = 4;
+	expected.max_entries = 3;
+	assert_asked(&expected);
+}
+
 static void link_gets_another_program(void **state)
 {
 	union bpf_attr expected;
@@ -387,6 +420,8 @@ int main(void)
 		TEST(program_is_loaded_for_traffic_control),
 		TEST(map_has_two_numbers_an_entry),
 		TEST(program_is_attached_to_the_ingress),
+		TEST(xdp_program_is_attached_to_the_driver_or_the_kernel),
+		TEST(map_of_sockets_is_made),
 		TEST(link_gets_another_program),
 		TEST(counters_are_read_and_cleared),
 		TEST(error_of_the_kernel_is_returned),

@@ -9,13 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <sys/ioctl.h>
+#include "common/interface.h"
 #include "dapl/softeth/ingress.h"
 #include "dapl/softeth/spread.h"
 #include "dapl/softeth/steer.h"
+#include "dapl/softeth/xdp.h"
 #include "test/unit/softeth/steps.h"
 
 /* Descriptors that the process does not have. */
-enum { PROGRAM = 1000, LINK, COUNTERS, INDEX = 5, RULES = 4 };
+enum { PROGRAM = 1000, LINK, COUNTERS, SOCKETS, INDEX = 5, RULES = 4 };
 
 static struct eth_port port;
 static struct eth_rule rules[RULES];
@@ -32,6 +35,11 @@ int __wrap_bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insn
 int __wrap_bpf_create_counters(uint32_t entries);
 int __wrap_bpf_attach_ingress(int program, int interface);
 int __wrap_bpf_replace(int link, int program);
+int __wrap_steer_make_xdp(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters,
+			  const struct steer_xdp *xdp);
+int __wrap_bpf_attach_xdp(int program, int interface);
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_eth_xdp_sockets(const struct eth_xdp *xdp);
 int __wrap_bpf_read_counters(int map, uint32_t entry, uint64_t counters[2]);
 int __wrap_bpf_clear_counters(int map, uint32_t entry);
 int __real_close(int fd);
@@ -51,7 +59,7 @@ int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsign
 
 int __wrap_bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n)
 {
-	assert_int_equal(type, BPF_PROG_TYPE_SCHED_CLS);
+	assert_int_equal(type, port.xdp ? BPF_PROG_TYPE_XDP : BPF_PROG_TYPE_SCHED_CLS);
 	assert_int_equal(n, 1);
 	assert_int_equal(insns[0].code, BPF_JMP | BPF_EXIT);
 	return step("load") ? -ENOBUFS : PROGRAM;
@@ -68,6 +76,36 @@ int __wrap_bpf_attach_ingress(int program, int interface)
 	assert_int_equal(program, PROGRAM);
 	assert_int_equal(interface, INDEX);
 	return step("attach") ? -ENOBUFS : LINK;
+}
+
+int __wrap_steer_make_xdp(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters,
+			  const struct steer_xdp *xdp)
+{
+	assert_int_equal(xdp->sockets, SOCKETS);
+	assert_int_equal(xdp->index, INDEX);
+	assert_memory_equal(xdp->address, "\2\0\0\0\0\7", 6);
+	return __wrap_steer_make(code, of, n, counters);
+}
+
+int __wrap_bpf_attach_xdp(int program, int interface)
+{
+	assert_int_equal(program, PROGRAM);
+	assert_int_equal(interface, INDEX);
+	return step("xdp") ? -ENOBUFS : LINK;
+}
+
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+{
+	assert_string_equal(netdev, "eth9");
+	assert_int_equal(request, SIOCGIFHWADDR);
+	memcpy(ifr->ifr_hwaddr.sa_data, "\2\0\0\0\0\7", 6);
+	return step("address") ? ENODEV : 0;
+}
+
+int __wrap_eth_xdp_sockets(const struct eth_xdp *xdp)
+{
+	assert_ptr_equal(xdp, port.xdp);
+	return SOCKETS;
 }
 
 int __wrap_bpf_replace(int link, int program)
@@ -205,6 +243,36 @@ static void program_has_the_rules_in_their_order(void **state)
 	assert_int_equal(made_of[2].group, 7);
 }
 
+/* ETH-40. Without a rule it passes everything; it goes when its port is closed. */
+static void xdp_program_stays_without_rules(void **state)
+{
+	(void)state;
+	port.xdp = (struct eth_xdp *)&port;	/* it is not looked at */
+	strcpy(port.netdev, "eth9");
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("counters address make load xdp unload");
+	assert_int_equal(made, 0);
+	steer_rules(2);
+	rules[0].id = 11;
+	rules[0].counter = 3;
+	rules[1].rule.mode = ETH_DROP;
+	rules[1].id = 12;
+	rules[1].counter = 2;
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("address make load replace unload");
+	assert_int_equal(made_of[0].number, 11);
+	assert_int_equal(made_of[1].number, 2);
+	steer_rules(0);
+	failing = "address";
+	assert_int_equal(eth_steer_renew(&port), ENODEV);
+	assert_steps("address");
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps("address make load replace unload");
+	eth_steer_detach(&port);
+	assert_steps("unlink");
+	assert_int_equal(port.link, -1);
+}
+
 /* --- errors ---------------------------------------------------------------------------------------------------- */
 
 static void program_that_cannot_be_attached_is_unloaded(void **state)
@@ -329,6 +397,7 @@ int main(void)
 		TEST(program_is_replaced_while_it_is_attached),
 		TEST(program_goes_with_the_last_rule_that_steers),
 		TEST(program_has_the_rules_in_their_order),
+		TEST(xdp_program_stays_without_rules),
 		TEST(program_that_cannot_be_attached_is_unloaded),
 		TEST(failed_renewal_leaves_the_program_that_is_attached),
 		TEST(program_needs_memory),
