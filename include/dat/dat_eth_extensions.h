@@ -350,7 +350,7 @@ typedef struct dat_eth_stats {
  * DAT_INVALID_STATE		ep is disconnected, or has a rule with this key, flags and priority
  * DAT_INSUFFICIENT_RESOURCES	max_rules are there, or no memory
  * DAT_MODEL_NOT_SUPPORTED	the device has no such mode or cannot match the rule; a DROP rule
- *				for a group
+ *				for a group; COPY or EGRESS with eth_receive = xdp
  * DAT_PRIVILEGES_VIOLATION	TAKE and DROP over packet sockets need CAP_BPF and CAP_NET_ADMIN */
 #define dat_eth_rule_add(ep_or_group, rule, handle) \
 	dat_extension_op((DAT_HANDLE)(ep_or_group), (DAT_EXTENDED_OP)DAT_ETH_RULE_ADD_OP, \
@@ -372,7 +372,8 @@ typedef struct dat_eth_stats {
  * DAT_INVALID_HANDLE		rule is none, or ep_or_group is none of this IA
  * DAT_INVALID_STATE		ep is disconnected, or has a rule with this key, flags and priority
  * DAT_INSUFFICIENT_RESOURCES	max_rules are there, or no memory
- * DAT_MODEL_NOT_SUPPORTED	a DROP rule to a group; an RDMA device, which moves no rules */
+ * DAT_MODEL_NOT_SUPPORTED	a DROP rule to a group; an RDMA device, or eth_receive = xdp,
+ *				which move no rules */
 #define dat_eth_rule_move(rule, ep_or_group) \
 	dat_extension_op((DAT_HANDLE)(rule), (DAT_EXTENDED_OP)DAT_ETH_RULE_MOVE_OP, \
 		(DAT_HANDLE)(ep_or_group))
@@ -390,7 +391,8 @@ typedef struct dat_eth_stats {
  * DAT_INVALID_STATE		an endpoint is disconnected
  * DAT_INSUFFICIENT_RESOURCES	no memory
  * DAT_MODEL_NOT_SUPPORTED	no DAT_ETH_CAP_RSS, no DAT_ETH_CAP_RSS_INNER for DAT_ETH_RSS_INNER,
- *				or an endpoint that its device cannot put into a table */
+ *				or an endpoint that its device cannot put into a table, or
+ *				with eth_receive = xdp */
 #define dat_eth_group_create(ia, n, eps, rss, group) \
 	dat_extension_op((DAT_HANDLE)(ia), (DAT_EXTENDED_OP)DAT_ETH_GROUP_CREATE_OP, \
 		(DAT_COUNT)(n), (const DAT_EP_HANDLE *)(eps), (const DAT_ETH_RSS *)(rss), \
@@ -444,7 +446,8 @@ typedef struct dat_eth_stats {
 /* dat_eth_stats(DAT_EP_HANDLE ep, DAT_ETH_STATS *stats)
  *
  * Gives the counts of frames and bytes of `ep`. Over packet sockets received + lost is what was sent
- * to the endpoint; on RDMA devices `lost` is 0. The caller sets stats->size to sizeof *stats; at most
+ * to the endpoint; on RDMA devices, and with DAT_ETH_STATS_ZERO_COPY, `lost` leaves out what the
+ * device dropped. The caller sets stats->size to sizeof *stats; at most
  * so many bytes are written.
  *
  * DAT_INVALID_HANDLE		ep is not a raw endpoint

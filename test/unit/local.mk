@@ -827,7 +827,8 @@ unit_softeth = \
 	test/unit/softeth/test_place test/unit/softeth/test_ring test/unit/softeth/test_ring_open \
 	test/unit/softeth/test_rule_find test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
-	test/unit/softeth/test_steer test/unit/softeth/test_validate
+	test/unit/softeth/test_steer test/unit/softeth/test_validate \
+	test/unit/softeth/test_xdp test/unit/softeth/test_xsk
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
@@ -890,6 +891,14 @@ test_unit_softeth_test_spread_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_steer_SOURCES = test/unit/softeth/test_steer.c $(softeth_ebpf) $(softeth_frames)
 test_unit_softeth_test_steer_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_xdp_SOURCES = test/unit/softeth/test_xdp.c $(softeth_steps)
+test_unit_softeth_test_xdp_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_xdp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=xsk_open,--wrap=xsk_close,--wrap=xsk_has_frame \
+	-Wl,--wrap=xsk_take,--wrap=xsk_give,--wrap=xsk_commit,--wrap=xsk_read_drops,--wrap=bpf_create_sockets \
+	-Wl,--wrap=bpf_set_socket,--wrap=eth_steer_renew,--wrap=eth_steer_detach,--wrap=eth_rule_find \
+	-Wl,--wrap=eth_rule_by_id,--wrap=ioctl,--wrap=close
+test_unit_softeth_test_xsk_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_xsk_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getsockopt,--wrap=recvfrom
 
 # The BTL component: its tables need no Open MPI, the rest needs Open MPI's libopen-pal.
 unit_openmpi = test/unit/openmpi/test_state_table

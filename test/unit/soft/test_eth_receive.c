@@ -259,6 +259,22 @@ static void time_of_departure_is_no_frame(void **state)
 	assert_int_equal(around.completions, 1);
 }
 
+/* The descriptor of AF_XDP sockets is no socket, and also readable for errors and times of departure: the port knows. */
+static void port_of_af_xdp_tells_of_frames(void **state)
+{
+	(void)state;
+	raw_renew(false, 4);
+	eth_of(raw)->config.xdp = true;
+	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
+	service_thread();
+	assert_int_equal(around.completions, 0);
+	assert_true(around.watching);
+	around.frames = 1;
+	service_thread();
+	assert_int_equal(around.completions, 1);
+	assert_false(around.watching);
+}
+
 static void ring_is_the_ports(void **state)
 {
 	struct dapl_eth_stats now;
@@ -294,6 +310,7 @@ int main(void)
 		CASE(arm_that_fails_can_be_repeated),
 		CASE(reset_ends_an_arm),
 		CASE(time_of_departure_is_no_frame),
+		CASE(port_of_af_xdp_tells_of_frames),
 		CASE(ring_is_the_ports),
 	};
 
