@@ -100,6 +100,11 @@ static int attach(int fd, struct sock_filter *code, unsigned n)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) ? errno : 0;
 }
 
+static uint32_t kept_bytes(const struct eth_port *port)
+{
+	return port->snap ? port->snap : ETH_ALL_BYTES;
+}
+
 int eth_filter_none(int fd)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -128,13 +133,33 @@ static struct eth_rule *gather_group(struct eth_port *port, struct eth_rule *r, 
 	return r;
 }
 
-/* port->lock held. */
-static int renew_filter(struct eth_port *port)
+/* Makes a program of the rules, for groups with their hash or without it, and attaches it. Without the hash a
+ * port gets all frames that the rules of its groups match, and drops those of other members (is_own()). */
+static int attach_rules(struct eth_port *port, struct sock_filter *code, bool hash)
 {
 	const struct dapl_eth_rule *rules[ETH_MAX_RULES];
-	struct sock_filter *code;
 	struct eth_filter filter;
 	struct filter_part part;
+
+	port->old_tables = false;
+	eth_filter_begin(&filter, code, kept_bytes(port));
+	for (struct eth_rule *r = port->rules; r;) {
+		r = gather_group(port, r, rules, &part);
+		if (!hash)
+			part.key = NULL;
+		eth_filter_add(&filter, &part);
+	}
+	if (filter.full && hash)
+		return attach_rules(port, code, false);
+	return attach(port->fd, code, eth_filter_end(&filter));
+}
+
+/* port->lock held. The kernel limits the memory of a socket's filter, and counts the one that is replaced, too: 20 KiB in
+ * all before Linux 6.9 (net.core.optmem_max), while a hash takes up to 15. So where memory is short all frames pass first, which
+ * frees the old filter, and then those that a program with the hash passes, or one without it. */
+static int renew_filter(struct eth_port *port)
+{
+	struct sock_filter everything = BPF_STMT(BPF_RET | BPF_K, kept_bytes(port)), *code;
 	int err;
 
 	assert_held(&port->lock);
@@ -142,13 +167,12 @@ static int renew_filter(struct eth_port *port)
 		return 0;
 	if (!(code = malloc(ETH_FILTER_MAX * sizeof *code)))
 		return ENOMEM;
-	port->old_tables = false;
-	eth_filter_begin(&filter, code, port->snap ? port->snap : ETH_ALL_BYTES);
-	for (struct eth_rule *r = port->rules; r;) {
-		r = gather_group(port, r, rules, &part);
-		eth_filter_add(&filter, &part);
+	err = attach_rules(port, code, true);
+	if (err == ENOMEM && !attach(port->fd, &everything, 1)) {
+		if (attach_rules(port, code, true))
+			attach_rules(port, code, false);	/* if it fails, too, all frames pass */
+		err = 0;
 	}
-	err = attach(port->fd, code, eth_filter_end(&filter));
 	free(code);
 	return err;
 }

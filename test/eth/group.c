@@ -2,6 +2,7 @@
 /* group.c - rules and tables of groups that change while frames come: no frame is lost, and none comes twice. */
 #include "members.h"
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -145,6 +146,34 @@ static void ETH_34_a_changing_table_loses_no_frame(void)
 	wire_close(&w);
 }
 
+/* As before Linux 6.9. There the limit is one for all network namespaces, and need not be set. */
+static void limit_memory_of_filters(void)
+{
+	FILE *limit = fopen("/proc/sys/net/core/optmem_max", "w");
+
+	if (limit) {
+		fprintf(limit, "20480");
+		EXPECT(!fclose(limit));
+	}
+}
+
+static void ETH_34_little_memory_for_filters_is_enough(void)
+{
+	DAT_ETH_RULE any = wire_any();
+
+	open_members("65536");
+	limit_memory_of_filters();
+	groups[0] = make_group();
+	moved_rule = add_rule(groups[0], &any);
+	groups[1] = make_group();
+	change_under_load(set_table);
+	for (int i = 0; i < MEMBERS; i++)
+		EXPECT(from_member[i] > 0);
+	OK(dat_eth_rule_move(moved_rule, groups[1]));
+	OK(dat_eth_rule_move(moved_rule, eps[0]));
+	wire_close(&w);
+}
+
 static void ETH_34_frames_go_by_the_new_table(void)
 {
 	DAT_ETH_RULE any = wire_any();
@@ -200,6 +229,7 @@ int main(int argc, char **argv)
 		CASE(ETH_33_a_rule_is_at_all_members_or_at_none),
 		CASE(ETH_33_a_moving_rule_loses_no_frame),
 		CASE(ETH_34_a_changing_table_loses_no_frame),
+		CASE(ETH_34_little_memory_for_filters_is_enough),
 		CASE(ETH_34_frames_go_by_the_new_table),
 		CASE(ETH_34_wrong_tables_are_refused),
 	};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <linux/filter.h>
 #include <sys/socket.h>
 #include "dapl/softeth/packet.h"
 #include "dapl/softeth/rules.h"
@@ -25,6 +26,17 @@ static struct frame frame;
 static struct eth_spread *spread;
 static struct rule_counts *counts;	/* of the rule that moves */
 static bool filter_refused, join_refused;
+static unsigned filter_size, filter_room;	/* instructions of the filter; for how many there is room, 0: all */
+
+static int replace_filter(const struct sock_fprog *program)
+{
+	errno = ENOMEM;
+	if (filter_refused || (filter_room && program->len > filter_room))
+		return -1;
+	filter_size = program->len;
+	return 0;
+}
+
 static int joined_level;		/* IPPROTO_IP or IPPROTO_IPV6, of the last join */
 static struct ip_mreqn group4;
 static struct ipv6_mreq group6;
@@ -35,9 +47,9 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
 	(void)fd;
-	errno = level == SOL_SOCKET ? ENOMEM : ENODEV;
+	errno = ENODEV;
 	if (level == SOL_SOCKET)
-		return filter_refused ? -1 : 0;
+		return replace_filter(value);
 	if (level == SOL_PACKET)
 		return 0;
 	if (join_refused)
@@ -65,6 +77,7 @@ static int set_up(void **state)
 	counts = rule_counts_new();
 	spread = NULL;
 	filter_refused = join_refused = false;
+	filter_size = filter_room = 0;
 	joined_level = -1;
 	hash = 0;
 	return 0;
@@ -337,6 +350,28 @@ static void frame_of_a_group_is_its_owners(void **state)
 	assert_int_equal(hash, 77);
 }
 
+/* Then the port gets the frames of all members. */
+static void filter_of_a_group_has_no_hash_where_there_is_no_room(void **state)
+{
+	const struct dapl_eth_rule rule = to_address(1, 0);
+	unsigned with_hash, without;
+	struct eth_rule *added;
+
+	(void)state;
+	make_spread();
+	added = attach(&rule, 0);
+	with_hash = filter_size;
+	eth_rule_detach(&port, added->times);
+	filter_room = with_hash - 1;
+	added = attach(&rule, 0);
+	without = filter_size;
+	assert_true(without > 1 && without < with_hash / 2);
+	eth_rule_detach(&port, added->times);
+	filter_room = 1;
+	attach(&rule, 0);
+	assert_int_equal(filter_size, 1);
+}
+
 /* --- IP groups that the socket joins --------------------------------------------------------------------------- */
 
 static struct dapl_eth_rule joining(uint8_t version, uint8_t first)
@@ -395,6 +430,7 @@ int main(void)
 		TEST(rule_that_cannot_return_keeps_its_earlier_time),
 		TEST(other_rule_takes_over_no_earlier_time),
 		TEST(frame_of_a_group_is_its_owners),
+		TEST(filter_of_a_group_has_no_hash_where_there_is_no_room),
 		TEST(rule_joins_its_ip_group_while_it_is_there),
 		TEST(refused_join_leaves_no_rule),
 	};

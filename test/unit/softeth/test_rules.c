@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 #include "dapl/softeth/rules.h"
@@ -19,6 +20,19 @@ static struct eth_port port;
 static int members[KINDS];	/* as the kernel counts them; never below 0 */
 static int refused;		/* the kind that the kernel refuses, or -1 */
 static bool filter_refused;
+static unsigned filter_size;	/* instructions of the socket's filter */
+static unsigned filter_room;	/* for it, and for the one that replaces it at the same time; 0: no limit */
+static uint32_t filter_returns;	/* the value of its last instruction */
+
+static int replace_filter(const struct sock_fprog *program)
+{
+	errno = ENOMEM;
+	if (filter_refused || (filter_room && filter_size + program->len > filter_room))
+		return -1;
+	filter_size = program->len;
+	filter_returns = program->filter[program->len - 1].k;
+	return 0;
+}
 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
@@ -26,10 +40,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	const struct packet_mreq *wanted = value;
 
 	(void)fd, (void)size;
-	if (level != SOL_PACKET) {
-		errno = ENOMEM;
-		return filter_refused ? -1 : 0;
-	}
+	if (level != SOL_PACKET)
+		return replace_filter(value);
 	assert_in_range(wanted->mr_type, 0, KINDS - 1);
 	if (name == PACKET_ADD_MEMBERSHIP) {
 		errno = ENOBUFS;
@@ -50,6 +62,7 @@ static int set_up(void **state)
 	memset(members, 0, sizeof members);
 	refused = -1;
 	filter_refused = false;
+	filter_size = filter_room = 0;
 	return 0;
 }
 
@@ -142,6 +155,42 @@ static void failed_rule_leaves_the_memberships_of_others(void **state)
 	assert_int_equal(port.rule_count, 1);
 }
 
+/* --- memory for filters --------------------------------------------------------------------------------- */
+
+/* The kernel has room for one filter, but not for two at a time. */
+static void filter_is_replaced_where_there_is_room_for_one(void **state)
+{
+	const struct dapl_eth_rule first = of_address(2, 0), second = of_address(4, 1);
+	struct eth_rule *added;
+	unsigned size;
+
+	(void)state;
+	assert_int_equal(attach(&first, &added), 0);
+	assert_int_equal(attach(&second, &added), 0);
+	size = filter_size;
+	eth_rules_free(&port);
+	filter_size = 0;
+	filter_room = size + 1;
+	assert_int_equal(attach(&first, &added), 0);
+	assert_int_equal(attach(&second, &added), 0);
+	assert_int_equal(filter_size, size);
+	assert_int_equal(filter_returns, 0);	/* frames that no rule matches */
+}
+
+static void all_frames_pass_where_there_is_room_for_no_filter(void **state)
+{
+	const struct dapl_eth_rule first = of_address(2, 0), second = of_address(4, 1);
+	struct eth_rule *added;
+
+	(void)state;
+	assert_int_equal(attach(&first, &added), 0);
+	filter_room = filter_size + 2;
+	assert_int_equal(attach(&second, &added), 0);
+	assert_int_equal(filter_size, 1);
+	assert_true(filter_returns > 0);
+	assert_int_equal(port.rule_count, 2);
+}
+
 /* --- the list ------------------------------------------------------------------------------------------- */
 
 static void rules_are_ordered_by_priority_then_by_age(void **state)
@@ -229,6 +278,8 @@ int main(void)
 		TEST(rule_makes_the_device_receive_its_frames),
 		TEST(refused_membership_leaves_none_behind),
 		TEST(failed_rule_leaves_the_memberships_of_others),
+		TEST(filter_is_replaced_where_there_is_room_for_one),
+		TEST(all_frames_pass_where_there_is_room_for_no_filter),
 		TEST(rules_are_ordered_by_priority_then_by_age),
 		TEST(equal_rule_is_refused_unless_its_priority_differs),
 		TEST(rules_have_a_limit),
