@@ -313,7 +313,8 @@ static void ETH_22_a_wrong_template_is_refused(void)
 	other.mss = 0;
 	FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
 	other.mss = 7;
-	FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
+	if (wire_on_soft())
+		FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
 	other.mss = 1461;	/* frames of 1501 bytes of IP */
 	FAILS(wire_post_send_how(&w, 5054, 1, &other), DAT_INVALID_PARAMETER);
 	other = how;
