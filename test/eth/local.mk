@@ -5,6 +5,7 @@ check_PROGRAMS += $(eth_tests)
 TESTS += $(eth_tests) test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-make test/eth/examples
 dist_check_SCRIPTS += test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-make test/eth/examples
 eth_wire = test/eth/wire.c test/eth/wire.h test/life/life.c test/life/life.h
+eth_host = test/eth/host.c test/eth/host.h $(eth_wire)
 test_eth_endpoint_SOURCES = test/eth/endpoint.c $(eth_wire)
 test_eth_endpoint_LDADD = libdat2.la -lpthread
 test_eth_receive_SOURCES = test/eth/receive.c $(eth_wire)
@@ -13,7 +14,7 @@ test_eth_offload_SOURCES = test/eth/offload.c $(eth_wire)
 test_eth_offload_LDADD = libdat2.la -lpthread
 test_eth_pace_SOURCES = test/eth/pace.c $(eth_wire)
 test_eth_pace_LDADD = libdat2.la -lpthread
-test_eth_take_SOURCES = test/eth/take.c $(eth_wire)
+test_eth_take_SOURCES = test/eth/take.c $(eth_host)
 test_eth_take_LDADD = libdat2.la -lpthread
 test_eth_move_SOURCES = test/eth/move.c $(eth_wire)
 test_eth_move_LDADD = libdat2.la -lpthread
@@ -31,7 +32,7 @@ test_eth_moderate_SOURCES = test/eth/moderate.c $(eth_wire)
 test_eth_moderate_LDADD = libdat2.la -lpthread
 # verbs, in the test machine: not in TESTS, it needs an RDMA device (test/vm/suites.d/eth-verbs).
 check_PROGRAMS += test/eth/verbs test/eth/verbs_group
-test_eth_verbs_SOURCES = test/eth/verbs.c $(eth_wire)
+test_eth_verbs_SOURCES = test/eth/verbs.c $(eth_host)
 test_eth_verbs_LDADD = libdat2.la -lpthread
 test_eth_verbs_group_SOURCES = test/eth/verbs_group.c $(eth_members)
 test_eth_verbs_group_LDADD = libdat2.la -lpthread
@@ -47,7 +48,7 @@ test_eth_tcpdump_SOURCES = test/eth/tcpdump.c $(eth_wire)
 test_eth_tcpdump_LDADD = libdat2.la -lpthread
 test_eth_launch_SOURCES = test/eth/launch.c $(eth_wire)
 test_eth_launch_LDADD = libdat2.la -lpthread
-test_eth_xdp_SOURCES = test/eth/xdp.c $(eth_wire)
+test_eth_xdp_SOURCES = test/eth/xdp.c $(eth_host)
 test_eth_xdp_LDADD = libdat2.la -lpthread
 # A device that loses frames, for test/eth/datcap-losses. A sanitizer must be the first library that is loaded, so it does
 # not go together with a preloaded one.

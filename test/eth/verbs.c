@@ -2,7 +2,7 @@
 /* verbs.c - what raw endpoints over libibverbs have of their own: capabilities, flows of rules, time of the NIC, rate,
  * moderation, and what a device lacks. Runs in the machine, where test/verbs-eth stands in for the driver; that library
  * checks each structure that it is given. */
-#include "wire.h"
+#include "host.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,13 +66,9 @@ static void query_tells_what_was_probed(void)
 /* Returns a rule for UDP frames to this port. */
 static DAT_ETH_RULE to_port(uint16_t port, DAT_UINT32 tag)
 {
-	DAT_ETH_RULE rule = { .mode = DAT_ETH_TAKE, .tag = tag };
+	DAT_ETH_RULE rule = host_rule(DAT_ETH_TAKE, port);
 
-	rule.key.ip_version = 4;
-	rule.key.protocol = 17;
-	rule.key.port_dst = htons(port);
-	rule.mask.ip_version = rule.mask.protocol = 0xff;
-	rule.mask.port_dst = 0xffff;
+	rule.tag = tag;
 	return rule;
 }
 

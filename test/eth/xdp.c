@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* xdp.c - endpoints that receive by AF_XDP (eth_receive = xdp), on a veth pair, whose driver runs XDP programs and copies
  * frames: what the endpoint and the host get, losses, what is refused, and what is left of the program. */
-#include "wire.h"
+#include "host.h"
 #include <arpa/inet.h>
-#include <linux/capability.h>
-#include <net/if.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PORT = 5000, OTHER_PORT = 5001, PAYLOAD = 32, MARK = 42 };	/* MARK: where a frame has its number */
+enum { PORT = 5000, OTHER_PORT = 5001, LENGTH = HOST_NUMBER + HOST_PAYLOAD };
 
 static struct wire w;
 
@@ -53,19 +47,6 @@ static void open_xdp(const char *frames)
 	OK(create(frames, &w.ep));
 }
 
-static DAT_ETH_RULE port_rule(DAT_UINT32 mode, uint16_t port)
-{
-	DAT_ETH_RULE rule = { .mode = mode };
-
-	rule.key.ip_version = 4;
-	rule.mask.ip_version = 255;
-	rule.key.protocol = IPPROTO_UDP;
-	rule.mask.protocol = 255;
-	rule.key.port_dst = htons(port);
-	rule.mask.port_dst = 0xffff;
-	return rule;
-}
-
 static DAT_ETH_RULE all_rule(void)
 {
 	return (DAT_ETH_RULE){ .mode = DAT_ETH_TAKE, .flags = DAT_ETH_ALL, .tag = 9 };
@@ -74,43 +55,8 @@ static DAT_ETH_RULE all_rule(void)
 static void send_number(uint16_t port, uint32_t number)
 {
 	uint8_t frame[200];
-	size_t length = wire_udp(&w, frame, "10.77.0.1", port, PAYLOAD);
 
-	memset(frame + MARK, 0, PAYLOAD);
-	memcpy(frame + MARK, &number, sizeof number);
-	wire_finish_checksums(frame, 14, 40);
-	wire_send(&w, frame, length);
-}
-
-static uint32_t number_of(const uint8_t *data)
-{
-	uint32_t number;
-
-	memcpy(&number, data + MARK, sizeof number);
-	return number;
-}
-
-static int host_socket(uint16_t port)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at))
-		fail("no UDP socket at port %u", port);
-	return fd;
-}
-
-/* Returns the number of the host's next datagram, or -1 if none comes. */
-static int next_datagram(int fd, int milliseconds)
-{
-	struct pollfd readable = { .fd = fd, .events = POLLIN };
-	uint8_t got[MARK + PAYLOAD];
-
-	if (poll(&readable, 1, milliseconds) != 1)
-		return -1;
-	if (recv(fd, got + MARK, PAYLOAD, 0) != PAYLOAD)
-		fail("a datagram of another length");
-	return (int)number_of(got);
+	wire_send(&w, frame, host_frame(&w, frame, "10.77.0.1", port, number));
 }
 
 static void expect_number(uint32_t number)
@@ -118,7 +64,7 @@ static void expect_number(uint32_t number)
 	DAT_ETH_FRAME frame;
 
 	wire_poll(&w, &frame, 1);
-	EXPECT(number_of(frame.data) == number);
+	EXPECT(host_number(frame.data) == number);
 	OK(dat_eth_release(w.ep, 1));
 }
 
@@ -194,13 +140,10 @@ static void ETH_40_frames_stay_until_they_are_released(void)
 	for (DAT_COUNT n = 0; n < 8;)
 		n += wire_poll(&w, got + n, 8 - n);
 	OK(dat_eth_release(w.ep, 3));
-	for (uint32_t i = 8; i < 60; i++) {	/* the other chunks, some of them again */
+	for (uint32_t i = 8; i <= 58; i++)	/* the other chunks, some of them again */
 		send_number(PORT, i);
-		if (i >= 58)
-			break;
-	}
 	for (uint32_t i = 3; i < 8; i++)
-		EXPECT(number_of(got[i].data) == i);
+		EXPECT(host_number(got[i].data) == i);
 	FAILS(dat_eth_release(w.ep, 6), DAT_INVALID_PARAMETER);
 	OK(dat_eth_release(w.ep, 5));
 	for (uint32_t i = 8; i <= 58; i++)
@@ -222,7 +165,7 @@ static void ETH_40_a_snap_length_shortens_frames(void)
 	wire_rule(&w, &rule);
 	send_number(PORT, 1);
 	wire_poll(&w, &got, 1);
-	EXPECT(got.length == 50 && got.wire_length == MARK + PAYLOAD && (got.flags & DAT_ETH_FRAME_IP_OK));
+	EXPECT(got.length == 50 && got.wire_length == LENGTH && (got.flags & DAT_ETH_FRAME_IP_OK));
 	wire_close(&w);
 }
 
@@ -266,7 +209,7 @@ static void ETH_40_every_receive_queue_is_read(void)
 		for (DAT_COUNT i = 0; i < n; i++) {
 			unsigned flow = got[i].data[37] - (PORT & 255);
 
-			EXPECT(flow < 8 && number_of(got[i].data) == next[flow]++);
+			EXPECT(flow < 8 && host_number(got[i].data) == next[flow]++);
 		}
 		OK(dat_eth_release(w.ep, n));
 	}
@@ -329,8 +272,8 @@ static void ETH_40_losses_are_exact(void)
 		send_number(PORT, i);
 		if (i % 150 == 0 && dat_eth_poll(w.ep, got, 16, &n) == DAT_SUCCESS) {
 			for (DAT_COUNT k = 0; k < n; k++) {
-				EXPECT(number_of(got[k].data) > last);
-				last = number_of(got[k].data);
+				EXPECT(host_number(got[k].data) > last);
+				last = host_number(got[k].data);
 				lost += got[k].lost;
 			}
 			seen += (uint32_t)n;
@@ -351,7 +294,7 @@ static void ETH_40_losses_are_exact(void)
 	EXPECT(stats.lost == lost && lost > 1000);
 	EXPECT(seen + lost == 3000 && stats.received == seen + 1);
 	OK(dat_eth_rule_query(handle, NULL, &frames, &bytes));
-	EXPECT(frames == seen + 1 && bytes == frames * (MARK + PAYLOAD));
+	EXPECT(frames == seen + 1 && bytes == frames * LENGTH);
 	wire_close(&w);
 }
 
@@ -359,7 +302,7 @@ static void ETH_40_losses_are_exact(void)
 
 static void ETH_40_the_kernel_gets_what_no_rule_matches(void)
 {
-	DAT_ETH_RULE take = port_rule(DAT_ETH_TAKE, PORT), drop = port_rule(DAT_ETH_DROP, OTHER_PORT);
+	DAT_ETH_RULE take = host_rule(DAT_ETH_TAKE, PORT), drop = host_rule(DAT_ETH_DROP, OTHER_PORT);
 	DAT_ETH_RULE_HANDLE taking, dropping;
 	DAT_UINT64 frames, bytes;
 	int taken, dropped, other;
@@ -375,24 +318,24 @@ static void ETH_40_the_kernel_gets_what_no_rule_matches(void)
 		send_number(OTHER_PORT, i);
 		send_number(OTHER_PORT + 1, i);
 		expect_number(i);
-		EXPECT(next_datagram(other, 10000) == (int)i);
+		EXPECT(host_next(other, 10000) == (int)i);
 	}
-	EXPECT(next_datagram(taken, 0) == -1 && next_datagram(dropped, 0) == -1 && is_empty());
+	EXPECT(host_next(taken, 0) == -1 && host_next(dropped, 0) == -1 && is_empty());
 	OK(dat_eth_rule_query(taking, NULL, &frames, &bytes));
-	EXPECT(frames == 20 && bytes == 20 * (MARK + PAYLOAD));
+	EXPECT(frames == 20 && bytes == 20 * LENGTH);
 	OK(dat_eth_rule_query(dropping, NULL, &frames, &bytes));
-	EXPECT(frames == 20 && bytes == 20 * (MARK + PAYLOAD));
+	EXPECT(frames == 20 && bytes == 20 * LENGTH);
 	OK(dat_eth_rule_free(taking));
 	OK(dat_eth_rule_free(dropping));
 	send_number(PORT, 21);
 	send_number(OTHER_PORT, 22);
-	EXPECT(next_datagram(taken, 10000) == 21 && next_datagram(dropped, 10000) == 22 && is_empty());
+	EXPECT(host_next(taken, 10000) == 21 && host_next(dropped, 10000) == 22 && is_empty());
 	wire_close(&w);
 }
 
 static void ETH_40_frames_of_a_rule_that_ended_are_gone(void)
 {
-	DAT_ETH_RULE rule = port_rule(DAT_ETH_TAKE, PORT);
+	DAT_ETH_RULE rule = host_rule(DAT_ETH_TAKE, PORT);
 	DAT_ETH_RULE_HANDLE handle;
 
 	open_xdp("64");
@@ -441,14 +384,14 @@ static void ETH_40_other_stations_need_a_flag(void)
 static void ETH_40_as_many_rules_as_elsewhere(void)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
-	DAT_ETH_RULE rule = port_rule(DAT_ETH_TAKE, PORT);
+	DAT_ETH_RULE rule = host_rule(DAT_ETH_TAKE, PORT);
 	DAT_ETH_RULE_HANDLE handle;
 	DAT_ETH_FRAME got;
 
 	open_xdp("64");
 	OK(dat_eth_query(w.ia, &attr));
 	for (unsigned i = 0; i < attr.max_rules; i++) {
-		rule = port_rule(DAT_ETH_TAKE, (uint16_t)(PORT + i));
+		rule = host_rule(DAT_ETH_TAKE, (uint16_t)(PORT + i));
 		rule.key.ip_dst[15] = rule.mask.ip_dst[15] = 0;
 		rule.tag = i;
 		rule.inner_mask.port_dst = 0xffff;	/* tunnels are looked into */
@@ -469,7 +412,7 @@ static void ETH_40_as_many_rules_as_elsewhere(void)
 static void ETH_40_copies_moves_and_groups_are_refused(void)
 {
 	static const uint16_t table[1];
-	DAT_ETH_RULE rule = port_rule(DAT_ETH_COPY, PORT);
+	DAT_ETH_RULE rule = host_rule(DAT_ETH_COPY, PORT);
 	DAT_ETH_RSS rss = { .fields = DAT_ETH_RSS_IP, .table_size = 1, .table = table };
 	DAT_LMR_TRIPLET iov = { .segment_length = 0 };
 	DAT_ETH_RULE_HANDLE handle, other;
@@ -523,15 +466,6 @@ static void ETH_40_a_device_has_one_such_endpoint(void)
 	expect_line(second_endpoint, "without another one");
 }
 
-static void keep_net_raw_alone(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct sets[2] = { { .effective = 1 << CAP_NET_RAW, .permitted = 1 << CAP_NET_RAW } };
-
-	if (syscall(SYS_capset, &header, sets))
-		fail("capset");
-}
-
 static void create_without_capability(const void *arg)
 {
 	DAT_EP_HANDLE ep;
@@ -539,7 +473,7 @@ static void create_without_capability(const void *arg)
 	(void)arg;
 	wire_open(&w);
 	need_xdp();
-	keep_net_raw_alone();
+	host_keep_net_raw_alone();
 	FAILS(create("64", &ep), DAT_PRIVILEGES_VIOLATION);
 	wire_endpoint(&w, "64", NULL);
 	OK(dat_ia_close(w.ia, DAT_CLOSE_ABRUPT_FLAG));
@@ -574,7 +508,7 @@ static void ETH_40_an_mtu_that_does_not_fit_is_refused(void)
 
 static void ETH_40_the_program_ends_with_the_endpoint(void)
 {
-	DAT_ETH_RULE rule = port_rule(DAT_ETH_TAKE, PORT);
+	DAT_ETH_RULE rule = host_rule(DAT_ETH_TAKE, PORT);
 	int host;
 
 	open_xdp("64");
@@ -586,54 +520,41 @@ static void ETH_40_the_program_ends_with_the_endpoint(void)
 		expect_number(1);
 		OK(dat_ep_disconnect(w.ep, DAT_CLOSE_ABRUPT_FLAG));
 		send_number(PORT, 2);
-		EXPECT(next_datagram(host, 10000) == 2);
+		EXPECT(host_next(host, 10000) == 2);
 		OK(dat_ep_reset(w.ep));
 	}
 	OK(dat_ep_free(w.ep));
 	await_no_program();
 	send_number(PORT, 3);
-	EXPECT(next_datagram(host, 10000) == 3);
+	EXPECT(host_next(host, 10000) == 3);
 	wire_close(&w);
 }
 
-static void take_and_sleep(int ready)
+static void take(void)
 {
-	DAT_ETH_RULE rule = port_rule(DAT_ETH_TAKE, PORT);
+	DAT_ETH_RULE rule = host_rule(DAT_ETH_TAKE, PORT);
 
 	wire_ia(&w);
 	need_xdp();
 	OK(create("64", &w.ep));
 	wire_rule(&w, &rule);
-	if (write(ready, "", 1) == 1)
-		pause();
-	_exit(1);
 }
 
 static void ETH_40_a_killed_process_leaves_no_program(void)
 {
-	int ready[2], host, status;
-	char byte;
 	pid_t child;
+	int host;
 
 	wire_network(&w);
-	if (pipe(ready))
-		fail("no pipe");
-	child = fork();
-	if (!child)
-		take_and_sleep(ready[1]);
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) != 1) {	/* the child has said why */
-		waitpid(child, &status, 0);
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-	}
+	child = host_taker(take);
 	host = host_socket(PORT);
 	send_number(PORT, 1);
-	EXPECT(has_program() && next_datagram(host, 100) == -1);
+	EXPECT(has_program() && host_next(host, 100) == -1);
 	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
+	waitpid(child, NULL, 0);
 	await_no_program();
 	send_number(PORT, 2);
-	EXPECT(next_datagram(host, 10000) == 2);
+	EXPECT(host_next(host, 10000) == 2);
 }
 
 int main(int argc, char **argv)
