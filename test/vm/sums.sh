@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# sums.sh - for suites of several programs: adds up what their last lines say. Sourced.
+# sums.sh - for suites of several programs: adds up what their last lines say; and checks of a suite's own, with files in
+# its directory $dir. Sourced.
 # shellcheck shell=bash
 passed=0 failed=0
 count() {    # LABEL FILE [skips]: what it printed; does it tell what it skipped?
@@ -12,3 +13,14 @@ count() {    # LABEL FILE [skips]: what it printed; does it tell what it skipped
     fi
 }
 end() { echo "$passed passed, $failed failed"; [ $failed = 0 ]; }
+expect() {    # NAME CONDITION...
+    local name=$1; shift
+    if "$@" > "$dir/expect" 2>&1; then echo "ok $name"; else echo "FAIL $name: $*: $(head -c 300 "$dir/expect")"; fi
+}
+becomes_true() {    # CONDITION...: after 100 tries at most, whatever the clock says
+    for ((i = 0; i < 100; i++)); do
+        "$@" > /dev/null 2>&1 && return
+        sleep 0.1
+    done
+    return 1
+}
