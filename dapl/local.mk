@@ -157,7 +157,7 @@ endif
 # The software RNIC. Needs nothing at run time but libc.
 noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
-	dapl/soft/tunables.h dapl/soft/obj/device.h \
+	dapl/soft/tunables.h dapl/soft/obj/device.h dapl/soft/obj/input.h \
 	dapl/soft/device.c \
 	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
 	dapl/soft/obj/populate.c dapl/soft/obj/populate.h \

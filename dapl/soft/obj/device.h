@@ -16,6 +16,7 @@
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/core/base/service.h"
+#include "dapl/soft/obj/input.h"
 #include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/tunables.h"
 
@@ -78,7 +79,7 @@ struct dapl_device {
 	struct dapl_mutex owner_lock;	/* guards owner, suppressed and the service epoll set */
 	uint64_t sweep_ns;		/* when sweep_timer is due; 0: it is not. Progress lock */
 	unsigned turns;			/* polls until one looks at all sockets */
-	unsigned streams;		/* sockets in data_epoll, and rings */
+	unsigned streams;		/* atomic: sockets of data, and rings. 0: polls need not look */
 	unsigned half_open_count;	/* connections in half_open */
 	unsigned half_open_evicted;	/* those that were closed in favour of others (half_open.c) */
 	uint64_t half_open_said_ns;	/* when the last line about that was printed; 0: never */
@@ -98,6 +99,7 @@ struct dapl_device {
 					 * asked to mark */
 	uint32_t idle_polls;		/* empty polls in a row */
 	struct shm_process *process;	/* atomic: NULL until it is needed, then constant */
+	struct soft_input wake_input;	/* its eventfd in data_epoll */
 	bool uses_server;		/* guarded by server_lock (attach_server.c) */
 	struct dapl_spin access_lock;	/* guards accesses, and their fields; innermost */
 	LIST_HEAD(, shm_access) accesses;	/* of peers to the memory of this process */
@@ -118,6 +120,7 @@ struct dapl_device {
 	struct dapl_task event_task;
 
 	int udp;			/* -1 until the first UD QP */
+	struct soft_input ud_input;	/* udp, and the epoll set of groups, in data_epoll */
 	uint16_t udp_port;
 	struct soft_mcast *mcast;	/* NULL until the first group is joined */
 };

@@ -3,6 +3,7 @@
  * (rings.c) and on sockets, which rdmap/ executes; acknowledges them (acks.c), and sends on. owner.c
  * decides which thread drives progress. */
 #include "dapl/soft/progress/progress.h"
+#include "common/container_of.h"
 #include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"
@@ -29,7 +30,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* --- the set of connections ------------------------------------------------------------------- */
+/* --- serving one socket ------------------------------------------------------------- */
 
 /* From now on, polls read the socket of this connection first. */
 static void set_busy_conn(struct dapl_device *dev, struct dapl_conn *conn)
@@ -41,21 +42,64 @@ static void set_busy_conn(struct dapl_device *dev, struct dapl_conn *conn)
 	dev->busy_run = 0;
 }
 
+/* True: the socket takes no more; epoll reports when it does. */
+static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
+{
+	struct soft_qp *qp;
+	bool alive = true, came = true, blocked;
+
+	qp = soft_stream_lock(conn);
+	if (events & EPOLLOUT)
+		conn->tx.blocked = false;
+	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
+		soft_conn_socket_error(conn);
+		soft_stream_ended(qp, conn, false);
+		alive = false;
+	}
+	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+		alive = soft_tcp_receive(conn, &came);
+	conn->dev->busy_run += alive && came;
+	if (alive && (came || (events & ~EPOLLIN))) {
+		soft_ack_schedule(conn, polling);
+		soft_conn_send(conn);
+		if (events & EPOLLOUT)
+			soft_conn_interest(conn);
+	}
+	blocked = conn->tx.blocked;
+	soft_stream_unlock(qp);
+	return blocked;
+}
+
+static void serve_conn(struct soft_input *input, uint32_t events, bool polling)
+{
+	struct dapl_conn *conn = container_of(input, struct dapl_conn, input);
+
+	set_busy_conn(conn->dev, conn);
+	serve_socket(conn, events, polling);
+}
+
+/* --- the set of connections ------------------------------------------------------------------- */
+
+void soft_progress_count(struct dapl_device *dev, int inputs)
+{
+	assert_held(&dev->progress_lock);
+	dev->turns = 0;			/* the next poll looks at all sockets */
+	__atomic_add_fetch(&dev->streams, (unsigned)inputs, __ATOMIC_RELAXED);
+}
+
 bool soft_progress_add(struct dapl_conn *conn)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
+	struct epoll_event event = soft_input_event(&conn->input, conn->tx.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
 
 	assert_held(&conn->dev->progress_lock);
-	if (conn->tx.blocked)
-		event.events |= EPOLLOUT;
+	conn->input.serve = serve_conn;
 	conn->interest = event.events;
 	conn->in_data = true;
-	conn->dev->turns = 0;		/* the next poll looks at all sockets */
 	if (conn->shm) {
 		soft_wakeup_end(conn->dev);	/* beside rings, polls do not always read the busy socket */
 		soft_rings_add(conn->shm);
 	}
-	__atomic_add_fetch(&conn->dev->streams, 1, __ATOMIC_RELAXED);
+	soft_progress_count(conn->dev, 1);
 	if (conn->shm)			/* cm/conn.c watches its socket */
 		return !conn->unwatched;
 	if (!epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
@@ -85,42 +129,11 @@ void soft_progress_del(struct dapl_conn *conn)
 	if (!conn->in_data)
 		return;
 	conn->in_data = false;
-	dev->turns = 0;
 	if (conn->shm)
 		soft_rings_del(conn->shm);
 	else
 		epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
-	__atomic_sub_fetch(&dev->streams, 1, __ATOMIC_RELAXED);
-}
-
-/* --- serving one socket ------------------------------------------------------------- */
-
-/* True: the socket takes no more; epoll reports when it does. */
-static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
-{
-	struct soft_qp *qp;
-	bool alive = true, came = true, blocked;
-
-	qp = soft_stream_lock(conn);
-	if (events & EPOLLOUT)
-		conn->tx.blocked = false;
-	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
-		soft_conn_socket_error(conn);
-		soft_stream_ended(qp, conn, false);
-		alive = false;
-	}
-	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
-		alive = soft_tcp_receive(conn, &came);
-	conn->dev->busy_run += alive && came;
-	if (alive && (came || (events & ~EPOLLIN))) {
-		soft_ack_schedule(conn, polling);
-		soft_conn_send(conn);
-		if (events & EPOLLOUT)
-			soft_conn_interest(conn);
-	}
-	blocked = conn->tx.blocked;
-	soft_stream_unlock(qp);
-	return blocked;
+	soft_progress_count(dev, -1);
 }
 
 void soft_progress_end(struct dapl_conn *conn)
@@ -155,16 +168,9 @@ static __attribute__((noinline)) bool serve_all_sockets(struct dapl_device *dev,
 	dev->turns = turns_until_sockets(dev);
 	n = epoll_wait(dev->data_epoll, event, PROGRESS_EVENTS, 0);
 	for (int i = 0; i < n; i++) {
-		struct dapl_conn *conn = event[i].data.ptr;
+		struct soft_input *input = event[i].data.ptr;
 
-		if (!conn) {
-			soft_ud_receive(dev);
-			continue;
-		}
-		if (event[i].data.ptr == &dev->process)
-			continue;	/* the wake-up eventfd */
-		set_busy_conn(dev, conn);
-		serve_socket(conn, event[i].events, polling);
+		input->serve(input, event[i].events, polling);
 	}
 	return n > 0;
 }

@@ -53,7 +53,7 @@ void soft_conn_queue_upcall(struct dapl_conn *conn, uint32_t what)
 void soft_conn_interest(struct dapl_conn *conn)
 {
 	uint32_t interest = (conn->rx.paused ? EPOLLRDHUP : EPOLLIN) | (conn->tx.blocked ? EPOLLOUT : 0);
-	struct epoll_event event = { .events = interest, .data.ptr = conn };
+	struct epoll_event event = soft_input_event(&conn->input, interest);
 
 	if (!conn->in_data || conn->interest == interest || conn->shm)
 		return;

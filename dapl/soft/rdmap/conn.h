@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
+#include "dapl/soft/obj/input.h"
 #include "dapl/soft/tcp/wire.h"
 
 /* The credit window, which both peers must agree on. */
@@ -147,6 +148,7 @@ struct dapl_conn {
 	int fd;
 	bool in_cm;			/* the cm epoll set has fd */
 	bool in_data;			/* data_epoll has fd, or the ring is polled */
+	struct soft_input input;	/* fd in data_epoll */
 	uint32_t interest;		/* EPOLL* that data_epoll reports */
 	struct soft_qp *qp;
 	void *owner;

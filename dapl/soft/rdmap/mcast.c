@@ -201,7 +201,7 @@ int soft_mcast_may_send(struct dapl_device *dev)
 
 static int open_mcast(struct dapl_device *dev)
 {
-	struct epoll_event event = { .events = EPOLLIN };	/* as the device's UDP socket */
+	struct epoll_event event = soft_input_event(&dev->ud_input, EPOLLIN);
 	struct soft_mcast *mcast;
 
 	if (dev->mcast)

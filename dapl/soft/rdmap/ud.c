@@ -7,6 +7,7 @@
  * follows, 2: solicited), immediate. */
 #include "dapl/soft/rdmap/ud.h"
 #include "common/address.h"
+#include "common/container_of.h"
 #include "common/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
@@ -29,9 +30,16 @@ enum {
 	UD_IMMEDIATE = 1, UD_SOLICITED = 2,
 };
 
+static void serve(struct soft_input *input, uint32_t events, bool polling)
+{
+	(void)events;
+	(void)polling;
+	soft_ud_receive(container_of(input, struct dapl_device, ud_input));
+}
+
 int soft_ud_open(struct dapl_device *dev)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = soft_input_event(&dev->ud_input, EPOLLIN);
 	struct sockaddr_storage local = dev->address;
 	socklen_t length = address_length((struct sockaddr *)&local);
 	int err = 0;
@@ -39,6 +47,7 @@ int soft_ud_open(struct dapl_device *dev)
 	soft_progress_lock(dev);
 	if (dev->udp >= 0)
 		goto out;
+	dev->ud_input.serve = serve;
 	address_set_port((struct sockaddr *)&local, 0);
 	dev->udp = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (dev->udp < 0) {

@@ -142,14 +142,23 @@ static struct shm_process *process_new(bool direct)
 	return process;
 }
 
+/* What the eventfd was signaled for is in the rings, which each turn looks at; the service thread clears it. */
+static void serve_wakeup(struct soft_input *input, uint32_t events, bool polling)
+{
+	(void)input;
+	(void)events;
+	(void)polling;
+}
+
 struct shm_process *shm_process_own(struct dapl_device *dev)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &dev->process };
+	struct epoll_event event = soft_input_event(&dev->wake_input, EPOLLIN);
 	struct shm_process *process = dev->process;
 
 	assert_held(&dev->progress_lock);
 	if (process)
 		return process;
+	dev->wake_input.serve = serve_wakeup;
 	process = process_new(dev->want_direct);
 	if (process && epoll_ctl(dev->data_epoll, EPOLL_CTL_ADD, process->wake_fd, &event)) {
 		int err = errno;

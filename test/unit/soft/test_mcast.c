@@ -179,7 +179,7 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
 	assert_int_equal(event->events, EPOLLIN);
 	if (of == GROUP_EPOLL) {
 		assert_int_equal(fd, DATA_EPOLL);
-		assert_null(event->data.ptr);	/* as progress expects of datagrams */
+		assert_ptr_equal(event->data.ptr, &dev.ud_input);
 	} else {
 		assert_int_equal(fd, GROUP_EPOLL);
 		did.data = event->data.ptr;

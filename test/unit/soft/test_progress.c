@@ -22,7 +22,6 @@
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transmit.h"
-#include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/shm/mr_dir.h"
@@ -31,17 +30,20 @@
 
 enum { EPOLL = 33, CONNS = 3 };
 
+static void serve_other(struct soft_input *input, uint32_t events, bool polling);
+
 static struct dapl_device dev;
 static struct dapl_conn conns[CONNS];
 static struct shm_conn ring;
+static struct soft_input other = { serve_other };
 
 static struct {
 	unsigned looks;			/* calls of epoll_wait(2) */
 	struct epoll_event events[4];	/* of the next one */
 	int count;
 	int ctl, ctl_fd, ctl_err;	/* the last epoll_ctl(2); what it fails with */
-	uint32_t ctl_events;
-	unsigned rings, ring_adds, ring_dels, flushes, forgets, datagrams;
+	uint32_t ctl_events, other_events;
+	unsigned rings, ring_adds, ring_dels, flushes, forgets, others;
 	unsigned wakeup_begins, wakeup_ends, clears, yields;
 	unsigned receives, sends, acks, overs, interests, socket_errors;
 	bool ring_busy, ack_by_poller;
@@ -64,7 +66,6 @@ void __wrap_soft_conn_send(struct dapl_conn *conn);
 void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
 void __wrap_soft_conn_interest(struct dapl_conn *conn);
 void __wrap_soft_conn_socket_error(struct dapl_conn *conn);
-void __wrap_soft_ud_receive(struct dapl_device *d);
 void __wrap_soft_unexpected_deliver(struct soft_qp *qp);
 int __wrap_sched_yield(void);
 
@@ -106,7 +107,6 @@ void __wrap_soft_wakeup_begin(struct dapl_device *d) { did.wakeup_begins += d ==
 void __wrap_soft_wakeup_end(struct dapl_device *d) { did.wakeup_ends += d == &dev; }
 void __wrap_soft_conn_interest(struct dapl_conn *conn) { did.interests += conn != NULL; }
 void __wrap_soft_conn_socket_error(struct dapl_conn *conn) { did.socket_errors += conn != NULL; }
-void __wrap_soft_ud_receive(struct dapl_device *d) { did.datagrams += d == &dev; }
 
 void __wrap_shm_notify_clear(struct dapl_device *d)
 {
@@ -206,9 +206,35 @@ static unsigned looks_in(unsigned polls)
 	return did.looks - before;
 }
 
-static void report(void *data, uint32_t events)
+static bool add(struct dapl_conn *conn)
 {
-	did.events[did.count++] = (struct epoll_event){ .events = events, .data.ptr = data };
+	bool added;
+
+	dapl_mutex_lock(&dev.progress_lock);
+	added = soft_progress_add(conn);
+	soft_progress_unlock(&dev);
+	return added;
+}
+
+static void report_input(struct soft_input *input, uint32_t events)
+{
+	did.events[did.count++] = soft_input_event(input, events);
+}
+
+static void report(struct dapl_conn *conn, uint32_t events)
+{
+	if (!conn->in_data)
+		add(conn);
+	report_input(&conn->input, events);
+}
+
+/* An input that is no connection. */
+static void serve_other(struct soft_input *input, uint32_t events, bool polling)
+{
+	assert_ptr_equal(input, &other);
+	assert_held(&dev.progress_lock);
+	did.other_events = events;
+	did.others += polling;
 }
 
 /* --- which sockets a poll looks at ----------------------------------------------------------------------------- */
@@ -298,11 +324,11 @@ static void waiting_acknowledgements_are_sent_first(void **state)
 static void each_descriptor_is_served(void **state)
 {
 	(void)state;
-	report(NULL, EPOLLIN);
-	report(&dev.process, EPOLLIN);
+	report_input(&other, EPOLLIN | EPOLLERR);
 	report(&conns[1], EPOLLIN);
 	assert_true(serve(true));
-	assert_int_equal(did.datagrams, 1);
+	assert_int_equal(did.others, 1);
+	assert_int_equal(did.other_events, EPOLLIN | EPOLLERR);
 	assert_int_equal(did.receives, 1);
 	assert_ptr_equal(dev.busy_conn, &conns[1]);
 	assert_int_equal(dev.busy_run, 1);
@@ -392,16 +418,6 @@ static void wakeups_of_a_socket_that_stays_busy_are_suppressed(void **state)
 }
 
 /* --- the set of connections ---------------------------------------------------------------------------------------- */
-
-static bool add(struct dapl_conn *conn)
-{
-	bool added;
-
-	dapl_mutex_lock(&dev.progress_lock);
-	added = soft_progress_add(conn);
-	soft_progress_unlock(&dev);
-	return added;
-}
 
 static void del(struct dapl_conn *conn)
 {
@@ -523,7 +539,7 @@ static void thread_whose_polls_stay_empty_yields(void **state)
 		soft_progress_idle();
 		assert_int_equal(did.yields, i < first ? 0 : (i - first) / IDLE_YIELD_INTERVAL + 1);
 	}
-	report(NULL, EPOLLIN);
+	report_input(&other, EPOLLIN);
 	assert_true(soft_progress_poll(&dev));
 	assert_int_equal(dev.idle_polls, 0);
 }

@@ -45,7 +45,7 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
 	assert_int_equal(fd, EPOLL);
 	assert_int_equal(op, EPOLL_CTL_MOD);
 	assert_int_equal(of, SOCKET);
-	assert_ptr_equal(event->data.ptr, &conn);
+	assert_ptr_equal(event->data.ptr, &conn.input);
 	reported = event->events;
 	changes++;
 	return 0;
