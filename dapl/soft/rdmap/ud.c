@@ -63,7 +63,7 @@ int soft_ud_open(struct dapl_device *dev)
 		goto out;
 	}
 	dev->udp_port = address_port((struct sockaddr *)&local);
-	__atomic_add_fetch(&dev->streams, 1, __ATOMIC_RELAXED);
+	soft_progress_count(dev, 1);
 out:
 	soft_progress_unlock(dev);
 	return err;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <sys/socket.h>
 #include "common/address.h"
 #include "dapl/soft/obj/device.h"
@@ -169,6 +170,21 @@ static void expect_nothing(void)
 	struct ibv_wc wc;
 
 	assert_int_equal(soft_cq_take((struct soft_cq *)stream_device.cq, 1, &wc), 0);
+}
+
+/* With peers on this host only, polls would look at rings for long before they look at a socket. */
+static void polls_look_for_datagrams_at_once(void **state)
+{
+	struct dapl_device *dev = stream_device.dev;
+	unsigned streams = dev->streams;
+
+	(void)state;
+	soft_ud_close(dev);
+	dev->turns = UINT_MAX;
+	assert_int_equal(soft_ud_open(dev), 0);
+	assert_int_equal(dev->turns, 0);
+	assert_int_equal(dev->streams, streams + 1);
+	dev->streams = streams;
 }
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
@@ -412,6 +428,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		CASE(polls_look_for_datagrams_at_once),
 		CASE(address_handle_keeps_its_domain),
 		CASE(datagram_has_a_header_and_its_pieces),
 		CASE(malformed_request_is_refused),
