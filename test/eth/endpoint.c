@@ -328,6 +328,52 @@ static void ETH_8_a_long_frame_is_cut(void)
 	wire_close(&w);
 }
 
+static bool agent_runs, agent_may_end;	/* atomic */
+
+/* Keeps the service thread, which calls it. */
+static void slow_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
+{
+	(void)data;
+	(void)evd;
+	__atomic_store_n(&agent_runs, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&agent_may_end, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+static void ETH_8_a_polling_thread_needs_no_other_thread(void)
+{
+	DAT_OS_WAIT_PROXY_AGENT agent = { .proxy_agent_func = slow_agent };
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	DAT_ETH_RULE any = wire_any();
+	DAT_EVD_HANDLE evd;
+	DAT_CNO_HANDLE cno;
+	uint8_t frame[60];
+	double end;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	wire_rule(&w, &any);
+	OK(dat_cno_create(w.ia, agent, &cno));
+	OK(dat_evd_create(w.ia, 1, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+	OK(dat_evd_post_se(evd, &event));
+	while (!__atomic_load_n(&agent_runs, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	for (unsigned i = 0; i < 3; i++) {
+		wire_post(&w, 0, 100, i);
+		wire_send(&w, frame, wire_frame(&w, frame, sizeof frame, i));
+		end = life_now() + 10;
+		while (dat_evd_dequeue(w.recv, &event) != DAT_SUCCESS)
+			if (life_now() > end)
+				fail("frame %u has not come", i);
+		EXPECT(event.event_data.dto_completion_event_data.user_cookie.as_64 == i);
+		EXPECT(!memcmp(w.memory, frame, sizeof frame));
+	}
+	__atomic_store_n(&agent_may_end, true, __ATOMIC_RELEASE);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	wire_close(&w);
+}
+
 static void ETH_19_a_link_that_is_down_fails_sends(void)
 {
 	uint8_t got[100];
@@ -386,6 +432,7 @@ int main(int argc, char **argv)
 		CASE(ETH_7_ring_calls_need_a_ring_and_receives_none),
 		CASE(ETH_8_posted_receives_get_frames),
 		CASE(ETH_8_a_long_frame_is_cut),
+		CASE(ETH_8_a_polling_thread_needs_no_other_thread),
 		CASE(ETH_9_query_tells_what_the_device_can_do),
 		CASE(ETH_19_a_link_that_is_down_fails_sends),
 	};

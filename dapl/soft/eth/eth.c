@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth.c - raw Ethernet QPs: their life, receiving on the service thread, and loading of the library with the packet
- * sockets. Sending is in send.c.
+/* eth.c - raw Ethernet QPs: their life, receiving, and loading of the library with the packet sockets. Sending is in
+ * send.c.
  *
  * A raw QP has an ibv_context of its own, whose operations post to it: other QPs do not see that there are raw
  * ones. Its lock is held while a frame is copied, so that the memory stays registered (obj/mem.h). Receives are
- * filled by the service thread, which watches the socket while receives are posted; until then frames wait in the
- * kernel. */
+ * filled by the progress owner (progress/owner.h), which watches the socket while receives are posted; until then
+ * frames wait in the kernel. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -24,6 +24,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
@@ -118,8 +119,9 @@ static void complete(struct soft_qp *qp, struct ibv_cq *cq, const struct ibv_wc 
 
 static void stop_watching(struct soft_eth *eth)
 {
+	assert_held(&eth->qp->lock);
 	if (eth->watching)
-		dapl_watch_stop(&eth->watch);	/* on the service thread: does not wait */
+		soft_progress_unwatch(eth->qp->dev, soft_eth_ports->descriptor(eth->port));
 	eth->watching = false;
 }
 
@@ -204,12 +206,14 @@ static void wake_poller(struct soft_eth *eth)
 		stop_watching(eth);
 }
 
-/* On the service thread. The socket reports ENETDOWN once, and works again when the device is up. */
-static void ready(struct dapl_watch *watch)
+/* Progress lock held. The socket reports ENETDOWN once, and works again when the device is up. */
+static void serve(struct soft_input *input, uint32_t events, bool polling)
 {
-	struct soft_eth *eth = container_of(watch, struct soft_eth, watch);
+	struct soft_eth *eth = container_of(input, struct soft_eth, input);
 	struct soft_qp *qp = eth->qp;
 
+	(void)events;
+	(void)polling;
 	dapl_mutex_lock(&qp->lock);
 	soft_eth_collect_stamp(eth);
 	if (qp->state == IBV_QPS_ERR)
@@ -227,19 +231,54 @@ static int watch(struct soft_eth *eth)
 {
 	int err;
 
+	assert_held(&eth->qp->lock);
 	if (eth->watching)
 		return 0;
-	err = dapl_watch_start(&eth->watch, soft_eth_ports->descriptor(eth->port), ready);
+	err = soft_progress_watch(eth->qp->dev, &eth->input, soft_eth_ports->descriptor(eth->port));
 	eth->watching = !err;
 	return err;
 }
 
-/* qp->lock held. */
+/* Called after a post to the SRQ, with the progress lock and qp->lock held. */
 static void srq_posted(struct soft_qp *qp)
 {
 	assert_held(&qp->lock);
 	if (qp->state != IBV_QPS_ERR)
 		watch(qp->eth);
+}
+
+static void lock(struct soft_eth *eth)
+{
+	soft_progress_lock(eth->qp->dev);
+	dapl_mutex_lock(&eth->qp->lock);
+}
+
+static void unlock(struct soft_eth *eth)
+{
+	dapl_mutex_unlock(&eth->qp->lock);
+	soft_progress_unlock(eth->qp->dev);
+}
+
+static int begin_watch(struct soft_eth *eth)
+{
+	int err = 0;
+
+	lock(eth);
+	if (eth->qp->state != IBV_QPS_ERR)
+		err = watch(eth);
+	unlock(eth);
+	return err;
+}
+
+/* A QP whose socket is watched, and that has a receive, stays so until a frame has taken the receive. */
+static bool is_watched(struct soft_eth *eth)
+{
+	bool watched;
+
+	dapl_mutex_lock(&eth->qp->lock);
+	watched = eth->watching;
+	dapl_mutex_unlock(&eth->qp->lock);
+	return watched;
 }
 
 static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -253,10 +292,8 @@ static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_rec
 	err = soft_qp_post_recv(ibqp, wr, bad);
 	if (err)
 		return err;
-	dapl_mutex_lock(&eth->qp->lock);
-	if (eth->qp->state != IBV_QPS_ERR)
-		watch(eth);	/* without memory for it the next post tries again */
-	dapl_mutex_unlock(&eth->qp->lock);
+	if (!is_watched(eth))
+		begin_watch(eth);	/* without memory for it the next post tries again */
 	return 0;
 }
 
@@ -265,15 +302,13 @@ static int arm(struct ibv_qp *ibqp, uint64_t wr_id)
 	struct soft_eth *eth = eth_of(ibqp);
 	int err = 0;
 
-	dapl_mutex_lock(&eth->qp->lock);
+	lock(eth);
 	if (!eth->armed) {
-		eth->armed = true;
 		eth->armed_wr = wr_id;
 		err = watch(eth);
-		if (err)
-			eth->armed = false;
+		eth->armed = !err;
 	}
-	dapl_mutex_unlock(&eth->qp->lock);
+	unlock(eth);
 	return err;
 }
 
@@ -413,14 +448,7 @@ static void say_why(const struct dapl_device *dev, int err, const char *tried)
 /* Frames wait for receives of an SRQ that may be there already. */
 static int watch_shared(struct soft_eth *eth)
 {
-	int err = 0;
-
-	if (!eth->qp->srq)
-		return 0;
-	dapl_mutex_lock(&eth->qp->lock);
-	err = watch(eth);
-	dapl_mutex_unlock(&eth->qp->lock);
-	return err;
+	return eth->qp->srq ? begin_watch(eth) : 0;
 }
 
 static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
@@ -462,6 +490,7 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 	eth->qp = (struct soft_qp *)*ibqp;
 	eth->qp->eth = eth;
 	eth->timer = -1;
+	eth->input.serve = serve;
 	eth->qp->srq_posted = srq_posted;
 	eth->verbs = dev->verbs;
 	eth->verbs.ops.post_send = soft_eth_post_send;
@@ -485,13 +514,13 @@ static void empty_port(struct soft_eth *eth)
 		soft_eth_ports->receive(eth->port, &none, 0, &frame);
 }
 
-/* Waits for the service thread: qp->lock is not held. */
+/* Afterwards no thread is in serve(). */
 static void end_watch(struct soft_eth *eth)
 {
-	dapl_mutex_lock(&eth->qp->lock);
-	eth->watching = eth->armed = false;
-	dapl_mutex_unlock(&eth->qp->lock);
-	dapl_watch_stop(&eth->watch);
+	lock(eth);
+	stop_watching(eth);
+	eth->armed = false;
+	unlock(eth);
 }
 
 int soft_eth_error_qp(struct ibv_qp *ibqp)

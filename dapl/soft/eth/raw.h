@@ -6,6 +6,7 @@
 #include "dapl/core/base/service.h"
 #include "dapl/core/eth_device.h"
 #include "dapl/soft/eth/pace.h"
+#include "dapl/soft/obj/input.h"
 #include "dapl/soft/obj/qp.h"
 
 /* A send that waits for its time. */
@@ -23,9 +24,9 @@ struct soft_eth {
 	struct soft_qp *qp;
 	struct eth_port *port;		/* NULL until begun */
 	struct dapl_eth_config config;
-	struct dapl_watch watch;
+	struct soft_input input;	/* the port's descriptor in data_epoll */
 	/* guarded by qp->lock */
-	bool watching;
+	bool watching;			/* data_epoll has it */
 	bool armed;
 	uint64_t armed_wr;
 	uint32_t received;		/* receives that were completed with a frame or an error */

@@ -21,7 +21,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,7 +38,6 @@ static void serve(struct soft_input *input, uint32_t events, bool polling)
 
 int soft_ud_open(struct dapl_device *dev)
 {
-	struct epoll_event event = soft_input_event(&dev->ud_input, EPOLLIN);
 	struct sockaddr_storage local = dev->address;
 	socklen_t length = address_length((struct sockaddr *)&local);
 	int err = 0;
@@ -55,15 +53,16 @@ int soft_ud_open(struct dapl_device *dev)
 		goto out;
 	}
 	if (bind(dev->udp, (struct sockaddr *)&local, length) ||
-	    getsockname(dev->udp, (struct sockaddr *)&local, &length) ||
-	    epoll_ctl(dev->data_epoll, EPOLL_CTL_ADD, dev->udp, &event)) {
+	    getsockname(dev->udp, (struct sockaddr *)&local, &length))
 		err = errno;
+	else
+		err = soft_progress_watch(dev, &dev->ud_input, dev->udp);
+	if (err) {
 		close(dev->udp);
 		dev->udp = -1;
 		goto out;
 	}
 	dev->udp_port = address_port((struct sockaddr *)&local);
-	soft_progress_count(dev, 1);
 out:
 	soft_progress_unlock(dev);
 	return err;

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/soft/obj/cq.h"
+#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/eth_port.h"
@@ -349,35 +350,39 @@ void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solici
 	around.wc[around.completions++] = *wc;
 }
 
-/* --- the service thread, and sends -------------------------------------------------------------------------------- */
+/* --- progress, and sends -------------------------------------------------------------------------------- */
 
-static struct dapl_watch *watch;
-static void (*watch_ready)(struct dapl_watch *);
+static struct soft_input *watched;
 static struct dapl_timer *purge_timer;
 static void (*purge_fire)(struct dapl_timer *);
 
-int __wrap_dapl_watch_start(struct dapl_watch *of, int fd, void (*ready)(struct dapl_watch *));
-int __wrap_dapl_watch_start(struct dapl_watch *of, int fd, void (*ready)(struct dapl_watch *))
+int __wrap_soft_progress_watch(struct dapl_device *dev, struct soft_input *input, int fd);
+int __wrap_soft_progress_watch(struct dapl_device *dev, struct soft_input *input, int fd)
 {
+	assert_ptr_equal(dev, &eth_device);
+	assert_int_not_equal(dev->progress_lock.state, 0);
 	assert_int_equal(fd, eth_socket[0]);
 	around.watches++;
-	watch = of;
-	watch_ready = ready;
+	watched = input;
 	around.watching = !around.watch_error;
 	return around.watch_error;
 }
 
-void __wrap_dapl_watch_stop(struct dapl_watch *of);
-void __wrap_dapl_watch_stop(struct dapl_watch *of)
+void __wrap_soft_progress_unwatch(struct dapl_device *dev, int fd);
+void __wrap_soft_progress_unwatch(struct dapl_device *dev, int fd)
 {
-	(void)of;
+	assert_ptr_equal(dev, &eth_device);
+	assert_int_not_equal(dev->progress_lock.state, 0);
+	assert_int_equal(fd, eth_socket[0]);
 	around.watching = false;
 	step("stop");
 }
 
-void service_thread(void)
+void progress_owner(void)
 {
-	watch_ready(watch);
+	dapl_mutex_lock(&eth_device.progress_lock);
+	watched->serve(watched, EPOLLIN, true);
+	soft_progress_unlock(&eth_device);
 	assert_locked((struct soft_qp *)raw, false);
 }
 
@@ -481,6 +486,7 @@ int eth_port_set_up(void **state)
 	(void)state;
 	around = (struct eth_around){ .receives = 0 };
 	strcpy(eth_device.netdev, "eth9");
+	dapl_mutex_init(&eth_device.progress_lock, RANK_SOFT_PROGRESS);
 	memset(records, 0, sizeof records);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, eth_socket), 0);
 	renew(false, 0);

@@ -57,7 +57,7 @@ int begin(struct ibv_qp *qp, uint32_t ring_frames);
 /* The QP of `raw` is another one. */
 void raw_renew(bool srq, uint32_t ring_frames);
 int fail_qp(struct ibv_qp *qp);		/* moves it to ERR */
-void service_thread(void);		/* the socket is readable, or a time of departure is there */
+void progress_owner(void);		/* the socket is readable, or a time of departure is there */
 void purge_timer_fires(void);
 void assert_steps(const char *steps);	/* since the last time */
 

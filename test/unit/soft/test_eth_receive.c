@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/eth.c): posted receives, those of an SRQ, and the
- * ring; when the service thread watches the socket. */
+ * ring; when the socket is watched. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <sys/socket.h>
+#include "dapl/soft/obj/progress_lock.h"
 #include "test/unit/soft/eth_port.h"
 
 enum { BATCH = 64 };
@@ -41,16 +42,16 @@ static void socket_is_watched_while_receives_are_posted(void **state)
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(around.watches, 1);
-	service_thread();
+	progress_owner();
 	assert_true(around.watching);
 	around.frames = 5;
-	service_thread();
+	progress_owner();
 	assert_received(0, 2);
 	assert_false(around.watching);
 	assert_int_equal(around.frames, 3);	/* they wait in the kernel */
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(around.watches, 2);
-	service_thread();
+	progress_owner();
 	assert_received(2, 3);
 }
 
@@ -60,7 +61,7 @@ static void frame_is_described_beside_its_completion(void **state)
 	for (int i = 0; i < FRAMES + 1; i++) {
 		around.frames = i + 1;
 		assert_int_equal(post_receive(), 0);
-		service_thread();
+		progress_owner();
 		assert_int_equal(around.status, IBV_WC_SUCCESS);
 		assert_int_equal(around.wc[i].byte_len, LENGTH);
 		assert_int_equal(around.config.frames[i % FRAMES].tag, i);
@@ -74,26 +75,26 @@ static void receive_without_registered_memory_fails(void **state)
 	around.frames = 1;
 	around.unregistered = true;
 	assert_int_equal(post_receive(), 0);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.status, IBV_WC_LOC_PROT_ERR);
 	assert_received(0, 1);
 	assert_int_equal(around.frames, 1);
 	around.unregistered = false;
 	assert_int_equal(post_receive(), 0);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.status, IBV_WC_SUCCESS);
 	assert_received(1, 2);
 }
 
-static void other_work_of_the_service_thread_has_its_turn(void **state)
+static void other_inputs_have_their_turn(void **state)
 {
 	(void)state;
 	assert_int_equal(post_receive(), 0);
 	around.receives = around.frames = BATCH + 1;
-	service_thread();
+	progress_owner();
 	assert_received(0, BATCH);
 	assert_true(around.watching);
-	service_thread();
+	progress_owner();
 	assert_received(0, BATCH + 1);
 }
 
@@ -126,7 +127,7 @@ static void disconnected_qp_receives_nothing(void **state)
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(fail_qp(raw), 0);
 	around.frames = 1;
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 0);
 	assert_false(around.watching);
 }
@@ -147,9 +148,11 @@ static void call_srq_posted(void)
 {
 	struct soft_qp *qp = (struct soft_qp *)raw;
 
+	soft_progress_lock(&eth_device);
 	dapl_mutex_lock(&qp->lock);
 	qp->srq_posted(qp);
 	dapl_mutex_unlock(&qp->lock);
+	soft_progress_unlock(&eth_device);
 }
 
 /* A QP that waits for frames holds none. */
@@ -159,20 +162,20 @@ static void shared_receive_is_taken_for_a_frame_that_is_there(void **state)
 	raw_renew(true, 0);
 	assert_true(around.watching);
 	around.receives = 2;
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 0);
 	assert_false(around.holds_receive);
 	around.frames = 3;
-	service_thread();
+	progress_owner();
 	assert_received(0, 2);
 	assert_false(around.watching);
 	around.receives = 1;
 	call_srq_posted();
 	assert_true(around.watching);
-	service_thread();
+	progress_owner();
 	assert_received(2, 3);
 	around.receives = around.frames = BATCH + 1;
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 3 + BATCH);
 }
 
@@ -185,7 +188,7 @@ static void shared_receives_are_waited_for_until_an_error(void **state)
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
 	assert_true(around.watching);
 	assert_int_equal(fail_qp(raw), 0);
-	service_thread();
+	progress_owner();
 	assert_false(around.watching);
 	call_srq_posted();
 	assert_false(around.watching);
@@ -204,17 +207,17 @@ static void arm_completes_once(void **state)
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
 	assert_int_equal(soft_eth_ops.arm(raw, 98), 0);
 	assert_int_equal(around.watches, 1);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 1);
 	assert_int_equal(around.wc[0].wr_id, 99);
 	assert_int_equal(around.wc[0].opcode, IBV_WC_RECV);
 	assert_int_equal(around.wc[0].qp_num, 7);
 	assert_false(around.watching);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 1);
 	assert_int_equal(soft_eth_ops.arm(raw, 97), 0);
 	assert_int_equal(fail_qp(raw), 0);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 1);
 	assert_false(around.watching);
 }
@@ -227,7 +230,7 @@ static void arm_that_fails_can_be_repeated(void **state)
 	assert_int_equal(soft_eth_ops.arm(raw, 99), ENOMEM);
 	around.watch_error = 0;
 	assert_int_equal(soft_eth_ops.arm(raw, 98), 0);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.wc[0].wr_id, 98);
 }
 
@@ -250,12 +253,12 @@ static void time_of_departure_is_no_frame(void **state)
 	raw_renew(false, 4);
 	eth_of(raw)->stamps = true;
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
-	service_thread();
+	progress_owner();
 	assert_steps("stamp ");
 	assert_int_equal(around.completions, 0);
 	assert_true(around.watching);
 	assert_int_equal(send(eth_socket[1], "x", 1, 0), 1);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 1);
 }
 
@@ -266,11 +269,11 @@ static void port_of_af_xdp_tells_of_frames(void **state)
 	raw_renew(false, 4);
 	eth_of(raw)->config.xdp = true;
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 0);
 	assert_true(around.watching);
 	around.frames = 1;
-	service_thread();
+	progress_owner();
 	assert_int_equal(around.completions, 1);
 	assert_false(around.watching);
 }
@@ -299,7 +302,7 @@ int main(void)
 		CASE(socket_is_watched_while_receives_are_posted),
 		CASE(frame_is_described_beside_its_completion),
 		CASE(receive_without_registered_memory_fails),
-		CASE(other_work_of_the_service_thread_has_its_turn),
+		CASE(other_inputs_have_their_turn),
 		CASE(receive_that_is_not_posted_is_not_waited_for),
 		CASE(watch_that_fails_is_tried_again),
 		CASE(disconnected_qp_receives_nothing),

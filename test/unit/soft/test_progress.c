@@ -43,6 +43,7 @@ static struct {
 	int count;
 	int ctl, ctl_fd, ctl_err;	/* the last epoll_ctl(2); what it fails with */
 	uint32_t ctl_events, other_events;
+	const void *ctl_input;
 	unsigned rings, ring_adds, ring_dels, flushes, forgets, others;
 	unsigned wakeup_begins, wakeup_ends, clears, yields;
 	unsigned receives, sends, acks, overs, interests, socket_errors;
@@ -88,6 +89,7 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
 	did.ctl = op;
 	did.ctl_fd = of;
 	did.ctl_events = event ? event->events : 0;
+	did.ctl_input = event ? event->data.ptr : NULL;
 	errno = did.ctl_err;
 	return did.ctl_err ? -1 : 0;
 }
@@ -445,6 +447,42 @@ static void added_socket_is_watched(void **state)
 	assert_int_equal(errno, ENOSPC);
 }
 
+static void input_of_another_kind_is_watched(void **state)
+{
+	(void)state;
+	dev.turns = 50;
+	dapl_mutex_lock(&dev.progress_lock);
+	assert_int_equal(soft_progress_watch(&dev, &other, 7), 0);
+	assert_int_equal(dev.turns, 0);
+	assert_int_equal(dev.streams, 1);
+	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
+	assert_int_equal(did.ctl_fd, 7);
+	assert_int_equal(did.ctl_events, EPOLLIN);
+	assert_ptr_equal(did.ctl_input, &other);
+	did.ctl_err = ENOSPC;
+	assert_int_equal(soft_progress_watch(&dev, &other, 8), ENOSPC);
+	assert_int_equal(dev.streams, 1);
+	did.ctl_err = 0;
+	dev.turns = 50;
+	soft_progress_unwatch(&dev, 7);
+	soft_progress_unlock(&dev);
+	assert_int_equal(dev.turns, 0);
+	assert_int_equal(dev.streams, 0);
+	assert_int_equal(did.ctl, EPOLL_CTL_DEL);
+	assert_int_equal(did.ctl_fd, 7);
+}
+
+static void forked_child_leaves_the_epoll_set_of_its_parent_alone(void **state)
+{
+	(void)state;
+	dev.dead = true;
+	dapl_mutex_lock(&dev.progress_lock);
+	assert_int_equal(soft_progress_watch(&dev, &other, 7), 0);
+	soft_progress_unwatch(&dev, 7);
+	soft_progress_unlock(&dev);
+	assert_int_equal(did.ctl_fd, 0);
+}
+
 static void added_ring_needs_no_socket(void **state)
 {
 	(void)state;
@@ -593,6 +631,8 @@ int main(void)
 		CASE(blocked_busy_socket_lets_a_poll_look_sooner),
 		CASE(wakeups_of_a_socket_that_stays_busy_are_suppressed),
 		CASE(added_socket_is_watched),
+		CASE(input_of_another_kind_is_watched),
+		CASE(forked_child_leaves_the_epoll_set_of_its_parent_alone),
 		CASE(added_ring_needs_no_socket),
 		CASE(removed_connection_is_forgotten),
 		CASE(poll_without_streams_does_nothing),
