@@ -129,7 +129,8 @@ bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layou
 	if (length < outer->l4 || !read_tunnel(head, length, outer, &tunnel, &at))
 		return false;
 	at += tunnel.length;
-	return tunnel.type == TYPE_BRIDGING ? read_ethernet(head, length, at, l) : read_ip(head, length, tunnel.type, at, l);
+	return tunnel.type == TYPE_BRIDGING ? read_ethernet(head, length, at, l) :
+					      read_ip(head, length, tunnel.type, at, l);
 }
 
 /* --- checksums ---------------------------------------------------------------------------- */

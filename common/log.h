@@ -73,8 +73,8 @@ void log_flush(void);
 void log_fini(void);
 
 /* Reads an unsigned number (decimal, or hex with 0x) that parameters.h finds: set in the running
- * program, in the environment (through secure_getenv), or in dapl.conf. Unset: *value stays, returns false. Not a number, or outside
- * [min, max]: one line that names variable, found and expected; *value stays. */
+ * program, in the environment (through secure_getenv), or in dapl.conf. Unset: *value stays, returns false. Not a
+ * number, or outside [min, max]: one line that names variable, found and expected; *value stays. */
 bool log_env_number(const char *name, unsigned long min, unsigned long max,
 		    unsigned long *value);
 

@@ -25,7 +25,8 @@ struct tunnel {
 	enum tunnel_kind kind;
 	uint32_t id;		/* VNI or VSID of 24 bits, key of GRE of 32 bits; 0 if GRE has no key */
 	uint16_t type;		/* EtherType of what is within: TYPE_BRIDGING for a frame */
-	size_t length;		/* bytes of the header. Options of Geneve may be cut off: it can exceed what was given */
+	size_t length;		/* bytes of the header. Options of Geneve may be cut off: it can exceed what was
+				 * given */
 };
 
 /* Reads the header at `at`, of which there are `left` bytes, behind a UDP header with this destination port. False

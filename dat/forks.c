@@ -10,7 +10,8 @@ struct library {
 	struct library *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards the list; held from before a fork until after it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards the list; held from before a fork until
+								 * after it */
 static struct library *libraries;
 
 EXPORT DAT_RETURN dats_fork_add(void (*before)(void), void (*parent)(void), void (*child)(void))

@@ -78,7 +78,8 @@ void usage_error(const char *fmt, ...)
 	va_start(args, fmt);
 	print_line(fmt, args);
 	va_end(args);
-	fprintf(stderr, "Try '%s%s%s --help'.\n", program_name, command_name ? " " : "", command_name ? command_name : "");
+	fprintf(stderr, "Try '%s%s%s --help'.\n", program_name, command_name ? " " : "",
+		command_name ? command_name : "");
 	exit(CLI_USAGE);
 }
 

@@ -161,7 +161,8 @@ int udapl_poll_completions(mca_btl_udapl_module_t *m)
 	bool connections, idle = !budget_used(m);
 	int n;
 
-	m->polls_since_conn += m->empty_polls_limit < UDAPL_IDLE_EMPTY_POLLS ? m->empty_polls_limit : UDAPL_IDLE_EMPTY_POLLS;
+	m->polls_since_conn += m->empty_polls_limit < UDAPL_IDLE_EMPTY_POLLS ?
+		m->empty_polls_limit : UDAPL_IDLE_EMPTY_POLLS;
 	connections = m->polls_since_conn >= UDAPL_CONN_POLLS;
 	if (connections)
 		m->polls_since_conn = 0;

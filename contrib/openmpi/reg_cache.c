@@ -167,7 +167,8 @@ static struct udapl_reg *register_cached(mca_btl_udapl_module_t *m, void *base, 
 {
 	mca_rcache_base_registration_t *reg = NULL;
 
-	for (int tries = 1; m->rcache->rcache_register(m->rcache, base, size, 0, access, &reg) != OPAL_SUCCESS; tries++) {
+	for (int tries = 1; m->rcache->rcache_register(m->rcache, base, size, 0, access, &reg) != OPAL_SUCCESS;
+	     tries++) {
 		if (tries == UDAPL_REG_TRIES) {
 			report_shortage(m, size);
 			return NULL;

@@ -186,8 +186,8 @@ static unsigned ip_version(const struct dapl_eth_rule *rule)
 	return rule->mask.ip_version == 0xff ? rule->key.ip_version : 0;
 }
 
-/* A rule for frames of an EtherType of IP without a header of that version: eth_parse() leaves the version 0 where the header is
- * cut off or wrong. The other frames of the type are rejected. */
+/* A rule for frames of an EtherType of IP without a header of that version: eth_parse() leaves the version 0 where
+ * the header is cut off or wrong. The other frames of the type are rejected. */
 static void unreadable_ip(struct block *b, const struct dapl_eth_rule *rule)
 {
 	const bool is_ipv6 = rule->key.ether_type == htons(ETH_P_IPV6);

@@ -3,8 +3,8 @@
  * instructions are accepted: those with a VLAN tag in their bytes, IPv4 options, IPv6 extension headers, or
  * a tunnel whose inner headers are hashed.
  *
- * The input goes to the memory words 0 to 8, 0 where there is none: a bit that is 0 adds nothing. The hash is in X. It is
- * computed bit by bit without jumps: bits are random, and a jump that is predicted wrong costs more. */
+ * The input goes to the memory words 0 to 8, 0 where there is none: a bit that is 0 adds nothing. The hash is in X.
+ * It is computed bit by bit without jumps: bits are random, and a jump that is predicted wrong costs more. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "common/tunnel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ingress.c - the program of a port on the ingress of its network device, which keeps frames of TAKE and DROP rules from
- * the kernel's stack. It is attached while there are such rules, by a link that ends with the process. ETH-28. A port
- * with AF_XDP sockets has an XDP program instead, from its opening to its end: attaching one may restart the
+/* ingress.c - the program of a port on the ingress of its network device, which keeps frames of TAKE and DROP rules
+ * from the kernel's stack. It is attached while there are such rules, by a link that ends with the process. ETH-28. A
+ * port with AF_XDP sockets has an XDP program instead, from its opening to its end: attaching one may restart the
  * device. ETH-40.
  *
  * The packet socket sees a frame before the program does. So a rule is first added to the filter and last removed

@@ -210,8 +210,8 @@ static void keep_dropped(const struct eth_place *from, const void *rule, struct 
 	__atomic_add_fetch(&counts->bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* A rule that drops frames gives them to no port, so no instant divides them: for a moment both programs have the rule, and
- * what the first one drops the second one does not see. */
+/* A rule that drops frames gives them to no port, so no instant divides them: for a moment both programs have the
+ * rule, and what the first one drops the second one does not see. */
 static int move_drop(const struct eth_place *from, void *rule, const struct eth_place *to, struct rule_part *old,
 		     void **moved)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* port.h - the interface of libdaplsoft-eth.so for libdaplsoft: a port sends frames to one network device,
- * and receives frames from it by rules, over a packet socket or AF_XDP sockets. Queue pairs, registered memory and threads
- * are in dapl/soft/eth. The library is loaded at the first raw endpoint, and has one symbol.
+ * and receives frames from it by rules, over a packet socket or AF_XDP sockets. Queue pairs, registered memory and
+ * threads are in dapl/soft/eth. The library is loaded at the first raw endpoint, and has one symbol.
  *
  * Every function returns 0 or a positive errno unless it says otherwise, and may be called by any thread. None
  * blocks, except `open` with AF_XDP: up to a second, while the kernel ends the sockets of a port that was closed. */
@@ -31,10 +31,10 @@ struct eth_out {
 struct eth_port_ops {
 	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
 	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
-	/* Calls want_purge, with locks held, when rules or tables are left for frames that are on their way: the caller then
-	 * calls purge after a second, and as long as it returns true. `bypass`: frames do not go through the device's queueing
-	 * discipline, until one is to be segmented. After an error of AF_XDP *tried tells which step failed, and what it
-	 * needs; else it is NULL. */
+	/* Calls want_purge, with locks held, when rules or tables are left for frames that are on their way: the
+	 * caller then calls purge after a second, and as long as it returns true. `bypass`: frames do not go through
+	 * the device's queueing discipline, until one is to be segmented. After an error of AF_XDP *tried tells which
+	 * step failed, and what it needs; else it is NULL. */
 	int (*open)(const char *netdev, const struct dapl_eth_config *config, bool bypass,
 		    void (*want_purge)(void *context), void *context, const char **tried, struct eth_port **port);
 	void (*close)(struct eth_port *port);

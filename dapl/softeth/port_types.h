@@ -26,8 +26,8 @@ struct rule_counts {
 	uint64_t frames, bytes;
 };
 
-/* The time stamps of the frames that a rule matches: [from_ns, until_ns). Shared by the ports of a group. A rule that was
- * moved stays at its old ports for frames that are on their way. */
+/* The time stamps of the frames that a rule matches: [from_ns, until_ns). Shared by the ports of a group. A rule that
+ * was moved stays at its old ports for frames that are on their way. */
 struct rule_times {
 	unsigned refs;			/* atomic, all */
 	uint64_t from_ns;		/* UINT64_MAX: not yet */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rules.c - the rules of a port: their list, the kernel's filter, the memberships that they need. Memberships are
- * of sockets, so they end with the process. The program that takes frames away is ingress.c's; rules as objects that move
- * and that several ports share are place.c's. */
+ * of sockets, so they end with the process. The program that takes frames away is ingress.c's; rules as objects that
+ * move and that several ports share are place.c's. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
@@ -154,9 +154,9 @@ static int attach_rules(struct eth_port *port, struct sock_filter *code, bool ha
 	return attach(port->fd, code, eth_filter_end(&filter));
 }
 
-/* port->lock held. The kernel limits the memory of a socket's filter, and counts the one that is replaced, too: 20 KiB in
- * all before Linux 6.9 (net.core.optmem_max), while a hash takes up to 15. So where memory is short all frames pass first, which
- * frees the old filter, and then those that a program with the hash passes, or one without it. */
+/* port->lock held. The kernel limits the memory of a socket's filter, and counts the one that is replaced, too: 20
+ * KiB in all before Linux 6.9 (net.core.optmem_max), while a hash takes up to 15. So where memory is short all frames
+ * pass first, which frees the old filter, and then those that a program with the hash passes, or one without it. */
 static int renew_filter(struct eth_port *port)
 {
 	struct sock_filter everything = BPF_STMT(BPF_RET | BPF_K, kept_bytes(port)), *code;

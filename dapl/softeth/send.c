@@ -26,7 +26,8 @@
 enum {
 	ADDRESSES = 12,			/* bytes before the type, where a tag is inserted */
 	BATCH = 64,			/* frames of one system call, whose cost they share */
-	MSS_MIN = 8,			/* bytes; newer kernels cut into no less, whatever they are told (TCP_MIN_GSO_SIZE) */
+	MSS_MIN = 8,			/* bytes; newer kernels cut into no less, whatever they are told
+					 * (TCP_MIN_GSO_SIZE) */
 };
 
 struct message {

@@ -24,8 +24,8 @@ enum {
 	GRE = -200, GRE_KEY = -208,	/* flags and type, key */
 	COUNTER = -216,
 };
-/* Registers. Those from CTX on are kept over calls. AT: offset in the frame, END: its length, TYPE: what the next header is,
- * FP: the frame pointer. */
+/* Registers. Those from CTX on are kept over calls. AT: offset in the frame, END: its length, TYPE: what the next
+ * header is, FP: the frame pointer. */
 enum { R0, R1, R2, R3, R4, CTX = 6, AT, TYPE, END, FP };
 /* enum bpf_func_id; older headers lack them. */
 enum { FUNC_XDP_GET_BUFF_LEN = 188, FUNC_XDP_LOAD_BYTES = 189, FUNC_KTIME_GET_TAI_NS = 208 };
@@ -488,7 +488,8 @@ static void load_kind(struct steer *s)
 
 /* --- rules ---------------------------------------------------------------------------------------- */
 
-static void compare_key(struct steer *s, int at, const struct dapl_eth_key *key, const struct dapl_eth_key *mask, int next)
+static void compare_key(struct steer *s, int at, const struct dapl_eth_key *key, const struct dapl_eth_key *mask,
+			int next)
 {
 	for (int i = 0; i < (int)KEY_SIZE; i += 4) {
 		uint32_t k, m;
@@ -526,8 +527,8 @@ static void leave(struct steer *s, int verdict)
 	bpf_emit(s->code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* Writes the mark in front of the frame, if the driver has room for it, and gives the frame to the socket of its queue. The
- * kernel's stack gets it where there is none. */
+/* Writes the mark in front of the frame, if the driver has room for it, and gives the frame to the socket of its
+ * queue. The kernel's stack gets it where there is none. */
 static void give_to_socket(struct steer *s)
 {
 	const int size = sizeof(struct steer_mark);
@@ -567,8 +568,8 @@ static void end_frame(struct steer *s, const struct steer_rule *r)
 	}
 }
 
-/* TYPE: the kind of frame, PACKET_*. `behind`: the end of the group's rules. Returns false if every frame matches: then no code
- * may follow, up to that end. */
+/* TYPE: the kind of frame, PACKET_*. `behind`: the end of the group's rules. Returns false if every frame matches:
+ * then no code may follow, up to that end. */
 static bool try_rule(struct steer *s, const struct steer_rule *r, int counters, int behind)
 {
 	static const uint8_t none[6];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* toeplitz.h - the Toeplitz hash of receive side scaling: the input's bits select windows of 32 bits of the key, which are
- * added without carry. Plain C, without state. */
+/* toeplitz.h - the Toeplitz hash of receive side scaling: the input's bits select windows of 32 bits of the key,
+ * which are added without carry. Plain C, without state. */
 #ifndef SOFTETH_TOEPLITZ_H
 #define SOFTETH_TOEPLITZ_H
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* xdp.c - ports that receive by AF_XDP: a socket for each receive queue of the network device. The XDP program (steer.c) gives
- * them the frames that rules take, with the rule and the time in front of each. Frames stay where the NIC or
- * the kernel stored them until the program releases them. ETH-40.
+/* xdp.c - ports that receive by AF_XDP: a socket for each receive queue of the network device. The XDP program
+ * (steer.c) gives them the frames that rules take, with the rule and the time in front of each. Frames stay where the
+ * NIC or the kernel stored them until the program releases them. ETH-40.
  *
  * The packet socket of the port stays: it sends, and has the memberships that rules need. It receives nothing. */
 #include <errno.h>

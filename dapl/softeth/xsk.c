@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* xsk.c - AF_XDP sockets: their memory, and the rings by which chunks of it go to the kernel and come back as frames. Rings
- * have room for all chunks, so they never overflow. What the kernel wrote about a frame is checked all the same, so
- * that nothing outside of the memory is read.
+/* xsk.c - AF_XDP sockets: their memory, and the rings by which chunks of it go to the kernel and come back as frames.
+ * Rings have room for all chunks, so they never overflow. What the kernel wrote about a frame is checked all the
+ * same, so that nothing outside of the memory is read.
  *
  * The rings are mapped here and not by libxdp: that would bring libbpf and libelf for some lines of code. */
 #include <errno.h>

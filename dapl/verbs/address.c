@@ -307,7 +307,8 @@ int hw_places_find(struct hw_places *places, const struct ia_params *params, con
 	}
 	if (getifaddrs(&all)) {
 		err = errno;
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": getifaddrs: %s", printable, strerror(err));
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": getifaddrs: %s", printable,
+			   strerror(err));
 		return err;
 	}
 	err = find(places, all, params, printable);

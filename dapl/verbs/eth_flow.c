@@ -349,7 +349,8 @@ static enum ibv_flow_attr_type type_of(const struct dapl_eth_rule *rule)
 	if (!is_empty(rule))
 		return IBV_FLOW_ATTR_NORMAL;
 	if (rule->mode == ETH_COPY)
-		return (rule->flags & ETH_EGRESS) && (rule->flags & ETH_ALL) ? IBV_FLOW_ATTR_SNIFFER : IBV_FLOW_ATTR_NORMAL;
+		return (rule->flags & ETH_EGRESS) && (rule->flags & ETH_ALL) ?
+			IBV_FLOW_ATTR_SNIFFER : IBV_FLOW_ATTR_NORMAL;
 	if (rule->mode == ETH_TAKE && (rule->flags & ETH_ALL))
 		return IBV_FLOW_ATTR_ALL_DEFAULT;
 	if (rule->mode == ETH_TAKE && (rule->flags & ETH_ALL_MULTICAST))
@@ -374,7 +375,8 @@ const char *hw_flow_build(const struct dapl_eth_rule *rule, uint8_t port, uint32
 {
 	const char *wrong;
 
-	_Static_assert(!offsetof(struct hw_flow, attr) && offsetof(struct hw_flow, specs) == sizeof(struct ibv_flow_attr), "specifications follow");
+	_Static_assert(!offsetof(struct hw_flow, attr) &&
+		       offsetof(struct hw_flow, specs) == sizeof(struct ibv_flow_attr), "specifications follow");
 	memset(flow, 0, sizeof *flow);
 	flow->attr.size = sizeof flow->attr;
 	flow->attr.port = port;

@@ -206,7 +206,8 @@ static void remove_member(struct hw_group *g, struct hw_eth *q)
 	err = rebuild(g);
 	if (!err)
 		return;
-	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "%s: group of raw Ethernet endpoints on %s: no table without an "
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
+		   "%s: group of raw Ethernet endpoints on %s: no table without an "
 		   "endpoint that leaves: %s. No endpoint of the group gets its frames any more",
 		   g->eth->dev->attr.device, g->eth->dev->attr.netdev, strerror(err));
 	hw_eth_rules_end(&g->rules);

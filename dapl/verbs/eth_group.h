@@ -20,8 +20,8 @@ void hw_group_free(struct ibv_qp *qp);
 struct hw_eth_rules *hw_group_rules(struct ibv_qp *qp);
 /* The rules of a group, if the tag is one of theirs; else NULL. The lock of a member is held, or groups_lock. */
 struct hw_eth_rules *hw_group_rules_of_tag(struct hw_group *group, uint32_t tag);
-/* groups_lock held: the QP for the flow of this rule, made if there is none. Returns 0 or an errno. EOPNOTSUPP: no QP can
- * serve the rule, and *why says why; *why is NULL otherwise. */
+/* groups_lock held: the QP for the flow of this rule, made if there is none. Returns 0 or an errno. EOPNOTSUPP: no QP
+ * can serve the rule, and *why says why; *why is NULL otherwise. */
 int hw_group_target(struct hw_group *group, const struct dapl_eth_rule *rule, struct ibv_qp **qp, const char **why);
 /* Takes groups_lock. The QP leaves its groups: its work queue gets none of their frames any more. */
 void hw_groups_leave(struct hw_eth *q);

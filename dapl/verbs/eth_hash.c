@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_hash.c - kinds of headers that hash QPs of a group are made for (eth_hash.h).
  *
- * A rule has one flow, which leads to one QP. Flows for several kinds would overlap, and with COPY the device gives a frame
- * to each of them. */
+ * A rule has one flow, which leads to one QP. Flows for several kinds would overlap, and with COPY the device gives a
+ * frame to each of them. */
 #include "eth_hash.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -65,7 +65,8 @@ const char *hw_hash_kind_of(const struct dapl_eth_rule *rule, uint64_t fields, e
 	if (!(fields & (FIELDS_TCP | FIELDS_UDP)))
 		return NULL;
 	if (protocol < 0)
-		return "the device hashes the ports of either TCP or UDP: a rule of a group needs protocol, with a full mask";
+		return "the device hashes the ports of either TCP or UDP: a rule of a group needs protocol, with a "
+		       "full mask";
 	if (protocol == IPPROTO_TCP)
 		*kind = version == 4 ? HASH_IPV4_TCP : HASH_IPV6_TCP;
 	else if (protocol == IPPROTO_UDP)

@@ -139,7 +139,8 @@ static bool can_hash(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq
 }
 
 /* Frames of a group need flow tags: there is no other way to find their rules. */
-static void probe_hashes(struct hw_eth_device *eth, const struct ibv_rss_caps *rss, struct ibv_pd *pd, struct ibv_wq *wq)
+static void probe_hashes(struct hw_eth_device *eth, const struct ibv_rss_caps *rss, struct ibv_pd *pd,
+			 struct ibv_wq *wq)
 {
 	struct hw_eth_caps *c = &eth->caps;
 

@@ -166,7 +166,8 @@ int hw_eth_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	dapl_mutex_lock(&q->lock);
 	for (; wr && !err; wr = wr->next) {
 		*bad = wr;
-		err = (uint32_t)wr->num_sge > q->init.cap.max_recv_sge || wr->num_sge > HW_ETH_MAX_SGE ? EINVAL : post_copy(q, wr);
+		err = (uint32_t)wr->num_sge > q->init.cap.max_recv_sge || wr->num_sge > HW_ETH_MAX_SGE ?
+			EINVAL : post_copy(q, wr);
 	}
 	dapl_mutex_unlock(&q->lock);
 	return err;

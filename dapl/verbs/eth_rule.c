@@ -187,7 +187,8 @@ static int create_flow(const struct hw_eth_rules *rules, struct hw_eth_rule *rul
 		return 0;
 	err = errno;
 	if (err == EPERM)
-		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "%s: rule on %s: the process lacks the capability "
+		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err),
+			   "%s: rule on %s: the process lacks the capability "
 			   "CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or root)", dev->attr.device, dev->attr.netdev);
 	if (err == EPERM || err == ENOMEM || err == ENOSPC || err == ENODEV || err == EIO)
 		return err;

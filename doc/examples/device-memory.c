@@ -80,8 +80,8 @@ static uint64_t read_word(DAT_DM_HANDLE dm, size_t offset)
 	return word;
 }
 
-/* Returns the counter once the flag is set. The counter is read after the flag, by a call of its own: one call copies its
- * words in any order. */
+/* Returns the counter once the flag is set. The counter is read after the flag, by a call of its own: one call copies
+ * its words in any order. */
 static uint64_t wait_for_flag(DAT_DM_HANDLE dm)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

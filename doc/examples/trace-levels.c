@@ -5,8 +5,8 @@
  *
  *	trace-levels IA [DAT-LEVEL DAPL-LEVEL]
  *
- * The levels are those of this process. This example sets them just before it ends, which only shows how. A program that
- * calls the functions later, when a user requests it, is traced from then on. */
+ * The levels are those of this process. This example sets them just before it ends, which only shows how. A program
+ * that calls the functions later, when a user requests it, is traced from then on. */
 #include <dat/udat.h>
 #include <dat/dat_trace.h>
 #include <errno.h>

@@ -14,8 +14,8 @@ enum { ETHERNET = 14, IPV4 = 20, TCP = 20, HEADERS = ETHERNET + IPV4 + TCP };
 
 static struct raw raw;
 
-/* Writes the headers but for the addresses. Lengths, checksums and the sequence numbers of the frames are filled in when the
- * message is cut. */
+/* Writes the headers but for the addresses. Lengths, checksums and the sequence numbers of the frames are filled in
+ * when the message is cut. */
 static void make_template(void)
 {
 	uint8_t *ip = raw.memory + ETHERNET, *tcp = ip + IPV4;

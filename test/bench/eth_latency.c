@@ -6,8 +6,9 @@
  *
  * A thread sends frames on the device FROM, each with the time at which it is handed to the kernel. The readers on the
  * device TO, which is that of IA, take turns, so that what else the machine does meets them all. Sender and reader
- * have a processor each, 0 and 1. The sender sleeps between frames: then the service thread, which takes the frames of posted
- * receives, has a processor, too. The bare rings have the blocks and the time-out of those of the software device (ring.c). */
+ * have a processor each, 0 and 1. The sender sleeps between frames: then the service thread, which takes the frames
+ * of posted receives, has a processor, too. The bare rings have the blocks and the time-out of those of the software
+ * device (ring.c). */
 #include <arpa/inet.h>
 #include <dat/udat.h>
 #include <dat/dat_eth_extensions.h>
@@ -87,10 +88,12 @@ static void *send_frames(void *unused)
 	memcpy(frame, "\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\x01\x88\xb5", 14);
 	due = now_ns();
 	for (uint64_t i = 0; i < frame_count; i++) {
-		const struct timespec at = { .tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000) };
+		const struct timespec at = { .tv_sec = (time_t)(due / 1000000000),
+			.tv_nsec = (long)(due % 1000000000) };
 		uint64_t time;
 
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);	/* the service thread may have the processor */
+		/* the service thread may have the processor */
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 		time = now_ns();
 		memcpy(frame + STAMP, &time, sizeof time);
 		if (send(fd, frame, sizeof frame, 0) != sizeof frame)
@@ -181,7 +184,7 @@ static void close_socket(void)
 	close(fd);
 }
 
-/* --- raw endpoints ---------------------------------------------------------------------------------------------------- */
+/* --- raw endpoints ---------------------------------------------------------------------------------------------- */
 
 static DAT_IA_HANDLE ia;
 static DAT_EVD_HANDLE received;
@@ -277,7 +280,7 @@ static void close_endpoint(void)
 	CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* --- turns and rows --------------------------------------------------------------------------------------------------- */
+/* --- turns and rows --------------------------------------------------------------------------------------------- */
 
 static struct reader {
 	const char *name;

@@ -145,7 +145,8 @@ static void judge(const struct test *test, int status, int output)
 			skipped++;
 		} else {
 			printf("FAIL %s %s: %s%s%s\n", id, test->name,
-			       report->closing && report->verdict != PASSED ? "after the test, closing the IA: " : "", told, seed);
+			       report->closing && report->verdict != PASSED ? "after the test, closing the IA: " : "",
+			       told, seed);
 			failed++;
 		}
 	}

@@ -462,7 +462,8 @@ TEST("ROB-7", rights_and_kinds_of_addresses_that_do_not_exist_are_refused)
 	FAILS(dat_lmr_create(ia(), DAT_MEM_TYPE_VIRTUAL, region, 4096, pz, (DAT_MEM_PRIV_FLAGS)0x10004,
 			     DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
 	FAILS(dat_lmr_create(ia(), DAT_MEM_TYPE_VIRTUAL, region, 4096, pz, LOCAL_RIGHTS, (DAT_VA_TYPE)7, &lmr,
-			     NULL, NULL, NULL, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG7, DAT_MODEL_NOT_SUPPORTED);
+			     NULL, NULL, NULL, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG7,
+			     DAT_MODEL_NOT_SUPPORTED);
 }
 
 TEST("ROB-8", counts_of_segments_out_of_range_are_refused)
@@ -473,13 +474,19 @@ TEST("ROB-8", counts_of_segments_out_of_range_are_refused)
 	static const DAT_COUNT counts[] = { -1, INT_MIN, INT_MAX };
 
 	for (int i = 0; i < 3; i++) {
-		FAILS(dat_ep_post_send(p.a.ep, counts[i], iov, COOKIE(1), DEFAULT), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
-		FAILS(dat_ep_post_recv(p.a.ep, counts[i], iov, COOKIE(1), DEFAULT), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
-		FAILS(dat_ep_post_rdma_read(p.a.ep, counts[i], iov, COOKIE(1), &to, DEFAULT), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
-		FAILS(dat_ep_post_rdma_write(p.a.ep, counts[i], iov, COOKIE(1), &to, DEFAULT), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+		FAILS(dat_ep_post_send(p.a.ep, counts[i], iov, COOKIE(1), DEFAULT),
+		      DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+		FAILS(dat_ep_post_recv(p.a.ep, counts[i], iov, COOKIE(1), DEFAULT),
+		      DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+		FAILS(dat_ep_post_rdma_read(p.a.ep, counts[i], iov, COOKIE(1), &to, DEFAULT),
+		      DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
+		FAILS(dat_ep_post_rdma_write(p.a.ep, counts[i], iov, COOKIE(1), &to, DEFAULT),
+		      DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
 	}
-	FAILS(dat_ep_post_rdma_read(p.a.ep, 1, iov, COOKIE(1), NULL, DEFAULT), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
-	FAILS(dat_ep_post_rdma_write(p.a.ep, 1, iov, COOKIE(1), NULL, DEFAULT), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_ep_post_rdma_read(p.a.ep, 1, iov, COOKIE(1), NULL, DEFAULT),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_ep_post_rdma_write(p.a.ep, 1, iov, COOKIE(1), NULL, DEFAULT),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
 	WORKS(p.a, p.b);
 }
 
@@ -505,12 +512,18 @@ TEST("ROB-10", flags_of_posts_out_of_range_are_refused)
 	struct pair p = CONNECTED_PAIR();
 	DAT_COMPLETION_FLAGS wild = (DAT_COMPLETION_FLAGS)0x4000;
 
-	FAILS(dat_ep_post_send(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), wild), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
-	FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), wild), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
-	FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), DAT_COMPLETION_SUPPRESS_FLAG), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
-	FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
-	FAILS(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), TARGET(&p.b.mem, 0, 8), wild), DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
-	FAILS(dat_ep_post_rdma_read(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), TARGET(&p.b.mem, 0, 8), wild), DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
+	FAILS(dat_ep_post_send(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), wild),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), wild),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), DAT_COMPLETION_SUPPRESS_FLAG),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_ep_post_recv(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), DAT_COMPLETION_BARRIER_FENCE_FLAG),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), TARGET(&p.b.mem, 0, 8), wild),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
+	FAILS(dat_ep_post_rdma_read(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 8), COOKIE(1), TARGET(&p.b.mem, 0, 8), wild),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
 	WORKS(p.a, p.b);
 }
 
@@ -540,7 +553,8 @@ TEST("ROB-12", qualifiers_out_of_range_are_refused)
 	FAILS(dat_rsp_create(ia(), 0, end.ep, evd, &made), DAT_INVALID_PARAMETER | DAT_INVALID_ARG2);
 	FAILS(try_dial(end.ep, 0), DAT_INVALID_ADDRESS | DAT_INVALID_ADDRESS_MALFORMED, DAT_INVALID_PARAMETER);
 	STATE(end.ep, DAT_EP_STATE_UNCONNECTED);
-	FAILS(dat_psp_create(ia(), new_qual(), evd, DAT_PSP_CONSUMER_FLAG, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
+	FAILS(dat_psp_create(ia(), new_qual(), evd, DAT_PSP_CONSUMER_FLAG, NULL),
+	      DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
 	FAILS(dat_rsp_create(ia(), new_qual(), end.ep, evd, NULL), DAT_INVALID_PARAMETER | DAT_INVALID_ARG5);
 	STATE(end.ep, DAT_EP_STATE_UNCONNECTED);
 }

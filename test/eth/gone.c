@@ -190,7 +190,8 @@ static void ETH_6_disconnect_flushes_when_the_device_is_gone(void)
 	OK(dat_ep_disconnect(w.ep, DAT_CLOSE_ABRUPT_FLAG));
 	for (uint64_t i = 1; i < SENDS; i++)
 		wire_expect_send(&w, i, DAT_DTO_ERR_FLUSHED);
-	EXPECT(wire_event(w.recv, DAT_ETH_DTO_EVENT).event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED);
+	EXPECT(wire_event(w.recv,
+			  DAT_ETH_DTO_EVENT).event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED);
 	expect_no_more(w.recv);
 	close_all();
 }

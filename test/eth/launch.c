@@ -73,7 +73,8 @@ static void ETH_26_etf_takes_no_frame_of_ours(void)
 	EXPECT(wire_is_silent(&w));
 	wire_command("tc qdisc del dev eth0 root");
 	OK(wire_post_send(&w, 0, LENGTH, 2));
-	EXPECT(wire_event(w.request, DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
+	EXPECT(wire_event(w.request,
+			  DAT_DTO_COMPLETION_EVENT).event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
 	wire_close(&w);
 }
 

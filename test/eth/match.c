@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* match.c - rules against frames, without a network: that the kernel's filter lets every frame through that a rule matches, and
- * none of other members of a group, and that the programs for TAKE and DROP decide as the parser and the rules do. The filter
- * runs in the kernel, on a socket pair; the programs by BPF_PROG_TEST_RUN, for which root is needed. What the parser finds is
- * tested by test/unit/softeth/test_match.c. */
+/* match.c - rules against frames, without a network: that the kernel's filter lets every frame through that a rule
+ * matches, and none of other members of a group, and that the programs for TAKE and DROP decide as the parser and the
+ * rules do. The filter runs in the kernel, on a socket pair; the programs by BPF_PROG_TEST_RUN, for which root is
+ * needed. What the parser finds is tested by test/unit/softeth/test_match.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>

@@ -197,7 +197,8 @@ static void check_frame(int member, const DAT_ETH_FRAME *frame)
 	if (owner_of[number] < 0)
 		return;
 	if (owner_of[number] != member)
-		fail("frame %u of hash 0x%08x came to %d instead of %d", number, hash_of[number], member, owner_of[number]);
+		fail("frame %u of hash 0x%08x came to %d instead of %d", number, hash_of[number], member,
+		     owner_of[number]);
 	if (wire_on_soft())		/* verbs do not tell the hash */
 		EXPECT((frame->flags & DAT_ETH_FRAME_HASH) && frame->hash == hash_of[number]);
 }

@@ -8,7 +8,8 @@
 enum {
 	BATCH = 64,		/* frames that are held at most */
 	LENGTH = 100,
-	TRIES = 1000,		/* attempts: on a busy machine held sends may leave too early, after some milliseconds */
+	TRIES = 1000,		/* attempts: on a busy machine held sends may leave too early, after some
+				 * milliseconds */
 };
 
 static struct wire w;

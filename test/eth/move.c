@@ -14,7 +14,8 @@ enum {
 	FRAMES = 20000,
 	LENGTH = 100,
 	NUMBER = 20,		/* offset of a frame's number */
-	UNDER_WAY = 500,	/* frames: half of what the kernel keeps for a processor (net.core.netdev_max_backlog) */
+	UNDER_WAY = 500,	/* frames: half of what the kernel keeps for a processor
+				 * (net.core.netdev_max_backlog) */
 };
 
 static struct wire w;
@@ -191,7 +192,8 @@ static int host_socket(void)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
 	EXPECT(fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof at));
-	wire_command("ip route add 10.77.0.2/32 dev eth0");	/* the sender's address: else the host drops the datagram itself */
+	/* the sender's address: else the host drops the datagram itself */
+	wire_command("ip route add 10.77.0.2/32 dev eth0");
 	return fd;
 }
 

@@ -105,8 +105,8 @@ static void ETH_21_checksums_are_filled_in(void)
 		EXPECT(!memcmp(sent, w.memory, length));
 		EXPECT(wire_receive(&w, got, sizeof got) == length);
 		if (!wire_checksums_are_right(got, l3) || !equal_but_checksums(got, sent, length, l3, l4_checksum))
-			fail("ETH_SEED=%u: frame %u of %zu bytes, IPv%d, protocol %d: wrong bytes", begin, i, length, sent[l3] >> 4,
-			     sent[l3] >> 4 == 4 ? sent[l3 + 9] : sent[l3 + 6]);
+			fail("ETH_SEED=%u: frame %u of %zu bytes, IPv%d, protocol %d: wrong bytes", begin, i, length,
+			     sent[l3] >> 4, sent[l3] >> 4 == 4 ? sent[l3 + 9] : sent[l3 + 6]);
 	}
 	wire_close(&w);
 }
@@ -471,7 +471,8 @@ static void ETH_24_a_posted_receive_tells_about_all_checksums(void) { receive_ch
 static void send_joined(size_t headers, size_t payload, uint16_t mss, const uint8_t *frame)
 {
 	struct virtio_net_hdr vnet = { .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
-		.hdr_len = (uint16_t)headers, .gso_size = mss, .csum_start = (uint16_t)(headers - 20), .csum_offset = 16 };
+		.hdr_len = (uint16_t)headers, .gso_size = mss, .csum_start = (uint16_t)(headers - 20),
+		.csum_offset = 16 };
 	struct iovec iov[2] = { { &vnet, sizeof vnet }, { (void *)frame, headers + payload } };
 	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 2 };
 	int one = 1;

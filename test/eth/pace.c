@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* pace.c - when sends of raw Ethernet endpoints leave: rate, launch time, what ends the wait; the clock. The arithmetic of
- * a rate is test/unit/soft/test_pace.c. */
+/* pace.c - when sends of raw Ethernet endpoints leave: rate, launch time, what ends the wait; the clock. The
+ * arithmetic of a rate is test/unit/soft/test_pace.c. */
 #include "wire.h"
 #include <string.h>
 #include <sys/socket.h>

@@ -135,8 +135,8 @@ static void open_wrong(const void *params)
 static void ETH_38_another_value_is_refused_in_one_line(void)
 {
 	static const char *const wrong[] = {
-		"lo 0 eth_qdisc=no", "lo 0 eth_qdisc", "lo 0 eth_qdisc=", "lo 0 eth_qdisc=bypassed", "lo 0 eth_other=bypass",
-		"lo 0 eth_qdisc=bypass 0", "lo 0 0",
+		"lo 0 eth_qdisc=no", "lo 0 eth_qdisc", "lo 0 eth_qdisc=", "lo 0 eth_qdisc=bypassed",
+		"lo 0 eth_other=bypass", "lo 0 eth_qdisc=bypass 0", "lo 0 0",
 	};
 
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

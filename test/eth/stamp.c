@@ -109,7 +109,8 @@ static void make_slow(const char *rate)
 {
 	char command[200];
 
-	snprintf(command, sizeof command, "tc qdisc add dev eth0 root tbf rate %s burst 250 latency 100s 2>/dev/null", rate);
+	snprintf(command, sizeof command, "tc qdisc add dev eth0 root tbf rate %s burst 250 latency 100s 2>/dev/null",
+		 rate);
 	if (system(command))
 		skip("no tc with tbf here");
 }

@@ -33,7 +33,8 @@ static void die(const char *what)
 static void make_ring(void)
 {
 	ring_fd = memfd_create("tap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (ring_fd < 0 || ftruncate(ring_fd, TAP_HEAD + TAP_SIZE) || fcntl(ring_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+	if (ring_fd < 0 || ftruncate(ring_fd, TAP_HEAD + TAP_SIZE) ||
+	    fcntl(ring_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		die("memfd");
 	ring = mmap(NULL, TAP_HEAD + TAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
 	if (ring == MAP_FAILED)

@@ -81,7 +81,8 @@ static void send_udp(uint16_t port)
 
 static void frames_have_the_tag_of_their_rule(void)
 {
-	DAT_ETH_RULE first = to_port(5001, 71), second = to_port(5002, 0x80000072), drop = to_port(5003, 0), all = { .mode = 0 };
+	DAT_ETH_RULE first = to_port(5001, 71), second = to_port(5002, 0x80000072), drop = to_port(5003, 0),
+		all = { .mode = 0 };
 	DAT_ETH_RULE_HANDLE handle, dropping;
 	DAT_UINT64 frames, bytes;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* verbs_group.c - what groups over libibverbs have of their own: rules that must say which headers are hashed, tables that are
- * replaced in steps. Runs in the machine (verbs.c); the library that stands in for the driver has its own Toeplitz hash. */
+/* verbs_group.c - what groups over libibverbs have of their own: rules that must say which headers are hashed, tables
+ * that are replaced in steps. Runs in the machine (verbs.c); the library that stands in for the driver has its own
+ * Toeplitz hash. */
 #include "members.h"
 #include <arpa/inet.h>
 #include <pthread.h>

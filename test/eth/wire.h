@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* wire.h - a veth pair in a network namespace of the test's own: the IA is on one end, "eth0", the test
- * sends and receives by a packet socket on the other, "peer". Nothing else sends there. With ETH_NICS in the environment
- * eth0 and peer are there already: two NICs with a wire between them. */
+ * sends and receives by a packet socket on the other, "peer". Nothing else sends there. With ETH_NICS in the
+ * environment eth0 and peer are there already: two NICs with a wire between them. */
 #ifndef TEST_ETH_WIRE_H
 #define TEST_ETH_WIRE_H
 #include <dat/udat.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* xdp.c - endpoints that receive by AF_XDP (eth_receive = xdp), on a veth pair, whose driver runs XDP programs and copies
- * frames: what the endpoint and the host get, losses, what is refused, and what is left of the program. */
+/* xdp.c - endpoints that receive by AF_XDP (eth_receive = xdp), on a veth pair, whose driver runs XDP programs and
+ * copies frames: what the endpoint and the host get, losses, what is refused, and what is left of the program. */
 #include "host.h"
 #include <arpa/inet.h>
 #include <signal.h>
@@ -354,7 +354,8 @@ static void ETH_40_frames_of_a_rule_that_ended_are_gone(void)
 
 static void ETH_40_other_stations_need_a_flag(void)
 {
-	DAT_ETH_RULE own = { .mode = DAT_ETH_TAKE, .priority = 1 }, every = { .mode = DAT_ETH_TAKE, .flags = DAT_ETH_ALL };
+	DAT_ETH_RULE own = { .mode = DAT_ETH_TAKE, .priority = 1 },
+		every = { .mode = DAT_ETH_TAKE, .flags = DAT_ETH_ALL };
 	static const uint8_t group[6] = { 1, 2, 3, 4, 5, 6 };
 	uint8_t frame[100];
 	DAT_ETH_FRAME got;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* session.c - a program that uses every kind of object: two connected endpoints, one on an
  * SRQ, transfers of all kinds, a window, a reservation that is refused, datagrams, a common
- * service point, a CNO, a multicast group; a tool asks it, and it watches the network. It knows nothing of faults but that a call may fail (session.h). */
+ * service point, a CNO, a multicast group; a tool asks it, and it watches the network. It knows nothing of faults but
+ * that a call may fail (session.h). */
 #include <dat/udat.h>
 #include <dat/dat_ib_extensions.h>
 #include <dat/dat_mcast_extensions.h>

@@ -57,7 +57,8 @@ static void check_jumps(const struct sock_filter *code, unsigned n)
 	}
 }
 
-/* The filter of a group's member, and the hash of the frame, which differs from that of another frame of its flow by nothing. */
+/* The filter of a group's member, and the hash of the frame, which differs from that of another frame of its flow by
+ * nothing. */
 static void check_group(struct eth_headers *headers, const struct dapl_eth_rule *const *rules, uint8_t choice)
 {
 	static struct sock_filter code[ETH_FILTER_MAX];

@@ -26,7 +26,8 @@ enum { WRITE, HAND_OVER, POLL, RELEASE, KINDS };
 
 struct record {
 	uint8_t kind;
-	uint8_t number;			/* HAND_OVER: status beside TP_STATUS_USER; POLL: frames at most; RELEASE: frames */
+	uint8_t number;			/* HAND_OVER: status beside TP_STATUS_USER; POLL: frames at most;
+					 * RELEASE: frames */
 	uint16_t at, length;		/* WRITE: little-endian in the input, and then the bytes */
 	const uint8_t *bytes;
 };
@@ -36,7 +37,8 @@ struct run {
 	struct eth_port port;
 	struct ring_block use[MAX_BLOCKS];
 	uint64_t filled, tail;
-	unsigned seen[MAX_BLOCKS], out[MAX_BLOCKS];	/* frames that were polled, and of them those not yet released */
+	unsigned seen[MAX_BLOCKS], out[MAX_BLOCKS];	/* frames that were polled, and of them those not yet
+							 * released */
 };
 
 static uint8_t *rings[MAX_BLOCKS + 1];	/* by the number of blocks, each between pages that cannot be read */
@@ -112,7 +114,8 @@ static bool lies_in(const struct run *r, uint64_t block, const struct dapl_eth_f
 {
 	const uint8_t *begin = r->port.ring.map + block % r->port.ring.blocks * BLOCK, *end = begin + BLOCK;
 
-	return frame->data >= begin + (r->port.ring.blocks > 1) && frame->data <= end && frame->length <= end - frame->data;
+	return frame->data >= begin + (r->port.ring.blocks > 1) && frame->data <= end &&
+		frame->length <= end - frame->data;
 }
 
 /* Frames come from blocks in the order in which those were filled. */
@@ -239,7 +242,8 @@ static void set_rules(struct run *r, uint8_t options, struct eth_rule rules[RULE
 	uint32_t flags = ETH_ALL | (options & OUTGOING_TOO ? ETH_EGRESS : 0);
 
 	for (int i = 0; i < RULES; i++) {
-		rules[i] = (struct eth_rule){ .rule = { .mode = ETH_COPY, .flags = flags }, .joined = -1, .counts = &counts[i],
+		rules[i] = (struct eth_rule){ .rule = { .mode = ETH_COPY, .flags = flags }, .joined = -1,
+			.counts = &counts[i],
 			.times = &times[i], .needs_headers = i < 2, .next = i + 1 < RULES ? &rules[i + 1] : NULL };
 		rules[i].rule.mask.ip_version = i < 2 ? 0xff : 0;
 	}

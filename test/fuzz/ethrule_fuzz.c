@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ethrule_fuzz.c - any text as a rule of datcap: it is refused with one printable line, or gives a key that lies within its
- * mask. */
+/* ethrule_fuzz.c - any text as a rule of datcap: it is refused with one printable line, or gives a key that lies
+ * within its mask. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

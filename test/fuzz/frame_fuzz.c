@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frame_fuzz.c - frames in words (tools/datcap/frame_parse.c): a line with a frame, perhaps one with a range. What is accepted
- * is built within its room, and each value of the range gives a frame or a fault. */
+/* frame_fuzz.c - frames in words (tools/datcap/frame_parse.c): a line with a frame, perhaps one with a range. What is
+ * accepted is built within its room, and each value of the range gives a frame or a fault. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/datcap/frame.h"

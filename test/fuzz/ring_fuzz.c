@@ -27,7 +27,8 @@ static void check_sent(struct ring_run *r)
 		side_demand(slot->seq == r->checked + 1 && slot->op <= WIRE_CLOSE && !slot->zero,
 			    "a malformed message was sent");
 		if (slot->flags & RING_IS_RNDV)
-			side_demand(slot->length > RING_CHUNK && slot->length <= RING_RNDV_MAX, "a rendezvous of a wrong length");
+			side_demand(slot->length > RING_CHUNK && slot->length <= RING_RNDV_MAX,
+				    "a rendezvous of a wrong length");
 		else
 			side_demand(slot->length <= RING_CHUNK && (slot->length <= RING_INLINE ||
 				    slot->at <= RING_BULK - slot->length), "a payload that lies elsewhere");

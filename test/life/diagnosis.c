@@ -265,7 +265,8 @@ static void connect_too_often(const void *arg)
 	OK(await(a.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, MOMENT * SLOWER, &event));
 	expect_error(event.event_data.connect_event_data.ep_handle,
 		     DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DIAG_STEP_REPLY, 0,
-		     DAT_DIAG_CODE_MPA, 0x36);	/* flags of the reply: rejected, enhanced, from this implementation, refused by the provider */
+		     DAT_DIAG_CODE_MPA, 0x36);	/* flags of the reply: rejected, enhanced, from this implementation,
+						 * refused by the provider */
 	_exit(0);	/* the other connections are refused and counted, or are still in progress */
 }
 

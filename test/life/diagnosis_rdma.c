@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* diagnosis_rdma.c - the lines about failed connections on kernel RDMA. The environment:
- * LIFE_DEVICE names the device, LIFE_ADDRESS is its address, LIFE_NOBODY one that no host has, LIFE_WIRE is "ib" or "iwarp". test/life/diagnosis has what holds for
- * every device: rate limits, traces, the switch. */
+ * LIFE_DEVICE names the device, LIFE_ADDRESS is its address, LIFE_NOBODY one that no host has, LIFE_WIRE is "ib" or
+ * "iwarp". test/life/diagnosis has what holds for every device: rate limits, traces, the switch. */
 #include "failures.h"
 #include <errno.h>
 #include <signal.h>

@@ -288,7 +288,8 @@ int life_main(int argc, char **argv, const struct life_case *cases, int n)
 {
 	int failed = 0, passed = 0;
 
-	for (int fd = 3; fd < 256; fd++)	/* descriptors that the parent left open do not count as leaks of children */
+	/* descriptors that the parent left open do not count as leaks of children */
+	for (int fd = 3; fd < 256; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	for (char **e = environ; *e;)
 		if (!strncmp(*e, "DAPL_", 5) || !strncmp(*e, "DAT_", 4)) {

@@ -246,7 +246,8 @@ static void query_both(DAT_IA_HANDLE ia, int *found, bool *active)
 	}
 }
 
-/* A query that begins after change `done` and ends before change `begun` + 1 has the values after one of these changes. */
+/* A query that begins after change `done` and ends before change `begun` + 1 has the values after one of these
+ * changes. */
 static void check_query(DAT_IA_HANDLE ia, struct changes *changes)
 {
 	unsigned done = atomic_load(&changes->done), begun;

@@ -245,7 +245,8 @@ static void bits_choose_kinds_of_messages(void)
 	static const struct {
 		const char *mask, *kinds;
 	} rows[] = {
-		{ "0x3", "none" }, { "0x10", "ep|qp" }, { "0x20", "ia|provider" }, { "0x38", "ep|qp|conn|sp|port|ia|provider" },
+		{ "0x3", "none" }, { "0x10", "ep|qp" }, { "0x20", "ia|provider" },
+		{ "0x38", "ep|qp|conn|sp|port|ia|provider" },
 	};
 	char pattern[200];
 	regex_t line_of;

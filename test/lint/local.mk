@@ -2,6 +2,7 @@
 # Rules that a script can check.
 lint_tests = \
 	test/lint/after-install \
+	test/lint/columns \
 	test/lint/paths \
 	test/lint/man \
 	test/lint/symbols-libdat2 \

@@ -261,7 +261,8 @@ static double sleep_out(double seconds)
 	double until = life_now() + seconds, left = seconds;
 
 	while (left > 0) {
-		struct timespec time = { .tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9) };
+		struct timespec time = { .tv_sec = (time_t)left,
+			.tv_nsec = (long)((left - (double)(time_t)left) * 1e9) };
 
 		ppoll(NULL, 0, &time, NULL);
 		left = until - life_now();

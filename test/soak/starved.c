@@ -333,7 +333,8 @@ static void open_with_little_memory(const void *arg)
 
 static void little_memory_to_open(void)
 {
-	static const char *const lines[] = { "cannot load ", "no memory for its stack, or too many threads: ulimit -v", NULL };
+	static const char *const lines[] = { "cannot load ", "no memory for its stack, or too many threads: ulimit -v",
+		NULL };
 	char at[64];
 
 	if (SANITIZED)

@@ -6,7 +6,8 @@
  *
  * Servers: "spoil" changes a byte of the echo of the third round, "mute" accepts and says nothing, "leave"
  * disconnects in the second round. Clients: "large" names too much memory, "small" too little
- * for its echo, "short" sends 8 bytes, "wrong-key" names memory that is not registered, "die" ends in the middle of a round. */
+ * for its echo, "short" sends 8 bytes, "wrong-key" names memory that is not registered, "die" ends in the middle of a
+ * round. */
 #include "test/net/ends.h"
 #include <arpa/inet.h>
 #include <endian.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap_records.h - the records of a capture, read from the ring of core (dapl/core/base/tap.h) as a client reads them. For unit
- * programs of a device. */
+/* tap_records.h - the records of a capture, read from the ring of core (dapl/core/base/tap.h) as a client reads them.
+ * For unit programs of a device. */
 #ifndef TEST_UNIT_TAP_RECORDS_H
 #define TEST_UNIT_TAP_RECORDS_H
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cq.c - completions of raw QPs in place of a device's: they join those of a CQ of the real device, or come from an extended CQ.
- * And the clock that stamps them. fake.c says how a completion wakes. */
+/* cq.c - completions of raw QPs in place of a device's: they join those of a CQ of the real device, or come from an
+ * extended CQ. And the clock that stamps them. fake.c says how a completion wakes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>

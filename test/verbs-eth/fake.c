@@ -5,9 +5,10 @@
  * kernel would check it; a wrong one ends the process. This file has QPs and flows.
  *
  * It behaves as hardware does: a frame that is longer than its receive is an error that ends the QP, a frame without a
- * receive is gone, and the clock of time stamps has a frequency and a beginning of its own. FAKE_ETH is a list of what the
- * device lacks: "tags", "stamps", "extended" (ibv_create_cq_ex), "partial" (masks), "copy", "tunnels", "offloads", "pace",
- * "moderation", "fcs", "queues" (work queues), "joint" (one QP hashes IPv4 and IPv6, TCP and UDP).
+ * receive is gone, and the clock of time stamps has a frequency and a beginning of its own. FAKE_ETH is a list of
+ * what the device lacks: "tags", "stamps", "extended" (ibv_create_cq_ex), "partial" (masks), "copy", "tunnels",
+ * "offloads", "pace", "moderation", "fcs", "queues" (work queues), "joint" (one QP hashes IPv4 and IPv6, TCP and
+ * UDP).
  *
  * An event on a completion channel is the kernel's business: a completion of ours wakes by one of the real device,
  * a send to a QP in ERR, whose flushed completion is hidden (cq.c). */
@@ -119,8 +120,8 @@ static void send_message(struct fake_qp *f, const struct ibv_send_wr *wr)
 	if (wr->opcode == IBV_WR_TSO) {
 		CHECK(f->max_tso_header >= wr->tso.hdr_sz && wr->tso.hdr_sz >= 54 && wr->tso.mss && length);
 		CHECK(length <= MAX_TSO);
-		for (unsigned i = 0; (n = fake_segment(frame, wr->tso.hdr, wr->tso.hdr_sz, message, length, wr->tso.mss, i));
-		     i++)
+		for (unsigned i = 0; (n = fake_segment(frame, wr->tso.hdr, wr->tso.hdr_sz, message, length, wr->tso.mss,
+						       i)); i++)
 			send_frame(f, frame, n);
 		return;
 	}
@@ -545,7 +546,8 @@ void fake_describe(struct ibv_device_attr_ex *attr)
 	if (!fake_lacks("offloads")) {
 		attr->raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
 		attr->raw_packet_caps |= fake_lacks("fcs") ? 0 : IBV_RAW_PACKET_CAP_SCATTER_FCS;
-		attr->tso_caps = (struct ibv_tso_caps){ .max_tso = MAX_TSO, .supported_qpts = 1u << IBV_QPT_RAW_PACKET };
+		attr->tso_caps = (struct ibv_tso_caps){ .max_tso = MAX_TSO,
+			.supported_qpts = 1u << IBV_QPT_RAW_PACKET };
 	}
 	if (!fake_lacks("pace"))
 		attr->packet_pacing_caps = (struct ibv_packet_pacing_caps){ .qp_rate_limit_min = RATE_MIN,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* frames.c - what a NIC does with frames, for fake.c: steers them by flow specifications, fills in and verifies checksums,
- * cuts messages. It works on bytes and shares nothing with the library. */
+/* frames.c - what a NIC does with frames, for fake.c: steers them by flow specifications, fills in and verifies
+ * checksums, cuts messages. It works on bytes and shares nothing with the library. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <linux/if_packet.h>
@@ -136,7 +136,8 @@ bool fake_flow_is_partial(const struct ibv_flow_attr *attr)
 				return true;
 			break;
 		case IBV_FLOW_SPEC_TCP: case IBV_FLOW_SPEC_UDP:
-			if (!is_uniform(&spec->tcp_udp.mask.src_port, 2) || !is_uniform(&spec->tcp_udp.mask.dst_port, 2))
+			if (!is_uniform(&spec->tcp_udp.mask.src_port, 2) ||
+			    !is_uniform(&spec->tcp_udp.mask.dst_port, 2))
 				return true;
 			break;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* hash.c - the hash of a frame that a QP over a table computes: Toeplitz, of the outer headers. It shares nothing with the
- * library. */
+/* hash.c - the hash of a frame that a QP over a table computes: Toeplitz, of the outer headers. It shares nothing
+ * with the library. */
 #include <string.h>
 #include "fake.h"
 
@@ -13,7 +13,8 @@ bool fake_check_hash(const struct ibv_rx_hash_conf *conf, uint32_t table_size)
 {
 	uint64_t fields = conf->rx_hash_fields_mask;
 
-	CHECK(conf->rx_hash_function == IBV_RX_HASH_FUNC_TOEPLITZ && conf->rx_hash_key_len == HASH_KEY && conf->rx_hash_key);
+	CHECK(conf->rx_hash_function == IBV_RX_HASH_FUNC_TOEPLITZ && conf->rx_hash_key_len == HASH_KEY &&
+	      conf->rx_hash_key);
 	CHECK(!(fields & ~(uint64_t)HASH_FIELDS));
 	CHECK(fields || table_size == 1);
 	/* a half of a pair is possible, but never meant */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.c - receive queues of raw QPs in place of a device's: those of the QPs themselves, and work queues with the tables
- * that name them. Which queue gets a frame is fake.c's matter. */
+/* receive.c - receive queues of raw QPs in place of a device's: those of the QPs themselves, and work queues with the
+ * tables that name them. Which queue gets a frame is fake.c's matter. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ void fake_receives_close(struct receives *r)
 static void flush(struct receives *r)
 {
 	for (; r->taken != r->posted; r->taken++) {
-		struct done done = { .wc = { .wr_id = r->ring[r->taken % r->max_wr].wr_id, .status = IBV_WC_WR_FLUSH_ERR,
-			.qp_num = r->wq.wq_num } };
+		struct done done = { .wc = { .wr_id = r->ring[r->taken % r->max_wr].wr_id,
+			.status = IBV_WC_WR_FLUSH_ERR, .qp_num = r->wq.wq_num } };
 
 		fake_complete(r->queue, &done);
 	}
@@ -72,7 +72,8 @@ int fake_receives_post(struct receives *r, struct ibv_recv_wr *wr, struct ibv_re
 void fake_receives_fill(struct receives *r, const uint8_t *frame, size_t length, uint32_t tag)
 {
 	const struct receive *to = &r->ring[r->taken % (r->max_wr ? r->max_wr : 1)];
-	struct done done = { .wc = { .wr_id = to->wr_id, .opcode = IBV_WC_RECV, .qp_num = r->wq.wq_num }, .stamp = fake_cycles(), .tag = tag };
+	struct done done = { .wc = { .wr_id = to->wr_id, .opcode = IBV_WC_RECV, .qp_num = r->wq.wq_num },
+		.stamp = fake_cycles(), .tag = tag };
 	size_t at = 0;
 
 	if (r->wq.state != IBV_WQS_RDY || r->taken == r->posted)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.c - opening of RDMA devices whose operations are replaced, and the query of their attributes (device.h). What is
- * replaced besides is the matter of the libraries in test/verbs-dm and test/verbs-eth. */
+/* device.c - opening of RDMA devices whose operations are replaced, and the query of their attributes (device.h).
+ * What is replaced besides is the matter of the libraries in test/verbs-dm and test/verbs-eth. */
 #include "device.h"
 #include <dlfcn.h>
 #include <errno.h>

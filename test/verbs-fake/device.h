@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.h - replaces operations of each RDMA device that is opened, as its driver would set them (device.c). A library to be
- * preloaded is made of it and of the two functions that say what is replaced. */
+/* device.h - replaces operations of each RDMA device that is opened, as its driver would set them (device.c). A
+ * library to be preloaded is made of it and of the two functions that say what is replaced. */
 #ifndef VERBS_FAKE_DEVICE_H
 #define VERBS_FAKE_DEVICE_H
 #include <infiniband/verbs.h>

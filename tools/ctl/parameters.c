@@ -165,7 +165,8 @@ static json_t *ask_programs(pid_t pid, enum control_verb verb, json_t *request, 
 		json_decref(control_ask_all(pid, CONTROL_LIST, NULL));
 	answers = ask_each(pid, verb, request, name, status);
 	if (!json_array_size(answers) && !*status && name)
-		fail("no program of this user in this network namespace has an adapter open and the parameter %s", name);
+		fail("no program of this user in this network namespace has an adapter open and the parameter %s",
+		     name);
 	if (!json_array_size(answers) && !*status)
 		fail("no program of this user has an adapter open in this network namespace");
 	return answers;

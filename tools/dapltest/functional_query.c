@@ -106,7 +106,8 @@ static bool query_cr(struct functional *f)
 	EXPECT_TYPE(dat_ep_connect(active.ep, f->adapter.attr.ia_address_ptr, qualifier, PATIENCE * 1000000, 3, "abc",
 				   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), DAT_SUCCESS);
 	EXPECT_TYPE(dat_evd_wait(c.cr, PATIENCE * 1000000, 1, &event, &more), DAT_SUCCESS);
-	EXPECT_TYPE(dat_cr_query(event.event_data.cr_arrival_event_data.cr_handle, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
+	EXPECT_TYPE(dat_cr_query(event.event_data.cr_arrival_event_data.cr_handle, DAT_CR_FIELD_ALL, &param),
+		    DAT_SUCCESS);
 	EXPECT(param.private_data_size >= 3 && !memcmp(param.private_data, "abc", 3));
 	EXPECT(param.remote_ia_address_ptr && param.local_ep_handle == DAT_HANDLE_NULL);
 	EXPECT_TYPE(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL), DAT_SUCCESS);

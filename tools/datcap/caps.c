@@ -37,7 +37,8 @@ static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities
 
 static const char *clock_of(const DAT_ETH_ATTR *attr)
 {
-	return attr->clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" : attr->clock == DAT_ETH_CLOCK_SOFTWARE ? "software" : "none";
+	return attr->clock == DAT_ETH_CLOCK_HARDWARE ? "hardware" :
+	       attr->clock == DAT_ETH_CLOCK_SOFTWARE ? "software" : "none";
 }
 
 static void print_object(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
@@ -50,7 +51,8 @@ static void print_object(const struct options *o, const DAT_ETH_ATTR *attr, cons
 			json_array_append_new(names, json_string(capabilities[i].name));
 	object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:i, s:o}", "device", o->interface,
 			   "carrier", carrier, "time_stamps", clock_of(attr), "address", address, "mtu", (int)attr->mtu,
-			   "max_frame", (int)attr->max_frame, "max_tso", (int)attr->max_tso, "max_rules", (int)attr->max_rules,
+			   "max_frame", (int)attr->max_frame, "max_tso", (int)attr->max_tso, "max_rules",
+			   (int)attr->max_rules,
 			   "rate_min", (json_int_t)attr->rate_min, "rate_max", (json_int_t)attr->rate_max, "max_group",
 			   (int)attr->max_group, "max_table", (int)attr->max_table, "capabilities", names);
 	text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;

@@ -95,7 +95,8 @@ static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 static void put_losses(char *text, size_t size, const struct losses *lost)
 {
 	snprintf(text, size, "lost %s in the device, %s in the ring, %s here",
-		 lost->device == ~(uint64_t)0 ? "unknown" : grouped(lost->device), grouped(lost->ring), grouped(lost->here));
+		 lost->device == ~(uint64_t)0 ? "unknown" : grouped(lost->device), grouped(lost->ring),
+		 grouped(lost->here));
 }
 
 static json_t *number(uint64_t n)
@@ -136,8 +137,10 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 
 	put_losses(text, sizeof text, &lost);
 	if (prints_json(c->o))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface, "received",
-				     number(s->received), "frames", number(written), "bytes", number(c->bytes), "seconds",
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface,
+				     "received",
+				     number(s->received), "frames", number(written), "bytes", number(c->bytes),
+				     "seconds",
 				     seconds, "lost_device", number(lost.device), "lost_ring", number(lost.ring),
 				     "lost_here", number(lost.here), "time", time));
 	else
@@ -169,10 +172,11 @@ static void line(struct capture *c, bool to_stdout)
 				     number(frames), "bits", number(bytes * 8), "lost_device", number(lost.device),
 				     "lost_ring", number(lost.ring), "lost_here", number(lost.here)));
 	else if (to_stdout)
-		print("%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6, text);
+		print("%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6,
+		      text);
 	else
-		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6,
-			text);
+		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames),
+			(double)bytes * 8 / 1e6, text);
 	if (to_stdout || prints_json(c->o))
 		c->output_ended |= !print_flush();
 	c->kept_before = c->kept;

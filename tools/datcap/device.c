@@ -32,7 +32,8 @@ static void make_up_entry(const char *netdev, const char *option)
 {
 	char path[64], line[200];
 	int fd = memfd_create("dat.conf", MFD_CLOEXEC);
-	int n = snprintf(line, sizeof line, "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"raw:%s 0 %s\" \"\"\n",
+	int n = snprintf(line, sizeof line,
+			 "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"raw:%s 0 %s\" \"\"\n",
 			 netdev, netdev, option);
 
 	if (fd < 0 || write(fd, line, (size_t)n) != n)

@@ -223,7 +223,8 @@ static bool is_extension(unsigned long protocol)
  * `others` a filter compares other bytes, too. */
 static bool is_plain_type(unsigned long type)
 {
-	static const uint16_t others[] = { 0x8100, 0x88a8, 0x9100, 0x809b, 0x80f3, 0x8137 };	/* tags, AppleTalk, IPX */
+	/* tags, AppleTalk, IPX */
+	static const uint16_t others[] = { 0x8100, 0x88a8, 0x9100, 0x809b, 0x80f3, 0x8137 };
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (type == others[i])
@@ -234,10 +235,12 @@ static bool is_plain_type(unsigned long type)
 static bool single_word(const char *word, struct alternatives *to)
 {
 	static const struct { const char *word; uint16_t type; } types[] = {
-		{ "ip", ETHERTYPE_IP }, { "ip6", ETHERTYPE_IPV6 }, { "arp", ETHERTYPE_ARP }, { "rarp", ETHERTYPE_REVARP },
+		{ "ip", ETHERTYPE_IP }, { "ip6", ETHERTYPE_IPV6 }, { "arp", ETHERTYPE_ARP },
+		{ "rarp", ETHERTYPE_REVARP },
 	};
 	static const struct { const char *word; uint8_t protocol; bool four, six; } protocols[] = {
-		{ "tcp", IPPROTO_TCP, true, true }, { "udp", IPPROTO_UDP, true, true }, { "sctp", IPPROTO_SCTP, true, true },
+		{ "tcp", IPPROTO_TCP, true, true }, { "udp", IPPROTO_UDP, true, true },
+		{ "sctp", IPPROTO_SCTP, true, true },
 		{ "icmp", IPPROTO_ICMP, true, false }, { "icmp6", IPPROTO_ICMPV6, false, true },
 	};
 
@@ -300,7 +303,8 @@ static bool address_term(const char *layer, struct direction d, bool is_net, con
 	uint8_t mac[6];
 
 	if (!strcmp(layer, "ether"))	/* a rule for a destination also matches frames to other stations */
-		return !is_net && rule_parse_mac(address, mac) && (promiscuous || !d.dst) && add_address(to, d, address, &all);
+		return !is_net && rule_parse_mac(address, mac) && (promiscuous || !d.dst) &&
+			add_address(to, d, address, &all);
 	if (*layer && strcmp(layer, "ip") != 0 && strcmp(layer, "ip6") != 0)
 		return false;
 	return is_ip_address(address, is_net) && add_ip_address(to, *layer ? layer[2] ? 6 : 4 : 0, d, address);
@@ -444,8 +448,8 @@ void filter_rules_make(struct filter_rules *made, const char *text, bool promisc
 	*made->left = 0;
 	while (*at && next_term(&at, &term)) {
 		may &= !term.changes_offsets;
-		append(may && read_term(&term, promiscuous, &some) && combine(&all, &some) ? made->expressed : made->left,
-		       &term);
+		append(may && read_term(&term, promiscuous, &some) && combine(&all, &some) ?
+		       made->expressed : made->left, &term);
 	}
 	if (*made->expressed)
 		made->n = all.n;

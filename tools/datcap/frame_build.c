@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, UDP = 8, TCP = 20, TUNNEL = 8, NO_NEXT_HEADER = 59, NO_PROTOCOL = 256 };
+enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, UDP = 8, TCP = 20, TUNNEL = 8, NO_NEXT_HEADER = 59,
+	NO_PROTOCOL = 256 };
 
 struct place {				/* offsets of the headers of a layer; 0: it has none */
 	uint32_t ip, l4;
@@ -144,7 +145,8 @@ uint32_t frame_build(const struct frame *f, uint8_t *to, uint32_t room, struct f
 		least += headers_of(&f->layer[i]);
 	length = f->length ? f->length : least;
 	if (length < least || length > room) {
-		snprintf(fault->text, sizeof fault->text, "len %u found, expected %u to %u: headers and payload have %u bytes, "
+		snprintf(fault->text, sizeof fault->text,
+			 "len %u found, expected %u to %u: headers and payload have %u bytes, "
 			 "the device sends %u", length, least, room, least, room);
 		return 0;
 	}

@@ -274,7 +274,9 @@ static bool parse_word(struct parser *p)
 		return tunnel(p, FRAME_GENEVE, PORT_GENEVE);
 	if (!numeric(p, &found))
 		return false;
-	return found || wrong(p, "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, seq, "
+	return found ||
+		wrong(p,
+		      "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, seq, "
 			      "ack, vxlan, geneve, payload, badsum or len");
 }
 
@@ -349,10 +351,12 @@ static bool field_of(struct parser *p, struct frame_vary *vary, uint64_t *max)
 	const struct { const char *word; uint32_t *number; uint8_t *address; unsigned size; uint64_t max; bool there; }
 	fields[] = {
 		{ "dst", NULL, l->dst, 6, 0, true }, { "src", NULL, l->src, 6, 0, true },
-		{ "ipsrc", NULL, l->ip_src, ip_size, 0, l->version }, { "ipdst", NULL, l->ip_dst, ip_size, 0, l->version },
+		{ "ipsrc", NULL, l->ip_src, ip_size, 0, l->version },
+		{ "ipdst", NULL, l->ip_dst, ip_size, 0, l->version },
 		{ "sport", &l->sport, NULL, 0, 65535, l->ports }, { "dport", &l->dport, NULL, 0, 65535, l->ports },
 		{ "tos", &l->tos, NULL, 0, 255, l->version }, { "ttl", &l->ttl, NULL, 0, 255, l->version },
-		{ "id", &l->id, NULL, 0, 65535, l->version == 4 }, { "flow", &l->flow, NULL, 0, 0xfffff, l->version == 6 },
+		{ "id", &l->id, NULL, 0, 65535, l->version == 4 },
+		{ "flow", &l->flow, NULL, 0, 0xfffff, l->version == 6 },
 		{ "seq", &l->seq, NULL, 0, 0xffffffff, l->protocol == 6 }, { "type", &l->type, NULL, 0, 65535, true },
 		{ "len", &p->frame->length, NULL, 0, 65535, true },
 		{ "tunnel", &p->frame->layer[0].tunnel_id, NULL, 0, 0xffffff, p->frame->layer[0].tunnel },

@@ -179,8 +179,8 @@ static bool send_send(struct writer *w, unsigned from, const struct tap_record *
 
 static bool send_write(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	struct message m = { .op = OP_WRITE, .tagged = true, .word = r->memory.stag, .offset = r->memory.remote, .payload = payload,
-		.length = r->length, .captured = r->captured };
+	struct message m = { .op = OP_WRITE, .tagged = true, .word = r->memory.stag, .offset = r->memory.remote,
+		.payload = payload, .length = r->length, .captured = r->captured };
 
 	return send_message(w, from, &m) && send_immediate(w, from, r);
 }
@@ -201,8 +201,8 @@ static bool send_read_request(struct writer *w, unsigned from, const struct tap_
 
 static bool send_read_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	struct message m = { .op = OP_READ_RESPONSE, .tagged = true, .word = r->memory.sink_stag, .offset = r->memory.sink,
-		.payload = payload, .length = r->length, .captured = r->captured };
+	struct message m = { .op = OP_READ_RESPONSE, .tagged = true, .word = r->memory.sink_stag,
+		.offset = r->memory.sink, .payload = payload, .length = r->length, .captured = r->captured };
 
 	return send_message(w, from, &m);
 }

@@ -34,7 +34,8 @@ static bool wait_until_due(void)
 	uint64_t now;
 
 	while (!l.ending && (now = clock_now_ns()) < l.due) {
-		const struct timespec at = { .tv_sec = (time_t)(l.due / 1000000000), .tv_nsec = (long)(l.due % 1000000000) };
+		const struct timespec at = { .tv_sec = (time_t)(l.due / 1000000000),
+			.tv_nsec = (long)(l.due % 1000000000) };
 
 		pthread_cond_timedwait(&l.changed, &l.lock, &at);
 	}

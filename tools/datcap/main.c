@@ -270,13 +270,16 @@ static void set_value(struct options *o, int c, const char *text)
 static const struct option names[] = {
 	{ "interface", 1, NULL, 'i' }, { "count", 1, NULL, 'c' }, { "filter", 1, NULL, 'f' },
 	{ "write", 1, NULL, 'w' }, { "snap", 1, NULL, 's' }, { "format", 1, NULL, 'F' },
-	{ "no-promiscuous", 0, NULL, 'p' }, { "verbose", 0, NULL, 'v' }, { "rule", 1, NULL, OPT_RULE }, { "join", 0, NULL, OPT_JOIN },
+	{ "no-promiscuous", 0, NULL, 'p' }, { "verbose", 0, NULL, 'v' }, { "rule", 1, NULL, OPT_RULE },
+	{ "join", 0, NULL, OPT_JOIN },
 	{ "frames", 1, NULL, OPT_FRAMES }, { "json", 0, NULL, OPT_JSON }, { "ring", 1, NULL, OPT_RING },
 	{ "stats", 0, NULL, OPT_STATS }, { "strict", 0, NULL, OPT_STRICT }, { "user", 1, NULL, OPT_USER },
 	{ "rate", 1, NULL, OPT_RATE }, { "speed", 1, NULL, OPT_SPEED }, { "loop", 1, NULL, OPT_LOOP },
-	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT }, { "tso", 0, NULL, OPT_TSO },
+	{ "dst", 1, NULL, OPT_DST }, { "src", 1, NULL, OPT_SRC }, { "cut", 0, NULL, OPT_CUT },
+	{ "tso", 0, NULL, OPT_TSO },
 	{ "yes", 0, NULL, OPT_YES }, { "help", 0, NULL, 'h' }, { "version", 0, NULL, OPT_VERSION },
-	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT }, { "time", 1, NULL, OPT_TIME },
+	{ "pid", 1, NULL, OPT_PID }, { "ia", 1, NULL, OPT_IA }, { "exact", 0, NULL, OPT_EXACT },
+	{ "time", 1, NULL, OPT_TIME },
 	{ "take", 0, NULL, OPT_TAKE }, { "xdp", 0, NULL, OPT_XDP },
 	{ "frame", 1, NULL, OPT_FRAME }, { "vary", 1, NULL, OPT_VARY },
 	{ NULL, 0, NULL, 0 },
@@ -359,10 +362,12 @@ static void complete_rules(struct options *o)
 		bool join = o->join && rule_names_group(r);
 
 		if (o->take && !rule_has_condition(r))
-			usage_error("--take needs a --rule%s: the host would be cut off", all ? "" : " that leaves frames out");
+			usage_error("--take needs a --rule%s: the host would be cut off",
+				    all ? "" : " that leaves frames out");
 		r->mode = o->take ? DAT_ETH_TAKE : DAT_ETH_COPY;
 		r->priority = r->tag = i;
-		r->flags = (o->take ? 0 : DAT_ETH_EGRESS) | (o->promiscuous ? DAT_ETH_ALL : 0) | (join ? DAT_ETH_JOIN : 0);
+		r->flags = (o->take ? 0 : DAT_ETH_EGRESS) | (o->promiscuous ? DAT_ETH_ALL : 0) |
+			   (join ? DAT_ETH_JOIN : 0);
 		joins |= join;
 	}
 	if (o->join && !joins)

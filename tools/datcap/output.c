@@ -217,7 +217,8 @@ static void head(void)
 	uname(&system);
 	snprintf(os, sizeof os, "%.64s %.64s", system.sysname, system.release);
 	if (options.ring_files)		/* shows the order of the files, even if the clock is set */
-		snprintf(place, sizeof place, "file %llu of a ring of %u", (unsigned long long)files_begun, options.ring_files);
+		snprintf(place, sizeof place, "file %llu of a ring of %u", (unsigned long long)files_begun,
+			 options.ring_files);
 	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION, place);
 	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap,
 				 link_speed(options.device));

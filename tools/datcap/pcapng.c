@@ -6,8 +6,8 @@
 enum {
 	SECTION_HEADER = 0x0a0d0d0a, INTERFACE_DESCRIPTION = 1, INTERFACE_STATISTICS = 5, ENHANCED_PACKET = 6,
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d, LINKTYPE_ETHERNET = 1,
-	OPT_END = 0, OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_SPEED = 8, IF_TSRESOL = 9, IF_FILTER = 11,
-	EPB_FLAGS = 2, EPB_DROPCOUNT = 4,
+	OPT_END = 0, OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_SPEED = 8, IF_TSRESOL = 9,
+	IF_FILTER = 11, EPB_FLAGS = 2, EPB_DROPCOUNT = 4,
 	ISB_STARTTIME = 2, ISB_ENDTIME = 3, ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_FILTERACCEPT = 6, ISB_OSDROP = 7,
 	ISB_USRDELIV = 8,
 };
@@ -133,8 +133,8 @@ size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uin
 			   uint32_t flags)
 {
 	const uint32_t padded = (captured + 3) & ~3u;
-	struct { struct packet_flags flags; uint32_t end, block_length; } tail = { { EPB_FLAGS, sizeof flags, flags }, OPT_END,
-		(uint32_t)(sizeof(struct packet_head) + padded + sizeof tail) };
+	struct { struct packet_flags flags; uint32_t end, block_length; } tail = { { EPB_FLAGS, sizeof flags, flags },
+		OPT_END, (uint32_t)(sizeof(struct packet_head) + padded + sizeof tail) };
 	const struct packet_head head = { ENHANCED_PACKET, tail.block_length, 0, (uint32_t)(time >> 32), (uint32_t)time,
 		captured, length };
 

@@ -131,7 +131,8 @@ static uint8_t *put_extended(uint8_t *to, const struct message *m, uint8_t opcod
 	if (has & HAS_RETH)
 		to = put32(to, r->length);
 	if (has & HAS_ATOMIC_ETH)
-		to = put64(put64(to, swaps ? r->atomic.swap : r->atomic.compare_add), swaps ? r->atomic.compare_add : 0);
+		to = put64(put64(to, swaps ? r->atomic.swap : r->atomic.compare_add),
+			   swaps ? r->atomic.compare_add : 0);
 	if (has & HAS_AETH)
 		to = put32(to, (uint32_t)ACKNOWLEDGED << 24 | (m->number & MASK24));
 	if (has & HAS_WORD)
@@ -183,7 +184,8 @@ static bool send_packet(struct writer *w, const struct message *m, uint8_t opcod
 	uint32_t padding = -n & 3, here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
 	bool last = done + n == m->length, solicited = last && m->record->flags & TAP_SOLICITED;
 	uint8_t *ip = w->frame + FLOW_ETHERNET, *udp = w->frame + flow_headers_size(w->flow);
-	uint8_t *payload = put_bth(w, udp + UDP, opcode, (uint8_t)((solicited ? SOLICITED : 0) | MIGRATED | padding << 4),
+	uint8_t *payload = put_bth(w, udp + UDP, opcode, (uint8_t)((solicited ? SOLICITED :
+								    0) | MIGRATED | padding << 4),
 				   m->psn + done / w->connection->mtu), *end;
 	uint32_t length;
 	struct flow_frame frame = { .bytes = w->frame };
@@ -254,7 +256,8 @@ static void remember_request(struct direction *d, const struct tap_record *r, ui
 
 	if (!new)
 		fail("no memory");
-	*new = (struct waiting){ .psn = psn, .number = d->requests, .length = r->length, .sink = r->memory.sink, .op = r->op };
+	*new = (struct waiting){ .psn = psn, .number = d->requests, .length = r->length, .sink = r->memory.sink,
+		.op = r->op };
 	if (!d->oldest)
 		d->end = &d->oldest;
 	*d->end = new;
@@ -359,7 +362,8 @@ static void update_connection(struct connection *c, const struct tap_record *r, 
 bool roce_frames(const struct tap_record *record, const uint8_t *payload, flow_take *take, void *arg)
 {
 	static struct writer w;
-	struct message m = { .record = record, .payload = payload, .length = record->length, .captured = record->captured };
+	struct message m = { .record = record, .payload = payload, .length = record->length,
+		.captured = record->captured };
 	unsigned side, from;
 	struct flow *flow = flow_of(record, &side);
 

@@ -79,7 +79,8 @@ static bool value_and_mask(struct parser *p, const char *what, unsigned long max
 	return true;
 }
 
-/* Returns false, with an error, if the rule has a condition on this field already: a rule compares a field with one value. */
+/* Returns false, with an error, if the rule has a condition on this field already: a rule compares a field with one
+ * value. */
 static bool is_free(struct parser *p, const char *what, const uint8_t *mask, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)

@@ -30,8 +30,8 @@ void device_memory_take(struct link *l, size_t size, DAT_MEM_PRIV_FLAGS rights)
 		fail("%s has no device memory that this process can map (attribute "
 		     DAT_DM_ATTR_MAP ")", l->adapter->name);
 	if (strtoull(all, NULL, 10) < size)
-		fail("--dm: a thread needs %zu bytes of device memory, %s has %s (attribute " DAT_DM_ATTR_SIZE ")", size,
-		     l->adapter->name, all);
+		fail("--dm: a thread needs %zu bytes of device memory, %s has %s (attribute " DAT_DM_ATTR_SIZE ")",
+		     size, l->adapter->name, all);
 	good_call(dat_dm_alloc(l->adapter->ia, size, 12, &l->dm), "dat_dm_alloc");
 	good_call(dat_dm_map(l->dm, &at), "dat_dm_map");
 	good_call(dat_dm_lmr_create(l->dm, 0, size, l->adapter->pz, rights, &l->lmr, &l->lmr_context,

@@ -36,8 +36,8 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 			 a->name, a->max_endpoints);
 	else if (a->max_dtos < LINK_DEPTH)
 		snprintf(text, sizeof text,
-			 "%s has endpoints for no more than %d operations, and %d are needed (attribute max_dto_per_ep)",
-			 a->name, a->max_dtos, LINK_DEPTH);
+			 "%s has endpoints for no more than %d operations, and %d are needed (attribute "
+			 "max_dto_per_ep)", a->name, a->max_dtos, LINK_DEPTH);
 	else if (2 * LINK_DEPTH * (long long)endpoints > a->max_events)
 		snprintf(text, sizeof text,
 			 "%s has EVDs for no more than %d endpoints (attribute max_evd_qlen)",

@@ -79,7 +79,8 @@ static struct command read_command(struct link *l, size_t size)
 			      .seed = be64toh(c.seed),
 			      .wake = be32toh(c.wake) };
 	if (c.size > LINK_BLOCK)
-		fail("a command about %llu bytes received, at most %d expected", (unsigned long long)c.size, LINK_BLOCK);
+		fail("a command about %llu bytes received, at most %d expected", (unsigned long long)c.size,
+		     LINK_BLOCK);
 	if (c.wake > WAKE_CNO)
 		fail("a command with wake %u received, 0 to %d expected", (unsigned)c.wake, WAKE_CNO);
 	return c;

@@ -237,7 +237,8 @@ static bool put_locked(const struct tap_record *record, uint32_t *shown, const s
 /* --- what devices call ------------------------------------------------------------------------ */
 
 /* HOT: for each message during a capture. */
-bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload, struct tap_place *place)
+bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload,
+		  struct tap_place *place)
 {
 	bool put;
 

@@ -36,7 +36,8 @@ struct tap_place {
 /* Adds a record with record->captured bytes from the pieces of `payload`. record->ends is needed if *shown
  * differs from dapl_tap_capture(). *shown belongs to the connection, and this function updates it. Returns
  * false if no capture runs, or if there is no room, which is counted. Any locks may be held. */
-bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload, struct tap_place *place);
+bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload,
+		  struct tap_place *place);
 /* Called when the message of the record was refused: the client skips the record. */
 void dapl_tap_cancel(const struct tap_place *place);
 

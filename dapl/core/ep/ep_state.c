@@ -25,8 +25,8 @@ static const struct row {
 	int next;
 	int tell;
 } table[] = {
-/* what happened              legal from             next                                       told on
- * the connect EVD */
+/* clang-format off */
+/* what happened              legal from             next                                       told on the connect EVD */
 { EP_DO_CONNECT,              UNCONN,                DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,    NOTHING },
 { EP_DO_RESERVE,              UNCONN,                DAT_EP_STATE_RESERVED,                     NOTHING },
 { EP_DO_RELEASE,              RESV,                  DAT_EP_STATE_UNCONNECTED,                  NOTHING },
@@ -62,6 +62,7 @@ static const struct row {
 { EP_BEGIN_RAW,               UNCONN,                DAT_EP_STATE_CONNECTED,                    NOTHING },
 { EP_DO_FREE,                 UNCONN | ACT | COMP,   SAME,                                      NOTHING },
 { EP_DO_FREE,                 CONN | DISCP | DISC,   SAME,                                      NOTHING },
+/* clang-format on */
 };
 
 static const struct row *find(const struct dapl_ep *ep, enum dapl_ep_event event)
@@ -77,7 +78,8 @@ static const char *const names[EP_EVENTS] = {
 	[EP_DO_ACCEPT] = "accept", [EP_DO_REJECT] = "reject",
 	[EP_DO_ACCEPT_UD] = "accept datagrams",
 	[EP_DO_DISCONNECT] = "disconnect", [EP_DO_DISCONNECT_GRACEFUL] = "disconnect gracefully",
-	[EP_BEGIN_RAW] = "begin raw frames", [EP_DO_RESET] = "reset", [EP_DO_FREE] = "free", [EP_REQUEST_ARRIVED] = "request arrived",
+	[EP_BEGIN_RAW] = "begin raw frames", [EP_DO_RESET] = "reset", [EP_DO_FREE] = "free",
+	[EP_REQUEST_ARRIVED] = "request arrived",
 	[EP_ESTABLISHED] = "established", [EP_REJECTED] = "rejected", [EP_REFUSED] = "refused",
 	[EP_UNREACHABLE] = "unreachable", [EP_TIMED_OUT] = "timed out",
 	[EP_PEER_CLOSED] = "peer closed", [EP_BROKEN] = "broken", [EP_DRAINED] = "drained",

@@ -109,7 +109,8 @@ static void trace_xdp(const struct dapl_ep *ep)
 	struct dapl_eth_stats stats = { .flags = 0 };
 
 	dapl_device_ops.eth->stats(ep->qp, &stats);
-	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "receives by AF_XDP, %s", stats.flags & ETH_STATS_ZERO_COPY ?
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "receives by AF_XDP, %s",
+	      stats.flags & ETH_STATS_ZERO_COPY ?
 	      "with zero copy" : "and the kernel copies: the driver has no zero copy");
 }
 

@@ -253,7 +253,8 @@ DAT_RETURN dapl_eth_rule_add(DAT_HANDLE at, const DAT_ETH_RULE *wanted, DAT_ETH_
 		return BAD_PARAM(2);
 	if (!is_able(&place, wanted)) {
 		if (is_xdp(&place))
-			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", place.ep, NULL, "rule refused: eth_receive is xdp, which "
+			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", place.ep, NULL,
+			      "rule refused: eth_receive is xdp, which "
 			      "takes and drops frames that come in, and copies none");
 		return NOT_SUPPORTED;
 	}

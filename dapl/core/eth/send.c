@@ -89,7 +89,8 @@ static DAT_RETURN check_rate(const struct dapl_ep *ep, DAT_UINT64 rate)
 	if (rate >= attr.rate_min && rate <= attr.rate_max)
 		return DAT_SUCCESS;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "dat_eth_pace refused: %llu bit/s is not 0, nor between "
-	      "%llu and %llu", (unsigned long long)rate, (unsigned long long)attr.rate_min, (unsigned long long)attr.rate_max);
+	      "%llu and %llu", (unsigned long long)rate, (unsigned long long)attr.rate_min,
+	      (unsigned long long)attr.rate_max);
 	return BAD_PARAM(2);
 }
 

@@ -434,7 +434,8 @@ static void free_group(struct ibv_qp *group)
 static void say_why(const struct dapl_device *dev, int err, const char *tried)
 {
 	if (tried)
-		log_report(err == EPERM ? REPORT_NO_CAPABILITY : REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: raw "
+		log_report(err == EPERM ? REPORT_NO_CAPABILITY : REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
+			   "soft: raw "
 			   "Ethernet endpoint by AF_XDP on %s: %s: %s", dev->netdev, tried, strerror(err));
 	else if (err == EPERM)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "soft: raw Ethernet endpoint on %s: the "

@@ -3,10 +3,10 @@
  *
  * A send completes when the kernel has copied the frame. One that has to wait, and all behind it, go to a
  * ring: completions have the order of the posts. So does one that tells when its frame left: it stays at the head, and
- * no other frame leaves, until its time is known. The ring is emptied by the service thread at a timer, and by each post.
- * Frames at its head that may leave at the same time leave in one system call. So a send with ETH_SEND_MORE goes to the ring,
- * too: it is held there until a post without the flag, a full batch or the timer.
- * The memory of a frame is looked up again when it leaves. */
+ * no other frame leaves, until its time is known. The ring is emptied by the service thread at a timer, and by each
+ * post. Frames at its head that may leave at the same time leave in one system call. So a send with ETH_SEND_MORE
+ * goes to the ring, too: it is held there until a post without the flag, a full batch or the timer. The memory of a
+ * frame is looked up again when it leaves. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +91,8 @@ static void charge(struct soft_eth *eth, uint64_t bytes, bool waited)
 		pace_charge(&eth->pace, clock_now_ns(), bytes, waited);
 }
 
-/* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong. EINPROGRESS:
- * it left, and its time is to come. */
+/* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong.
+ * EINPROGRESS: it left, and its time is to come. */
 static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, bool waited)
 {
 	struct iovec iov[SOFT_MAX_SGE];
@@ -266,9 +266,9 @@ static void drain(struct soft_eth *eth)
 		set_timer(eth, wait);
 }
 
-/* The timer that runs for what was held before is left alone: it is set again when it fires, if need be. So frames are held
- * for ETH_HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no system call for it.
- * ETH-37. */
+/* The timer that runs for what was held before is left alone: it is set again when it fires, if need be. So frames
+ * are held for ETH_HOLD_NS at least and twice that at most, unless they leave with others, and a batch costs no
+ * system call for it. ETH-37. */
 static void hold(struct soft_eth *eth)
 {
 	assert_held(&eth->qp->lock);
@@ -366,7 +366,8 @@ static int enqueue(struct soft_eth *eth, const struct ibv_send_wr *wr, const str
 }
 
 /* A send that waits, that is held, or that is behind others. */
-static int post_behind(struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, uint64_t wait)
+static int post_behind(struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how,
+		       uint64_t wait)
 {
 	bool holds = has_more(how) && !wait && (eth->holding || eth->head == eth->tail);
 	bool first = eth->head == eth->tail;

@@ -8,8 +8,8 @@
 #include <sys/epoll.h>
 
 struct soft_input {
-	/* Called when the descriptor is ready, with the progress lock held. `events`: EPOLL*. `polling`: the caller is a
-	 * polling thread, which comes back soon. */
+	/* Called when the descriptor is ready, with the progress lock held. `events`: EPOLL*. `polling`: the caller
+	 * is a polling thread, which comes back soon. */
 	void (*serve)(struct soft_input *input, uint32_t events, bool polling);
 };
 

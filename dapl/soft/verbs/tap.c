@@ -27,8 +27,8 @@ static uint32_t least(uint32_t a, uint64_t b)
 
 /* Finds the memory of the first bytes of a message, at most those that a record has. Called with qp->lock held, so
  * the memory stays registered until that is released. Returns the number of bytes. */
-static uint32_t find_payload(const struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge, uint32_t sges,
-			     uint32_t length, struct iovec pieces[SOFT_MAX_SGE])
+static uint32_t find_payload(const struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge,
+			     uint32_t sges, uint32_t length, struct iovec pieces[SOFT_MAX_SGE])
 {
 	uint32_t done = 0, room = least(dapl_tap_snap(), length);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* core_eth.h - raw Ethernet operations for the device of core_device.h: it keeps rules and groups as records, and fails where
- * the test wants it (core_eth.c). Programs are linked with --wrap=dapl_device_ops. */
+/* core_eth.h - raw Ethernet operations for the device of core_device.h: it keeps rules and groups as records, and
+ * fails where the test wants it (core_eth.c). Programs are linked with --wrap=dapl_device_ops. */
 #ifndef TEST_CORE_ETH_H
 #define TEST_CORE_ETH_H
 #include "dapl/core/dapl.h"

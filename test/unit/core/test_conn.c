@@ -201,7 +201,8 @@ static void private_data_are_cut_to_their_room(void **state)
 				info = (struct dapl_established){ .pdata = data, .pdata_len = (size_t)length };
 				dapl_up_established(ep, core_connection, &info);
 			}
-			core_conn_event_is(rejected ? DAT_CONNECTION_EVENT_PEER_REJECTED : DAT_CONNECTION_EVENT_ESTABLISHED, data,
+			core_conn_event_is(rejected ? DAT_CONNECTION_EVENT_PEER_REJECTED :
+					   DAT_CONNECTION_EVENT_ESTABLISHED, data,
 				  more > 0 ? DAPL_CONN_PDATA_MAX : length);
 			assert_int_equal(*(ep->pdata + sizeof ep->pdata - 1), more < 0 ? 0 : 'd');
 		}
@@ -256,7 +257,8 @@ static void pending_connection_fails_because_the_peer_disconnected(void **state)
 		core_conn.known_error = cases[i / 2].known;
 		dapl_up_disconnected(ep, core_connection, cases[i / 2].orderly);
 		core_conn_is_dropped();
-		core_conn_event_is(i % 2 ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED : DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+		core_conn_event_is(i % 2 ? DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
+				   DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
 			  NULL, 0);
 		cause = &ep->failure.diag.cause;
 		assert_int_equal(cause->err, core_conn.known_error);

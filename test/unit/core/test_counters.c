@@ -234,7 +234,8 @@ static void device_counts_while_its_group_runs(void **state)
 static const char *directory;
 
 FILE *__real_fopen64(const char *path, const char *mode);
-__attribute__((visibility("default"))) FILE *__wrap_fopen64(const char *path, const char *mode);	/* the sanitizers' libraries call it */
+/* the sanitizers' libraries call it */
+__attribute__((visibility("default"))) FILE *__wrap_fopen64(const char *path, const char *mode);
 FILE *__wrap_fopen64(const char *path, const char *mode)
 {
 	char expected[128];

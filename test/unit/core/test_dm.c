@@ -371,7 +371,8 @@ static void range_of_a_region_is_within_the_memory(void **state)
 		DAT_VLEN offset, length;
 		DAT_RETURN told;
 	} rows[] = {
-		{ LENGTH + UNIT, UNIT, BAD_PARAM(3) }, { UINT64_MAX - 3, UNIT, BAD_PARAM(3) }, { 2, UNIT, BAD_PARAM(3) },
+		{ LENGTH + UNIT, UNIT, BAD_PARAM(3) }, { UINT64_MAX - 3, UNIT, BAD_PARAM(3) },
+		{ 2, UNIT, BAD_PARAM(3) },
 		{ 0, 0, BAD_PARAM(4) }, { 0, 6, BAD_PARAM(4) }, { 0, LENGTH + UNIT, BAD_PARAM(4) },
 		{ UNIT, LENGTH, BAD_PARAM(4) }, { LENGTH, UNIT, BAD_PARAM(4) }, { 8, UINT64_MAX - 3, BAD_PARAM(4) },
 	};
@@ -395,8 +396,8 @@ static void arguments_of_a_region_are_checked(void **state)
 	assert_int_equal(create(dm, 0, UNIT, pz, LOCAL), BAD_HANDLE(PZ));
 	pz->obj.ia = ia;
 	assert_int_equal(create(dm, 0, UNIT, pz, 0x4000), BAD_PARAM(6));
-	assert_int_equal(dapl_dm_lmr_create(dm, 0, UNIT, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, NULL, &local, &remote),
-			 BAD_PARAM(7));
+	assert_int_equal(dapl_dm_lmr_create(dm, 0, UNIT, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, NULL, &local,
+					    &remote), BAD_PARAM(7));
 	assert_int_equal(create(dm, 0, UNIT, pz, ATOMIC), NOT_SUPPORTED);
 	assert_int_equal(core_dm.calls, 0);
 	assert_false(dapl_pz_is_zero_based(pz));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_ep_free.c - the end of an endpoint: in which states it can be freed and reset, what is done to its connection, and
- * that nothing it was made from stays in use (ep_free.c). Resets beside posts are in test_ep_reset.c. */
+/* test_ep_free.c - the end of an endpoint: in which states it can be freed and reset, what is done to its connection,
+ * and that nothing it was made from stays in use (ep_free.c). Resets beside posts are in test_ep_reset.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

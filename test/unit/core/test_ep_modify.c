@@ -198,7 +198,8 @@ static void receive_posted_beside_a_change_is_not_lost(void **state)
 	(void)state;
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
 	assert_int_equal(modify(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE,
-				&(DAT_EP_PARAM){ .pz_handle = pz, .recv_evd_handle = (DAT_EVD_HANDLE)dto }), DAT_SUCCESS);
+				&(DAT_EP_PARAM){ .pz_handle = pz, .recv_evd_handle = (DAT_EVD_HANDLE)dto }),
+				DAT_SUCCESS);
 	assert_non_null(ep->qp);
 	in_feed = post_in_thread;
 	assert_int_equal(modify(DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,

@@ -146,7 +146,8 @@ static void post_receive(uint64_t cookie, int segments)
 /* A send and a receive that are posted, and completions of both that are not dequeued. */
 static void post_and_complete(void)
 {
-	const struct dapl_dto *send = core_post(ep, DAT_DTO_SEND, 0, 1), *receive = core_post(ep, DAT_DTO_RECEIVE, 0, 2);
+	const struct dapl_dto *send = core_post(ep, DAT_DTO_SEND, 0, 1),
+		*receive = core_post(ep, DAT_DTO_RECEIVE, 0, 2);
 
 	core_complete(ep->request_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)send });
 	core_complete(ep->recv_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)receive });

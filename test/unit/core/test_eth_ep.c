@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_ep.c - raw Ethernet endpoints as objects (eth/ep.c): their attributes, what a create that fails leaves, and their
- * end. What becomes of rules is test_eth_rule.c's matter. */
+/* test_eth_ep.c - raw Ethernet endpoints as objects (eth/ep.c): their attributes, what a create that fails leaves,
+ * and their end. What becomes of rules is test_eth_rule.c's matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,8 @@ static size_t fails_size;		/* of an element in the allocation that fails */
 static bool closes;			/* dat_ia_close ends the endpoint while it is created */
 
 void *__real_calloc(size_t n, size_t size);
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);	/* the sanitizers' libraries call it */
+/* the sanitizers' libraries call it */
+__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fails_size && size == fails_size ? NULL : __real_calloc(n, size);
@@ -165,8 +166,8 @@ static void endpoint_is_connected_at_once(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof evds / sizeof *evds; i++) {
 		core_eth.begun = NULL;
-		assert_int_equal(dapl_eth_ep_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, evds[i][0], evds[i][1],
-						    DAT_HANDLE_NULL, &attr, &handle), DAT_SUCCESS);
+		assert_int_equal(dapl_eth_ep_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, evds[i][0],
+						    evds[i][1], DAT_HANDLE_NULL, &attr, &handle), DAT_SUCCESS);
 		assert_raw();
 		assert_ptr_equal(ep()->recv_evd, evds[i][0]);
 		assert_ptr_equal(ep()->request_evd, evds[i][1]);
@@ -354,7 +355,7 @@ static void other_names_and_values_are_refused(void **state)
 	assert_null(core_eth.begun);
 }
 
-/* --- what fails later ------------------------------------------------------------------------------------------------ */
+/* --- what fails later ------------------------------------------------------------------------------------------- */
 
 static void error_of_the_device_leaves_nothing(void **state)
 {
@@ -418,11 +419,12 @@ static void endpoint_that_an_ia_close_ends_is_not_handed_over(void **state)
 	assert_null(core_eth.begun);
 }
 
-/* --- receives ---------------------------------------------------------------------------------------------------------- */
+/* --- receives --------------------------------------------------------------------------------------------------- */
 
 static void complete(uint32_t number, const void *record)
 {
-	core_complete(core_dto_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)record, .opcode = IBV_WC_RECV, .src_qp = number,
+	core_complete(core_dto_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)record, .opcode = IBV_WC_RECV,
+		.src_qp = number,
 		      .byte_len = 60, .qp_num = ep()->qpn });
 }
 
@@ -499,7 +501,7 @@ static void ready_record_makes_a_ready_event(void **state)
 	}
 }
 
-/* --- disconnecting and freeing ------------------------------------------------------------------------------------------- */
+/* --- disconnecting and freeing ---------------------------------------------------------------------------------- */
 
 static unsigned errors;
 

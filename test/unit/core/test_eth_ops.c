@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_ops.c - the calls of dat_eth_extensions.h (eth/ops.c): arguments that are refused, and what the device is asked and
- * answers. Sends, rules and groups have programs of their own; here their arguments come in order. */
+/* test_eth_ops.c - the calls of dat_eth_extensions.h (eth/ops.c): arguments that are refused, and what the device is
+ * asked and answers. Sends, rules and groups have programs of their own; here their arguments come in order. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -236,7 +236,7 @@ static void stats_fill_in_what_the_caller_has_room_for(void **state)
 	assert_filled_by_size(ring, DAT_ETH_STATS_OP, &is, sizeof is);
 }
 
-/* --- the IA -------------------------------------------------------------------------------------------------------- */
+/* --- the IA ----------------------------------------------------------------------------------------------------- */
 
 static void provider_without_raw_endpoints_has_no_calls(void **state)
 {
@@ -246,13 +246,15 @@ static void provider_without_raw_endpoints_has_no_calls(void **state)
 	(void)state;
 	core_eth_remove();
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-		assert_int_equal(call(core_ia, ops[i], NULL, NULL, NULL), DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE));
+		assert_int_equal(call(core_ia, ops[i], NULL, NULL, NULL),
+				 DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE));
 }
 
 static const struct {
 	int error;
 	DAT_RETURN expected;
-} device_errors[] = { { ENOENT, NOT_SUPPORTED }, { EOPNOTSUPP, NOT_SUPPORTED }, { ENODEV, GONE }, { EIO, INTERNAL_ERROR },
+} device_errors[] = { { ENOENT, NOT_SUPPORTED }, { EOPNOTSUPP, NOT_SUPPORTED }, { ENODEV, GONE },
+	{ EIO, INTERNAL_ERROR },
 	{ ENOMEM, NO_RESOURCE(DEVICE) } };
 enum { DEVICE_ERRORS = sizeof device_errors / sizeof *device_errors };
 
@@ -302,7 +304,7 @@ static void refused_clock_changes_nothing(void **state)
 	assert_int_equal(t[2], 3);
 }
 
-/* --- the ring -------------------------------------------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------------------------------------- */
 
 static void poll_gives_what_the_device_has(void **state)
 {
@@ -426,7 +428,7 @@ static void ring_is_read_while_the_endpoint_is_connected(void **state)
 	assert_int_equal(fill(&to, 8, ring, DAT_ETH_STATS_OP), DAT_SUCCESS);	/* what was counted stays */
 }
 
-/* --- moderation ------------------------------------------------------------------------------------------------------- */
+/* --- moderation ------------------------------------------------------------------------------------------------- */
 
 static DAT_RETURN moderate_evd(void *handle, DAT_COUNT frames, DAT_UINT32 us)
 {
@@ -462,12 +464,12 @@ static void refused_moderation_does_not_reach_the_device(void **state)
 	assert_int_equal(calls, 0);
 }
 
-/* --- which call it is ---------------------------------------------------------------------------------------------------- */
+/* --- which call it is ------------------------------------------------------------------------------------------- */
 
 static void calls_of_an_endpoint_need_a_raw_one(void **state)
 {
-	static const int ops[] = { DAT_ETH_POLL_OP, DAT_ETH_RELEASE_OP, DAT_ETH_ARM_OP, DAT_ETH_POST_SEND_OP, DAT_ETH_PACE_OP,
-		DAT_ETH_STATS_OP, DAT_ETH_MODERATE_OP + 1 };
+	static const int ops[] = { DAT_ETH_POLL_OP, DAT_ETH_RELEASE_OP, DAT_ETH_ARM_OP, DAT_ETH_POST_SEND_OP,
+		DAT_ETH_PACE_OP, DAT_ETH_STATS_OP, DAT_ETH_MODERATE_OP + 1 };
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	void *handles[] = { NULL, core_ia, plain };
 
@@ -503,12 +505,14 @@ static void send_comes_with_its_arguments_in_order(void **state)
 	(void)state;
 	ep->max_send_iov = 2;
 	core_device.post_send = note_post;
-	assert_int_equal(call(ep, DAT_ETH_POST_SEND_OP, 2, iov, cookie, &how, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	assert_int_equal(call(ep, DAT_ETH_POST_SEND_OP, 2, iov, cookie, &how, DAT_COMPLETION_DEFAULT_FLAG),
+			 DAT_SUCCESS);
 	assert_int_equal(posted_segments[0].length, 20);
 	assert_int_equal(posted_segments[1].length, 40);
 	assert_int_equal(posted.how.vlan_tci, 5);
 	assert_int_equal(((struct dapl_dto *)(uintptr_t)posted.wr.wr_id)->cookie.as_64, 77);
-	assert_int_equal(call(ep, DAT_ETH_POST_SEND_OP, 2, iov, cookie, &how, DAT_COMPLETION_UNSIGNALLED_FLAG), BAD_PARAM(6));
+	assert_int_equal(call(ep, DAT_ETH_POST_SEND_OP, 2, iov, cookie, &how, DAT_COMPLETION_UNSIGNALLED_FLAG),
+			 BAD_PARAM(6));
 }
 
 static int note_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_rule.c - rules of raw Ethernet endpoints and groups as objects (eth/rule.c): which are refused, what the device is
- * asked, and what ends them. Which frames match is the device's matter. */
+/* test_eth_rule.c - rules of raw Ethernet endpoints and groups as objects (eth/rule.c): which are refused, what the
+ * device is asked, and what ends them. Which frames match is the device's matter. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -617,7 +617,7 @@ static void rules_end_with_a_freed_group(void **state)
 	assert_int_equal(query(of_member), DAT_SUCCESS);
 }
 
-/* --- calls of other threads ------------------------------------------------------------------------------------------ */
+/* --- calls of other threads ------------------------------------------------------------------------------------- */
 
 static void *free_in_thread(void *rule)
 {
@@ -683,7 +683,7 @@ static void moves_in_both_directions_do_not_block_each_other(void **state)
 	assert_int_equal(core_eth_count(ep->qp), 2);
 }
 
-/* --- fork -------------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------------------------- */
 
 static sem_t inside, forking;
 

@@ -216,7 +216,8 @@ static void write_with_immediate_data_posts_its_arguments(void **state)
 	assert_int_equal(record->cookie.as_64, cookie.as_64);
 	assert_int_equal(write_immed(2, &remote), BAD_PARAM(2));
 	assert_int_equal(write_immed(1, NULL), BAD_PARAM(5));
-	assert_int_equal(call(ep, DAT_IB_RDMA_WRITE_IMMED_OP, 1, &local, cookie, &remote, (DAT_UINT32)1, 0x80), BAD_PARAM(7));
+	assert_int_equal(call(ep, DAT_IB_RDMA_WRITE_IMMED_OP, 1, &local, cookie, &remote, (DAT_UINT32)1, 0x80),
+			 BAD_PARAM(7));
 	assert_int_equal(posts, 1);
 }
 
@@ -438,7 +439,8 @@ static void device_memory_is_registered(void **state)
 			      &lmr_context, &rmr_context), DAT_SUCCESS);
 	assert_int_equal(core_dm.last.offset, 8);
 	assert_int_equal(core_dm.last.length, 16);
-	assert_int_equal(core_dm.last.access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
+	assert_int_equal(core_dm.last.access &
+			 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
 			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	assert_non_null(lmr);
 	assert_int_equal(rmr_context, lmr_context | CORE_REMOTE);

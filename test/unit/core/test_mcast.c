@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_mcast.c - the multicast groups of a datagram endpoint (conn/mcast.c): from the join until the endpoint leaves, the
- * join fails, or the endpoint is freed. */
+/* test_mcast.c - the multicast groups of a datagram endpoint (conn/mcast.c): from the join until the endpoint leaves,
+ * the join fails, or the endpoint is freed. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>

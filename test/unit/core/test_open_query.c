@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_open_query.c - attributes without an open IA: what a query tells, which arguments it refuses, and that the device
- * is closed and the handle left alone whatever fails (ia/ext.c). */
+/* test_open_query.c - attributes without an open IA: what a query tells, which arguments it refuses, and that the
+ * device is closed and the handle left alone whatever fails (ia/ext.c). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_provider.c - the library as the registry sees it: entries from dat_provider_init to dat_provider_fini, the table of
- * calls, and the calls that take any handle (ia/provider.c). */
+/* test_provider.c - the library as the registry sees it: entries from dat_provider_init to dat_provider_fini, the
+ * table of calls, and the calls that take any handle (ia/provider.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +83,8 @@ static void entry_is_known_from_init_to_fini(void **state)
 	assert_ptr_equal(entry->table.ia_open_func, dapl_ia_open);	/* stale handles point at the table */
 }
 
-/* Two entries of dat.conf may have one name, for two versions of DAT. A thread may be opening a device when the other is
- * initialised. */
+/* Two entries of dat.conf may have one name, for two versions of DAT. A thread may be opening a device when the other
+ * is initialised. */
 static void params_of_an_earlier_init_stay(void **state)
 {
 	const char *earlier;

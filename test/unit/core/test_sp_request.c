@@ -50,7 +50,8 @@ static DAT_PSP_HANDLE listen_with(DAT_PSP_FLAGS flags)
 {
 	DAT_PSP_HANDLE psp;
 
-	assert_int_equal(dapl_psp_create((DAT_IA_HANDLE)core_ia, QUAL, (DAT_EVD_HANDLE)cr_evd, flags, &psp), DAT_SUCCESS);
+	assert_int_equal(dapl_psp_create((DAT_IA_HANDLE)core_ia, QUAL, (DAT_EVD_HANDLE)cr_evd, flags, &psp),
+			 DAT_SUCCESS);
 	return psp;
 }
 

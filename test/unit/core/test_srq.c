@@ -178,7 +178,8 @@ static void arguments_of_create_are_checked(void **state)
 	assert_int_equal(dapl_srq_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, NULL, &handle), BAD_PARAM(3));
 	assert_int_equal(dapl_srq_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, &attr, NULL), BAD_PARAM(4));
 	assert_int_equal(dapl_srq_create((DAT_IA_HANDLE)core_ia, DAT_HANDLE_NULL, &attr, &handle), BAD_HANDLE(PZ));
-	assert_int_equal(dapl_srq_create((DAT_IA_HANDLE)core_pz, (DAT_PZ_HANDLE)core_pz, &attr, &handle), BAD_HANDLE(IA));
+	assert_int_equal(dapl_srq_create((DAT_IA_HANDLE)core_pz, (DAT_PZ_HANDLE)core_pz, &attr, &handle),
+			 BAD_HANDLE(IA));
 	assert_int_equal(core_device.srqs, 0);
 }
 

@@ -49,7 +49,8 @@ static bool put(enum tap_op op, uint32_t n)
 	static char bytes[4096];
 	const struct iovec pieces[2] = { { "head", n < 4 ? n : 4 }, { bytes, n < 4 ? 0 : n - 4 } };
 	const struct tap_record record = { .time = 7, .qpn = 5, .op = op, .length = n, .captured = n, .word = 9,
-		.memory = { .remote = 1, .stag = 2 }, .atomic = { .swap = 3 }, .ends.local = { .family = 4, .port = 99 } };
+		.memory = { .remote = 1, .stag = 2 }, .atomic = { .swap = 3 },
+		.ends.local = { .family = 4, .port = 99 } };
 
 	return dapl_tap_put(&record, &shown, pieces, &place);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_tap_client.c - begin and end of the capture that a client of the control socket asks for (ia/tap.c): one client at a
- * time, whose requests keep the capture alive. The device and the timer are replaced here; test_tap.c is about the ring. */
+/* test_tap_client.c - begin and end of the capture that a client of the control socket asks for (ia/tap.c): one
+ * client at a time, whose requests keep the capture alive. The device and the timer are replaced here; test_tap.c is
+ * about the ring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

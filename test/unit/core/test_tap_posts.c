@@ -146,8 +146,10 @@ static void failures_are_not_shown(void **state)
 
 static void addresses_of_both_families(void **state)
 {
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0x0a000001) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(81), .sin6_addr.s6_addr = { 0xfe, 0x80 } };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(80),
+		.sin_addr.s_addr = htonl(0x0a000001) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(81),
+		.sin6_addr.s6_addr = { 0xfe, 0x80 } };
 	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
 	struct tap_address to = { .family = 0 };
 

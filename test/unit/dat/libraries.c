@@ -18,7 +18,7 @@ void (*during_load)(void), (*during_init)(void), (*during_fini)(void);
 static const DAT_PROVIDER table;
 static char steps[512];
 
-/* --- libraries -------------------------------------------------------------------------------------------------------- */
+/* --- libraries -------------------------------------------------------------------------------------------------- */
 
 /* `params` NULL: there are none. */
 static void add_step(const char *what, const char *name, const char *params)
@@ -61,7 +61,7 @@ static void fini(const DAT_PROVIDER_INFO *info)
 	do_once(&during_fini);
 }
 
-/* --- the loader --------------------------------------------------------------------------------------------------------- */
+/* --- the loader ------------------------------------------------------------------------------------------------- */
 
 bool __wrap_loader_open(struct library *library, const char *name, char *reason, size_t size);
 void __wrap_loader_close(struct library *library);
@@ -84,7 +84,7 @@ void __wrap_loader_close(struct library *library)
 	add_step("close", "", NULL);
 }
 
-/* --- fixture ------------------------------------------------------------------------------------------------------------ */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 int libraries_begin(void **state)
 {

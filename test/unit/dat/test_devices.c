@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_devices.c - entries made from the devices in sysfs: which network devices belong to a port, names, parameters and order of
- * the entries, and shortages. The files around them are test/registry/test_devices.c's. */
+/* test_devices.c - entries made from the devices in sysfs: which network devices belong to a port, names, parameters
+ * and order of the entries, and shortages. The files around them are test/registry/test_devices.c's. */
 #include "dat/devices.h"
 #include <dirent.h>
 #include <errno.h>
@@ -122,7 +122,7 @@ static void makes(const char *expected)
 	assert_string_equal(names, expected);
 }
 
-/* --- entries ---------------------------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------------------------- */
 
 static void host_without_devices_has_no_entries(void **state)
 {
@@ -186,7 +186,7 @@ static void hidden_files_are_no_devices(void **state)
 	makes("");
 }
 
-/* --- network devices of ports -------------------------------------------------------------------------------------------- */
+/* --- network devices of ports ----------------------------------------------------------------------------------- */
 
 static void network_device_of_several_ports_has_one_entry(void **state)
 {
@@ -295,7 +295,7 @@ static void port_without_files_has_entries_of_its_own(void **state)
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-/* --- limits and shortages ---------------------------------------------------------------------------------------------------- */
+/* --- limits and shortages --------------------------------------------------------------------------------------- */
 
 static void path_that_is_too_long_leads_nowhere(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_entries.c - what tools ask the registry: what lists tell of each entry, whose memory they are, and what each call
- * leaves when it fails. What makes a line of dat.conf wrong is test_conf.c's, which devices give entries test_devices.c's. */
+/* test_entries.c - what tools ask the registry: what lists tell of each entry, whose memory they are, and what each
+ * call leaves when it fails. What makes a line of dat.conf wrong is test_conf.c's, which devices give entries
+ * test_devices.c's. */
 #include <dat/dat_entries.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -59,7 +60,7 @@ int __wrap_sources_generate(struct conf *conf, bool with_soft)
 	return devices_error;
 }
 
-/* --- fixture ------------------------------------------------------------------------------------------------------------ */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 static DAT_ENTRY *list;
 static DAT_COUNT count;
@@ -104,7 +105,7 @@ static void files(const char *file, const char *text)
 		registry.table.reading->sources.conf.entries[i].file = file;
 }
 
-/* --- lists ---------------------------------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------------------------ */
 
 static void both_lists_need_their_arguments(void **state)
 {
@@ -222,7 +223,7 @@ static void files_that_cannot_be_read_give_no_list(void **state)
 	lists(1);				/* the next call reads again */
 }
 
-/* --- devices ---------------------------------------------------------------------------------------------------------------- */
+/* --- devices ---------------------------------------------------------------------------------------------------- */
 
 static void generated_entries_are_those_of_the_devices(void **state)
 {
@@ -250,7 +251,7 @@ static void devices_that_cannot_be_found_give_no_list(void **state)
 	assert_int_equal(count, 77);
 }
 
-/* --- the check of a text ------------------------------------------------------------------------------------------------------ */
+/* --- the check of a text ---------------------------------------------------------------------------------------- */
 
 static struct {
 	unsigned line, column;
@@ -280,7 +281,8 @@ static DAT_RETURN check(const char *text, size_t length)
 static void check_needs_its_pointers(void **state)
 {
 	(void)state;
-	assert_int_equal(dats_check_conf(NULL, 0, keep, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	assert_int_equal(dats_check_conf(NULL, 0, keep, NULL, &count),
+			 DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
 	assert_int_equal(dats_check_conf(A, 1, NULL, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
 	assert_int_equal(dats_check_conf(A, 1, keep, NULL, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5));
 	assert_int_equal(count, 77);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_listing.c - names and lists of adapters: which entries and providers are in them, in which order, and when the line about
- * an unknown adapter is printed. The rules for arrays are test/registry/test_providers.c's. */
+/* test_listing.c - names and lists of adapters: which entries and providers are in them, in which order, and when the
+ * line about an unknown adapter is printed. The rules for arrays are test/registry/test_providers.c's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static void tells(const char *expected)
 		assert_string_equal(names ? names + strlen("; there ") : text, expected);
 }
 
-/* --- the list --------------------------------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------------------------- */
 
 static void list_has_each_key_once(void **state)
 {
@@ -182,7 +182,7 @@ static void places_without_memory_are_passed_over(void **state)
 	assert_string_equal(infos[1].ia_name, "ia_c");
 }
 
-/* --- the line about an unknown adapter -------------------------------------------------------------------------------- */
+/* --- the line about an unknown adapter -------------------------------------------------------------------------- */
 
 static void line_has_each_name_once(void **state)
 {
@@ -249,7 +249,7 @@ static void files_that_were_not_read_tell_nothing(void **state)
 	tells("");
 }
 
-/* --- relation --------------------------------------------------------------------------------------------------------------- */
+/* --- relation --------------------------------------------------------------------------------------------------- */
 
 static void relation_needs_two_known_names(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_loader.c - loading and unloading of provider libraries: where a name is searched for, what makes a library no provider,
- * why none could be loaded, and how long an unload waits for threads. The dynamic linker is replaced here. */
+/* test_loader.c - loading and unloading of provider libraries: where a name is searched for, what makes a library no
+ * provider, why none could be loaded, and how long an unload waits for threads. The dynamic linker is replaced here. */
 #include "dat/loader.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ static int opened;			/* handles */
 static int sleeps, leaves_at;		/* the sleeping thread leaves in this sleep; 0: never */
 static char self, library;		/* what handles point to */
 
-/* --- in place of the dynamic linker -------------------------------------------------------------------------------- */
+/* --- in place of the dynamic linker ----------------------------------------------------------------------------- */
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
 void *__wrap_dlopen(const char *name, int flags);
@@ -126,7 +126,7 @@ int __wrap_usleep(useconds_t us)
 	return 0;
 }
 
-/* --- fixture --------------------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 static struct library loaded;
 static char reason[128];
@@ -173,7 +173,7 @@ static void fails(const char *name, const char *expected)
 	assert_int_equal(opened, 0);
 }
 
-/* --- loading ------------------------------------------------------------------------------------------------------------ */
+/* --- loading ---------------------------------------------------------------------------------------------------- */
 
 static void provider_has_two_functions(void **state)
 {
@@ -270,7 +270,7 @@ static void reason_is_that_of_the_file_beside_libdat2(void **state)
 	assert_string_equal(reason, "its libraries are missing");
 }
 
-/* --- unloading ------------------------------------------------------------------------------------------------------------ */
+/* --- unloading -------------------------------------------------------------------------------------------------- */
 
 static void unload_without_threads_does_not_wait(void **state)
 {
@@ -305,7 +305,7 @@ static void unload_waits_no_longer_than_100_ms(void **state)
 	loader_leave();
 }
 
-/* --- finding ----------------------------------------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------------------------- */
 
 static void file_beside_libdat2_is_found(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_lookup.c - opens and closes in the registry: which entry serves a key, when its library is loaded and unloaded, and why
- * none serves it. Calls during a load are test_lookup_busy.c's; what programs see of it is in test/registry. */
+/* test_lookup.c - opens and closes in the registry: which entry serves a key, when its library is loaded and
+ * unloaded, and why none serves it. Calls during a load are test_lookup_busy.c's; what programs see of it is in
+ * test/registry. */
 #include "dat/lookup.h"
 #include <errno.h>
 #include <setjmp.h>
@@ -77,7 +78,7 @@ static void replace_files(const char *text)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-/* --- loading and unloading ------------------------------------------------------------------------------------------------ */
+/* --- loading and unloading -------------------------------------------------------------------------------------- */
 
 static void library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close(void **state)
 {
@@ -181,7 +182,7 @@ static void last_close_frees_an_entry_that_has_changed(void **state)
 	took("open:liba.so init:ia_a[eth1 0] ");
 }
 
-/* --- which entry ----------------------------------------------------------------------------------------------------------- */
+/* --- which entry ------------------------------------------------------------------------------------------------ */
 
 static void next_entry_serves_if_a_library_cannot_be_loaded(void **state)
 {
@@ -240,7 +241,7 @@ static void other_entry_serves_no_caller_that_needs_thread_safety(void **state)
 	took("");
 }
 
-/* --- why there is none --------------------------------------------------------------------------------------------------------- */
+/* --- why there is none ------------------------------------------------------------------------------------------ */
 
 static void unknown_part_of_the_key_is_told(void **state)
 {

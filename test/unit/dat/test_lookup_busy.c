@@ -66,7 +66,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* --- calls of a library that is being loaded or unloaded ---------------------------------------------------------------------- */
+/* --- calls of a library that is being loaded or unloaded -------------------------------------------------------- */
 
 static DAT_RETURN results[2];
 
@@ -103,7 +103,7 @@ static void fini_can_open_any_adapter_but_its_own(void **state)
 	assert_int_equal(results[1], DAT_SUCCESS);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------------------------- */
 
 static pthread_t other;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_providers.c - the dynamic registry: whose a registration is, which one serves a key after dat.conf has changed, what a
- * library may remove, and what its unloading leaves. What programs see of it is test/registry/test_providers.c's. */
+/* test_providers.c - the dynamic registry: whose a registration is, which one serves a key after dat.conf has
+ * changed, what a library may remove, and what its unloading leaves. What programs see of it is
+ * test/registry/test_providers.c's. */
 #include "dat/providers.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -186,7 +187,7 @@ static void lack_of_memory_during_an_init_is_remembered(void **state)
 	assert_null(found(&a));
 }
 
-/* --- removing -------------------------------------------------------------------------------------------------------- */
+/* --- removing --------------------------------------------------------------------------------------------------- */
 
 static void used_provider_stays(void **state)
 {
@@ -231,7 +232,7 @@ static void unloading_takes_what_the_library_left(void **state)
 	assert_non_null(found(&b));
 }
 
-/* --- after dat.conf has changed ---------------------------------------------------------------------------------------- */
+/* --- after dat.conf has changed --------------------------------------------------------------------------------- */
 
 static void provider_of_a_changed_entry_serves_its_key(void **state)
 {

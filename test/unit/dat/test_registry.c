@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_registry.c - the start of the registry and reading the files again: shortages, faults, libraries that are being loaded
- * meanwhile, and what a fork leaves to both processes. A change of files as programs see it is test/registry/test_reread.c's. */
+/* test_registry.c - the start of the registry and reading the files again: shortages, faults, libraries that are
+ * being loaded meanwhile, and what a fork leaves to both processes. A change of files as programs see it is
+ * test/registry/test_reread.c's. */
 #include "dat/registry.h"
 #include <errno.h>
 #include <pthread.h>
@@ -139,7 +140,7 @@ static void loaded(struct entry *e)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-/* --- start ----------------------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------------------------ */
 
 static void files_are_read_once(void **state)
 {
@@ -218,7 +219,7 @@ static void nothing_is_held_of_files_that_were_not_read(void **state)
 	assert_null(registry_hold_reading());
 }
 
-/* --- reading again ------------------------------------------------------------------------------------------------------ */
+/* --- reading again ---------------------------------------------------------------------------------------------- */
 
 static void reread_starts_the_registry_and_counts_entries(void **state)
 {
@@ -300,7 +301,7 @@ static void reread_waits_no_longer_than_a_second_for_a_load(void **state)
 	assert_int_equal(registry.table.count, 1);
 }
 
-/* --- fork ---------------------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------------------------- */
 
 static bool locks_are_free(void)
 {

@@ -105,7 +105,8 @@ static void each_difference_of_an_interface_is_told_once(void **state)
 		{ 9000, UP, 1, { DAT_NET_MTU, 1500, 9000, .netdev = "eth0" }, { 0 } },
 		{ 9000, IFF_UP, 1, { DAT_NET_LINK, 1, 0, .netdev = "eth0" }, { 0 } },
 		{ 9000, 0, 0, { 0 }, { 0 } },		/* down already, without a carrier */
-		{ 1400, UP, 2, { DAT_NET_MTU, 9000, 1400, .netdev = "eth0" }, { DAT_NET_LINK, 0, 1, .netdev = "eth0" } },
+		{ 1400, UP, 2, { DAT_NET_MTU, 9000, 1400, .netdev = "eth0" },
+			{ DAT_NET_LINK, 0, 1, .netdev = "eth0" } },
 		{ 1400, UP | IFF_PROMISC, 0, { 0 }, { 0 } },
 	};
 
@@ -209,8 +210,9 @@ static void address_comes_and_goes(void **state)
 	(void)state;
 	add_link(ETH0, "eth0");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		const struct dat_net_change *change = change_of(message_address(RTM_NEWADDR, ETH0, rows[i].text, rows[i].prefix));
+		const struct dat_net_change *change;
 
+		change = change_of(message_address(RTM_NEWADDR, ETH0, rows[i].text, rows[i].prefix));
 		assert_change(change, DAT_NET_ADDRESS, 0, 1);
 		assert_ip(&change->address, rows[i].text);
 		assert_int_equal(change->prefix, rows[i].prefix);
@@ -273,7 +275,8 @@ static void routes_that_the_kernel_keeps_for_itself_are_not_told(void **state)
 {
 	static const struct rtmsg heads[] = {
 		{ .rtm_family = AF_INET, .rtm_table = RT_TABLE_LOCAL, .rtm_type = RTN_LOCAL },
-		{ .rtm_family = AF_INET6, .rtm_table = RT_TABLE_MAIN, .rtm_type = RTN_UNICAST, .rtm_flags = RTM_F_CLONED },
+		{ .rtm_family = AF_INET6, .rtm_table = RT_TABLE_MAIN, .rtm_type = RTN_UNICAST,
+			.rtm_flags = RTM_F_CLONED },
 	};
 
 	(void)state;
@@ -422,8 +425,10 @@ static const struct {
 	uint32_t what;
 	size_t head;		/* bytes without which the message says nothing */
 } messages[] = {
-	{ whole_link, DAT_NET_LINK, sizeof(struct ifinfomsg) }, { whole_address, DAT_NET_ADDRESS, sizeof(struct ifaddrmsg) },
-	{ whole_route, DAT_NET_ROUTE, sizeof(struct rtmsg) }, { whole_neighbour, DAT_NET_NEIGHBOUR, sizeof(struct ndmsg) },
+	{ whole_link, DAT_NET_LINK, sizeof(struct ifinfomsg) },
+	{ whole_address, DAT_NET_ADDRESS, sizeof(struct ifaddrmsg) },
+	{ whole_route, DAT_NET_ROUTE, sizeof(struct rtmsg) },
+	{ whole_neighbour, DAT_NET_NEIGHBOUR, sizeof(struct ndmsg) },
 };
 
 static void kinds_that_were_not_asked_for_are_not_told(void **state)
@@ -505,7 +510,8 @@ static size_t changes_of_uevent(const char *text, size_t length)
 }
 
 #define DEVICE "DEVPATH=/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0"
-#define ADDED "add@/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0ACTION=add\0" DEVICE "SUBSYSTEM=infiniband\0SEQNUM=7"
+#define ADDED "add@/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0ACTION=add\0" DEVICE \
+	"SUBSYSTEM=infiniband\0SEQNUM=7"
 
 static void rdma_devices_come_and_go(void **state)
 {
@@ -553,7 +559,8 @@ static void word_without_an_end_is_not_read(void **state)
 
 static void name_of_a_device_is_cut_to_its_room(void **state)
 {
-	char text[] = "ACTION=add\0SUBSYSTEM=infiniband\0DEVPATH=/0123456789012345678901234567890123456789012345678901234567890123456789";
+	char text[] = "ACTION=add\0SUBSYSTEM=infiniband\0DEVPATH="
+		"/0123456789012345678901234567890123456789012345678901234567890123456789";
 
 	(void)state;
 	assert_int_equal(changes_of_uevent(text, sizeof text), 1);

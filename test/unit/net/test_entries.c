@@ -29,7 +29,8 @@ static struct net_link links[] = {
 static struct net_address addresses[ADDRESSES];
 static const struct net_table table = { links, addresses, sizeof links / sizeof *links, ADDRESSES, 0 };
 static struct net_rdma ports[] = {
-	{ "eth1", "mlx5_0", 1, DAT_NET_ROCE }, { "eth0", "mlx5_0", 2, DAT_NET_ROCE }, { "ib0", "mlx5_0", 2, DAT_NET_IB },
+	{ "eth1", "mlx5_0", 1, DAT_NET_ROCE }, { "eth0", "mlx5_0", 2, DAT_NET_ROCE },
+	{ "ib0", "mlx5_0", 2, DAT_NET_IB },
 	{ "gone", "mlx5_1", 1, DAT_NET_ROCE },
 };
 static const struct net_rdma_list rdma = { ports, sizeof ports / sizeof *ports };

@@ -307,7 +307,8 @@ static void failed_opening_leaves_nothing_open(void **state)
 		const char *function;
 		int err;
 	} rows[] = {
-		{ "epoll", EMFILE }, { "open", ENFILE }, { "nonblocking", ENOMEM }, { "join", EPERM }, { "table", ENFILE },
+		{ "epoll", EMFILE }, { "open", ENFILE }, { "nonblocking", ENOMEM }, { "join", EPERM },
+		{ "table", ENFILE },
 		{ "add", ENOSPC }, { "socket", EMFILE }, { "bind", EPERM },
 	};
 

@@ -21,8 +21,10 @@
 enum { LO = 1, ETH0, ETH1, TUN0, DOWN, DISCARD = 9, DATAGRAM_FD = 777 };
 
 static struct net_link links[] = {
-	{ .index = LO, .name = "lo", .flags = IFF_UP | IFF_LOOPBACK }, { .index = ETH0, .name = "eth0", .flags = IFF_UP },
-	{ .index = ETH1, .name = "eth1", .flags = IFF_UP }, { .index = TUN0, .name = "tun0", .flags = IFF_UP | IFF_NOARP },
+	{ .index = LO, .name = "lo", .flags = IFF_UP | IFF_LOOPBACK },
+	{ .index = ETH0, .name = "eth0", .flags = IFF_UP },
+	{ .index = ETH1, .name = "eth1", .flags = IFF_UP }, { .index = TUN0, .name = "tun0",
+		.flags = IFF_UP | IFF_NOARP },
 	{ .index = DOWN, .name = "down" },
 };
 static struct dat_net_neighbour found;
@@ -259,7 +261,8 @@ static void without_time_the_table_alone_answers(void **state)
 		int nud;
 		size_t lladdr;
 	} rows[] = {
-		{ 0, 0 }, { NUD_INCOMPLETE, 0 }, { NUD_FAILED, 6 }, { NUD_STALE, 0 }, { NUD_STALE, DAT_NET_LLADDR_MAX + 1 },
+		{ 0, 0 }, { NUD_INCOMPLETE, 0 }, { NUD_FAILED, 6 }, { NUD_STALE, 0 },
+		{ NUD_STALE, DAT_NET_LLADDR_MAX + 1 },
 	};
 
 	(void)state;

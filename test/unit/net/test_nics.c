@@ -15,7 +15,8 @@ static struct net_link links[] = {
 	{ .index = 2, .name = "eth0", .mtu = 1500, .flags = IFF_UP, .lladdr = { 2, 0, 0, 0, 0, 1 }, .length = 6 },
 };
 static struct net_rdma ports[] = {
-	{ "eth0", "mlx5_0", 1, DAT_NET_ROCE }, { "gone", "mlx5_1", 1, DAT_NET_ROCE }, { "eth0", "siw0", 2, DAT_NET_IWARP },
+	{ "eth0", "mlx5_0", 1, DAT_NET_ROCE }, { "gone", "mlx5_1", 1, DAT_NET_ROCE },
+	{ "eth0", "siw0", 2, DAT_NET_IWARP },
 };
 static struct dat_net_nic *list;
 static size_t count;
@@ -50,7 +51,8 @@ static void interface_is_there_once_for_each_port(void **state)
 		const char *netdev, *device;
 		unsigned port;
 		uint8_t rdma;
-	} rows[] = { { "lo", "", 0, DAT_NET_NONE }, { "eth0", "mlx5_0", 1, DAT_NET_ROCE }, { "eth0", "siw0", 2, DAT_NET_IWARP } };
+	} rows[] = { { "lo", "", 0, DAT_NET_NONE }, { "eth0", "mlx5_0", 1, DAT_NET_ROCE },
+		{ "eth0", "siw0", 2, DAT_NET_IWARP } };
 
 	(void)state;
 	assert_int_equal(dat_net_nics(&list, &count), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_routes.c - the candidate routes to a destination, made of the kernel's answers, the interfaces, the RDMA devices and
- * the entries of dat.conf, all of which are given here (net/routes.c). Their order is test_order.c's. */
+/* test_routes.c - the candidate routes to a destination, made of the kernel's answers, the interfaces, the RDMA
+ * devices and the entries of dat.conf, all of which are given here (net/routes.c). Their order is test_order.c's. */
 #include "net/entries.h"
 #include "net/lookup.h"
 #include <arpa/inet.h>
@@ -167,7 +167,8 @@ static void destination_must_be_one_host(void **state)
 		uint32_t scope;
 		int err;
 	} rows[] = {
-		{ "192.0.2.9", 0, 0 }, { "223.255.255.255", 0, 0 }, { "224.0.0.1", 0, EINVAL }, { "239.255.255.255", 0, EINVAL },
+		{ "192.0.2.9", 0, 0 }, { "223.255.255.255", 0, 0 }, { "224.0.0.1", 0, EINVAL },
+		{ "239.255.255.255", 0, EINVAL },
 		{ "2001:db8::9", 0, 0 }, { "ff02::1", 2, EINVAL }, { "fe80::9", 0, EINVAL }, { "fe80::9", ETH0, 0 },
 	};
 	struct sockaddr_storage other = { .ss_family = AF_UNIX };

@@ -218,7 +218,8 @@ static void duplicate_and_tentative_addresses_are_no_sources(void **state)
 	} rows[] = {
 		{ 0, true, false }, { IFA_F_PERMANENT, true, false }, { IFA_F_DADFAILED, false, false },
 		{ IFA_F_TENTATIVE, false, false }, { IFA_F_TENTATIVE | IFA_F_OPTIMISTIC, true, false },
-		{ IFA_F_OPTIMISTIC, true, false }, { IFA_F_TENTATIVE | IFA_F_OPTIMISTIC | IFA_F_DADFAILED, false, false },
+		{ IFA_F_OPTIMISTIC, true, false },
+		{ IFA_F_TENTATIVE | IFA_F_OPTIMISTIC | IFA_F_DADFAILED, false, false },
 		{ IFA_F_DEPRECATED, true, true },
 	};
 
@@ -308,7 +309,8 @@ static void interface_is_up_with_a_carrier_only(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		assert_int_equal(net_link_is_up(&(struct net_link){ .flags = rows[i].flags | IFF_LOOPBACK }), rows[i].up);
+		assert_int_equal(net_link_is_up(&(struct net_link){ .flags = rows[i].flags | IFF_LOOPBACK }),
+				 rows[i].up);
 }
 
 int main(void)

@@ -47,7 +47,8 @@ pmix_status_t PMIx_Put(pmix_scope_t scope, const char key[], pmix_value_t *value
 	return put(key, value->data.bo.bytes, value->data.bo.size);
 }
 
-pmix_status_t PMIx_Get(const pmix_proc_t *of, const char key[], const pmix_info_t info[], size_t n, pmix_value_t **value)
+pmix_status_t PMIx_Get(const pmix_proc_t *of, const char key[], const pmix_info_t info[], size_t n,
+		       pmix_value_t **value)
 {
 	char *data = get(of->rank, key);
 

@@ -368,7 +368,8 @@ static void attempt_that_cannot_be_ended_is_closed(void **state)
 
 static void ended_connection_is_not_closed_again(void **state)
 {
-	static const enum udapl_conn_state states[] = { UDAPL_CONN_CLOSING, UDAPL_CONN_DISCONNECTED, UDAPL_CONN_CLOSED };
+	static const enum udapl_conn_state states[] = { UDAPL_CONN_CLOSING, UDAPL_CONN_DISCONNECTED,
+		UDAPL_CONN_CLOSED };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -645,7 +646,8 @@ static void accepted_connection_counts_as_established(void **state)
 	(void)state;
 	for (int i = 0; i < UDAPL_CONN_STATES; i++) {
 		conn->state = i;
-		assert_int_equal(udapl_conn_is_established(conn), i == UDAPL_CONN_ACCEPTED || i == UDAPL_CONN_ESTABLISHED);
+		assert_int_equal(udapl_conn_is_established(conn), i == UDAPL_CONN_ACCEPTED ||
+				 i == UDAPL_CONN_ESTABLISHED);
 	}
 }
 

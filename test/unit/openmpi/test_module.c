@@ -146,7 +146,8 @@ static void opened_adapter_has_an_address_and_a_service_point(void **state)
 
 static void limits_are_those_of_the_device_and_of_each_other(void **state)
 {
-	static const struct { size_t eager, rndv, most; uint64_t rdma; size_t eager_expected, rndv_expected; } table[] = {
+	static const struct { size_t eager, rndv, most; uint64_t rdma; size_t eager_expected,
+		rndv_expected; } table[] = {
 		{ 1000, 2000, 4000, 1 << 16, 1000, 2000 },
 		{ 5000, 2000, 4000, 1 << 30, 4000, 2000 },
 		{ 1000, 4001, 4000, 1, 1000, 4000 },
@@ -176,8 +177,9 @@ static void device_needs_both_atomic_operations(void **state)
 {
 	static DAT_NAMED_ATTR attrs[] = { { "OTHER", "TRUE" }, { DAT_IB_ATTR_FETCH_AND_ADD, "TRUE" },
 					  { DAT_IB_ATTR_CMP_AND_SWAP, "TRUE" } };
-	static const struct { int first, n; bool atomics; } table[] = { { 0, 0, false }, { 0, 2, false }, { 2, 1, false },
-									{ 1, 2, true }, { 0, 3, true } };
+	static const struct { int first, n; bool atomics; } table[] = { { 0, 0, false }, { 0, 2, false },
+									{ 2, 1, false }, { 1, 2, true },
+									{ 0, 3, true } };
 	enum { FLAGS = MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS };
 
 	(void)state;

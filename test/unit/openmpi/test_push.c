@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_push.c - posting of messages: what a message needs, by send or into the ring, and how far waiting requests get. */
+/* test_push.c - posting of messages: what a message needs, by send or into the ring, and how far waiting requests
+ * get. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/push.h"
@@ -139,7 +140,8 @@ static void message_in_the_ring_takes_no_credit(void **state)
 	assert_int_equal(posts[0].flags, DAT_COMPLETION_DEFAULT_FLAG);
 	assert_int_equal(posts[0].local.virtual_address, (uintptr_t)(f->header + 1));
 	assert_int_equal(posts[0].local.lmr_context, f->lmr_context);
-	tail = (const struct udapl_tail *)(uintptr_t)(posts[0].local.virtual_address + posts[0].local.segment_length) - 1;
+	tail = (const struct udapl_tail *)(uintptr_t)(posts[0].local.virtual_address +
+						      posts[0].local.segment_length) - 1;
 	assert_int_equal(tail->length, LENGTH);
 	assert_int_equal(tail->tag, TAG);
 	assert_int_equal(tail->credits, 2);

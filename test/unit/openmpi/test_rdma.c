@@ -43,7 +43,8 @@ static int add(uint64_t remote, mca_btl_base_registration_handle_t *handle, mca_
 	return udapl_atomic_op(&module.super, peer, remote, handle, op, 5, flags, 0, done, &callbacks, &status);
 }
 
-static int fetch_add(uint64_t remote, mca_btl_base_registration_handle_t *handle, mca_btl_base_atomic_op_t op, int flags)
+static int fetch_add(uint64_t remote, mca_btl_base_registration_handle_t *handle, mca_btl_base_atomic_op_t op,
+		     int flags)
 {
 	return udapl_atomic_fop(&module.super, peer, &local, remote, &local_handle, handle, op, 5, flags, 0, done,
 				&callbacks, &status);
@@ -157,7 +158,8 @@ static void atomics_that_dat_lacks_are_not_supported(void **state)
 		assert_int_equal(fetch_add(at, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
 		assert_int_equal(swap(at, &remote_handle, 0), OPAL_ERR_NOT_SUPPORTED);
 	}
-	for (int flag = MCA_BTL_ATOMIC_FLAG_32BIT; flag; flag = flag == MCA_BTL_ATOMIC_FLAG_32BIT ? MCA_BTL_ATOMIC_FLAG_FLOAT : 0) {
+	for (int flag = MCA_BTL_ATOMIC_FLAG_32BIT; flag; flag = flag == MCA_BTL_ATOMIC_FLAG_32BIT ?
+	     MCA_BTL_ATOMIC_FLAG_FLOAT : 0) {
 		assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, flag), OPAL_ERR_NOT_SUPPORTED);
 		assert_int_equal(fetch_add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, flag), OPAL_ERR_NOT_SUPPORTED);
 		assert_int_equal(swap(0x1000, &remote_handle, flag), OPAL_ERR_NOT_SUPPORTED);

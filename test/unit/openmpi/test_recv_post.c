@@ -89,7 +89,8 @@ static void ended_connection_needs_none(void **state)
 static void connection_without_all_receives_is_an_error(void **state)
 {
 	(void)state;
-	post_results[POSTED_RECV] = post_results[POSTED_SRQ_RECV] = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	post_results[POSTED_RECV] = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	post_results[POSTED_SRQ_RECV] = post_results[POSTED_RECV];
 	assert_int_equal(udapl_receives_post(conn), OPAL_ERR_OUT_OF_RESOURCE);
 	conn->srq = true;
 	module.srq_wanted = 1;

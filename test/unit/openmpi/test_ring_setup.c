@@ -80,7 +80,8 @@ static void later_rings_are_smaller(void **state)
 	udapl_ring_offer(conn);
 	assert_ptr_equal(module.rings[1], conn);
 	assert_int_equal(module.num_rings, 2);
-	assert_int_equal(conn->ring_in.shape.size, mca_btl_udapl_component.eager_messages / 2 * conn->ring_in.shape.largest);
+	assert_int_equal(conn->ring_in.shape.size,
+			 mca_btl_udapl_component.eager_messages / 2 * conn->ring_in.shape.largest);
 }
 
 static void ring_has_room_for_a_few_messages(void **state)

@@ -265,10 +265,12 @@ enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struc
 	return around.unregistered || access != IBV_ACCESS_LOCAL_WRITE ? SOFT_BAD_STAG : SOFT_FINE;
 }
 
-/* --- the QP of obj/ ------------------------------------------------------------------------------------------------ */
+/* --- the QP of obj/ --------------------------------------------------------------------------------------------- */
 
-int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
-int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ibqp)
+int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			  struct ibv_qp **qp);
+int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			  struct ibv_qp **ibqp)
 {
 	struct soft_qp *qp;
 
@@ -437,7 +439,7 @@ void __wrap_soft_eth_collect_stamp(struct soft_eth *eth)
 	step("stamp");
 }
 
-/* --- a case -------------------------------------------------------------------------------------------------------- */
+/* --- a case ----------------------------------------------------------------------------------------------------- */
 
 struct soft_eth *eth_of(struct ibv_qp *qp)
 {
@@ -446,7 +448,8 @@ struct soft_eth *eth_of(struct ibv_qp *qp)
 
 struct ibv_qp *raw_new(bool srq)
 {
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET, .srq = srq ? (struct ibv_srq *)&rule_memory : NULL };
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET,
+		.srq = srq ? (struct ibv_srq *)&rule_memory : NULL };
 	struct ibv_qp *qp;
 
 	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), 0);

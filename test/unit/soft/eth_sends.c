@@ -133,7 +133,7 @@ void await_timer(void)
 	assert_int_equal(qp.lock.state, 0);
 }
 
-/* --- the port ------------------------------------------------------------------------------------------------------- */
+/* --- the port --------------------------------------------------------------------------------------------------- */
 
 int left_count, error_of[QUEUE];
 bool check_refuses;
@@ -201,7 +201,7 @@ static const char *port_check(struct eth_port *port, const struct iovec *iov, in
 static const struct eth_port_ops port_ops = { .send = port_send, .send_batch = port_send_batch, .stamp = port_stamp,
 	.check = port_check };
 
-/* --- memory and completions ------------------------------------------------------------------------------------------ */
+/* --- memory and completions ------------------------------------------------------------------------------------- */
 
 void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
 
@@ -249,7 +249,7 @@ void assert_all_completed(unsigned from, unsigned until)
 	assert_int_equal(checked, completed);
 }
 
-/* --- a case --------------------------------------------------------------------------------------------------------- */
+/* --- a case ----------------------------------------------------------------------------------------------------- */
 
 static struct dapl_device device;
 static struct ibv_cq cq;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_sends.h - a raw Ethernet QP whose sends a test follows: its port, the clocks, the timer and the send CQ are replaced.
- * The frame of a send is the byte of its number in a memory, so the number says which frame the port got. */
+/* eth_sends.h - a raw Ethernet QP whose sends a test follows: its port, the clocks, the timer and the send CQ are
+ * replaced. The frame of a send is the byte of its number in a memory, so the number says which frame the port got. */
 #ifndef TEST_SOFT_ETH_SENDS_H
 #define TEST_SOFT_ETH_SENDS_H
 #include "dapl/soft/eth/raw.h"

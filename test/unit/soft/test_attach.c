@@ -248,7 +248,7 @@ static void expect_no_segment(int fd, int err)
 	close(fd);
 }
 
-/* --- the acceptor --------------------------------------------------------------------------------------------------- */
+/* --- the acceptor ----------------------------------------------------------------------------------------------- */
 
 static void token_holds_the_server_and_the_offer(void **state)
 {
@@ -294,7 +294,7 @@ static void offer_needs_a_server_and_a_process(void **state)
 	devices[0]->data_epoll = epoll;
 }
 
-/* --- an initiator of the same process ---------------------------------------------------------------------------------- */
+/* --- an initiator of the same process --------------------------------------------------------------------------- */
 
 static void device_of_this_process_gets_the_segment_at_once(void **state)
 {
@@ -355,7 +355,7 @@ static void no_offer_is_no_error(void **state)
 	assert_null(devices[1]->process);
 }
 
-/* --- an initiator of another process ---------------------------------------------------------------------------------- */
+/* --- an initiator of another process ---------------------------------------------------------------------------- */
 
 static void other_process_is_asked(void **state)
 {
@@ -456,7 +456,7 @@ static void acceptor_without_a_wake_up_is_refused(void **state)
 	expect_no_segment(fd, EPROTO);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------ */
+/* --- the end ---------------------------------------------------------------------------------------------------- */
 
 static void closed_device_has_no_process(void **state)
 {

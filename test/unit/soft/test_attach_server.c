@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_attach_server.c - a process without the token cannot attach to the memory of a connection; the server listens at two
- * names, one of them a file, and goes on without what it cannot have. */
+/* test_attach_server.c - a process without the token cannot attach to the memory of a connection; the server listens
+ * at two names, one of them a file, and goes on without what it cannot have. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>

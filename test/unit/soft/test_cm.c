@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_cm.c - which function handles the input and the deadline of a connection, what a sweep does and when the next one
- * is due, and how connections are disconnected, released and closed. What handles them is replaced here. */
+/* test_cm.c - which function handles the input and the deadline of a connection, what a sweep does and when the next
+ * one is due, and how connections are disconnected, released and closed. What handles them is replaced here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -283,7 +283,7 @@ static void sweep(void)
 	assert_int_equal(dev.sweep_ns, 0);
 }
 
-/* --- input ------------------------------------------------------------------------------------------------------------ */
+/* --- input ------------------------------------------------------------------------------------------------------ */
 
 static void state_selects_the_reader(void **state)
 {
@@ -338,7 +338,7 @@ static void listener_is_told_from_a_connection(void **state)
 	expect_log("listen_ready initiator_connecting ");
 }
 
-/* --- deadlines ---------------------------------------------------------------------------------------------------------- */
+/* --- deadlines -------------------------------------------------------------------------------------------------- */
 
 static void state_selects_what_a_deadline_does(void **state)
 {
@@ -347,7 +347,8 @@ static void state_selects_what_a_deadline_does(void **state)
 		bool unwatched, released;
 		const char *what;
 	} rows[] = {
-		{ SOFT_ATTACHING, false, false, "initiator_attach_expired " }, { SOFT_CONNECTING, false, false, "fail " },
+		{ SOFT_ATTACHING, false, false, "initiator_attach_expired " },
+		{ SOFT_CONNECTING, false, false, "fail " },
 		{ SOFT_WAIT_REPLY, false, false, "fail " }, { SOFT_WAIT_FIRST, false, false, "fail " },
 		{ SOFT_OPEN, false, false, "acceptor_speak_first " }, { SOFT_OPEN, true, false, "end_stream " },
 		{ SOFT_CLOSING, false, false, "" }, { SOFT_CLOSING, false, true, "retire " },
@@ -430,7 +431,7 @@ static void paused_listener_is_tried_again(void **state)
 	assert_int_equal(sweep_us, RETRY_US);
 }
 
-/* --- disconnect, release -------------------------------------------------------------------------------------------------- */
+/* --- disconnect, release ---------------------------------------------------------------------------------------- */
 
 static void disconnect_sends_the_close_notification(void **state)
 {
@@ -496,7 +497,7 @@ static void released_connection_keeps_the_new_one_of_its_queue_pair(void **state
 	assert_null(conn.qp);
 }
 
-/* --- close --------------------------------------------------------------------------------------------------------------- */
+/* --- close ------------------------------------------------------------------------------------------------------ */
 
 static void closing_device_waits_for_its_last_frames(void **state)
 {

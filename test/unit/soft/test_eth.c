@@ -16,7 +16,7 @@
 
 enum { PURGE_US = 1000000 };
 
-/* --- the library --------------------------------------------------------------------------------------------------- */
+/* --- the library ------------------------------------------------------------------------------------------------ */
 
 /* The library is loaded once in a process. */
 static bool cannot_load(void)
@@ -73,7 +73,7 @@ static void library_is_loaded_once_from_the_own_directory(void **state)
 	assert_string_equal(name, "/libdaplsoft-eth.so");
 }
 
-/* --- the device ------------------------------------------------------------------------------------------------------ */
+/* --- the device ------------------------------------------------------------------------------------------------- */
 
 static void query_adds_what_the_service_thread_does(void **state)
 {
@@ -99,7 +99,7 @@ static void clock_of_stamps_is_the_systems(void **state)
 	assert_int_equal(error_ns, 0);
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------------------------- */
 
 static void other_qps_have_no_port(void **state)
 {
@@ -221,7 +221,7 @@ static void reset_empties_the_qp_and_its_socket(void **state)
 	assert_steps("drop rules poll reset ");
 }
 
-/* --- rules and groups ------------------------------------------------------------------------------------------------------------ */
+/* --- rules and groups ------------------------------------------------------------------------------------------- */
 
 static const uint16_t table[1];
 static const struct dapl_eth_rss rss = { .size = 1, .table = table };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_hold.c - sends of a raw Ethernet QP that stay in its ring: held for those that follow, or until it is known when
- * the frame left; and the end of the ring (eth/send.c). */
+/* test_eth_hold.c - sends of a raw Ethernet QP that stay in its ring: held for those that follow, or until it is
+ * known when the frame left; and the end of the ring (eth/send.c). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "dapl/soft/eth/send.h"
 #include "test/unit/soft/eth_sends.h"
 
-/* --- frames that are held --------------------------------------------------------------------------------------------- */
+/* --- frames that are held --------------------------------------------------------------------------------------- */
 
 static void held_frames_leave_with_the_one_that_ends_them(void **state)
 {
@@ -86,7 +86,7 @@ static void held_frames_keep_the_rate(void **state)
 	assert_true(timer_wait == LENGTH * US / 2);
 }
 
-/* --- times of departure ------------------------------------------------------------------------------------------------- */
+/* --- times of departure ----------------------------------------------------------------------------------------- */
 
 static void send_completes_with_the_time_at_which_it_left(void **state)
 {
@@ -186,7 +186,7 @@ static void time_is_taken_when_the_socket_has_it(void **state)
 	assert_all_completed(0, 1);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------ */
+/* --- the end ---------------------------------------------------------------------------------------------------- */
 
 static void sends_are_flushed_in_the_error_state(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/eth.c): posted receives, those of an SRQ, and the
- * ring; when the socket is watched. */
+/* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/eth.c): posted receives, those of an
+ * SRQ, and the ring; when the socket is watched. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 enum { BATCH = 64 };
 
-/* --- posted receives ------------------------------------------------------------------------------------------------------ */
+/* --- posted receives -------------------------------------------------------------------------------------------- */
 
 static int post_receive(void)
 {
@@ -142,7 +142,7 @@ static void ring_and_shared_receives_cannot_be_posted(void **state)
 	assert_int_equal(around.receives, 0);
 }
 
-/* --- receives of an SRQ ------------------------------------------------------------------------------------------------------ */
+/* --- receives of an SRQ ----------------------------------------------------------------------------------------- */
 
 static void call_srq_posted(void)
 {
@@ -198,7 +198,7 @@ static void shared_receives_are_waited_for_until_an_error(void **state)
 	assert_int_equal(soft_eth_destroy_qp(qp), 0);
 }
 
-/* --- the ring ----------------------------------------------------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------------------------------------- */
 
 static void arm_completes_once(void **state)
 {
@@ -262,7 +262,8 @@ static void time_of_departure_is_no_frame(void **state)
 	assert_int_equal(around.completions, 1);
 }
 
-/* The descriptor of AF_XDP sockets is no socket, and also readable for errors and times of departure: the port knows. */
+/* The descriptor of AF_XDP sockets is no socket, and also readable for errors and times of departure: the port
+ * knows. */
 static void port_of_af_xdp_tells_of_frames(void **state)
 {
 	(void)state;

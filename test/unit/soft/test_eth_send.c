@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_send.c - when sends of a raw Ethernet QP leave: at once, or by rate and launch time, from a ring in which they wait
- * (eth/send.c). Frames that are held are test_eth_hold.c's matter, turns of a rate test_pace.c's. */
+/* test_eth_send.c - when sends of a raw Ethernet QP leave: at once, or by rate and launch time, from a ring in which
+ * they wait (eth/send.c). Frames that are held are test_eth_hold.c's matter, turns of a rate test_pace.c's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "dapl/soft/eth/send.h"
 #include "test/unit/soft/eth_sends.h"
 
-/* --- at once ---------------------------------------------------------------------------------------------------------- */
+/* --- at once ---------------------------------------------------------------------------------------------------- */
 
 static void frame_leaves_while_it_is_posted(void **state)
 {
@@ -98,7 +98,7 @@ static void rate_counts_frames_that_left(void **state)
 	assert_int_equal(left_count, 1);
 }
 
-/* --- launch times and rates ------------------------------------------------------------------------------------------- */
+/* --- launch times and rates ------------------------------------------------------------------------------------- */
 
 static void frame_waits_for_its_launch_time(void **state)
 {
@@ -204,7 +204,7 @@ static void end_of_a_rate_lets_frames_leave(void **state)
 	assert_int_equal(batches, 1);
 }
 
-/* --- the ring --------------------------------------------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------------------------------------- */
 
 static void queue_has_the_size_that_was_asked_for(void **state)
 {

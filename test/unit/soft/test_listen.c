@@ -258,10 +258,12 @@ static void shortage_delays_a_connection_and_is_one_line(void **state)
 {
 	(void)state;
 	__atomic_store_n(&resumptions, 0, __ATOMIC_RELAXED);
-	assert_int_equal(times_in(printed_by(dial_while_descriptors_are_short, NULL), "accepting connections waits"), 1);
+	assert_int_equal(times_in(printed_by(dial_while_descriptors_are_short, NULL), "accepting connections waits"),
+			 1);
 	assert_int_equal(__atomic_load_n(&resumptions, __ATOMIC_RELAXED), 2);
 	close(peer_socket);
-	assert_int_equal(times_in(printed_by(dial_while_kernel_memory_is_short, NULL), "accepting connections waits"), 1);
+	assert_int_equal(times_in(printed_by(dial_while_kernel_memory_is_short, NULL), "accepting connections waits"),
+			 1);
 }
 
 static void connection_that_has_vanished_pauses_nothing(void **state)

@@ -413,7 +413,7 @@ static void datagrams_leave_by_the_devices_interface(void **state)
 	assert_int_equal(soft_mcast_may_send(&dev), ENODEV);
 }
 
-/* --- receiving ------------------------------------------------------------------------------------------------------ */
+/* --- receiving -------------------------------------------------------------------------------------------------- */
 
 static struct {
 	uint32_t to_qp, from_qp, key, group, interface;

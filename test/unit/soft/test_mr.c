@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_mr.c - which registrations are refused, and which memory peers may map, too. The pages, the file and the table of
- * STags are replaced here. */
+/* test_mr.c - which registrations are refused, and which memory peers may map, too. The pages, the file and the table
+ * of STags are replaced here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -47,8 +47,8 @@ static void known_options_are_read(void **state)
 static void wrong_option_is_returned(void **state)
 {
 	static const char *const cases[] = {
-		"eth0 0 !eth_qdisc=bypas", "eth0 0 !eth_qdisc=bypassed", "eth0 0 !eth_qdisc", "eth0 0 eth_qdisc=bypass !x",
-		"eth0 0 !x eth_qdisc=bypass", "eth0 0 !ETH_QDISC=bypass",
+		"eth0 0 !eth_qdisc=bypas", "eth0 0 !eth_qdisc=bypassed", "eth0 0 !eth_qdisc",
+		"eth0 0 eth_qdisc=bypass !x", "eth0 0 !x eth_qdisc=bypass", "eth0 0 !ETH_QDISC=bypass",
 	};
 
 	(void)state;

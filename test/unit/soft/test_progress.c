@@ -419,7 +419,7 @@ static void wakeups_of_a_socket_that_stays_busy_are_suppressed(void **state)
 	assert_int_equal(did.wakeup_begins, 1);
 }
 
-/* --- the set of connections ---------------------------------------------------------------------------------------- */
+/* --- the set of connections ------------------------------------------------------------------------------------- */
 
 static void del(struct dapl_conn *conn)
 {
@@ -518,7 +518,7 @@ static void removed_connection_is_forgotten(void **state)
 	assert_int_equal(did.ctl_fd, 100);		/* its socket is in no set */
 }
 
-/* --- polls ------------------------------------------------------------------------------------------------------------ */
+/* --- polls ------------------------------------------------------------------------------------------------------ */
 
 static void poll_without_streams_does_nothing(void **state)
 {
@@ -582,7 +582,7 @@ static void thread_whose_polls_stay_empty_yields(void **state)
 	assert_int_equal(dev.idle_polls, 0);
 }
 
-/* --- shared receive queues ------------------------------------------------------------------------------------------- */
+/* --- shared receive queues -------------------------------------------------------------------------------------- */
 
 static void posted_receives_go_to_those_that_wait(void **state)
 {

@@ -111,7 +111,8 @@ static void receive_of_the_shared_queue_is_taken(void **state)
 
 static void completion_keeps_what_the_message_said(void **state)
 {
-	static const struct ibv_wc is = { .wr_id = 99, .status = IBV_WC_GENERAL_ERR, .opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+	static const struct ibv_wc is = { .wr_id = 99, .status = IBV_WC_GENERAL_ERR,
+		.opcode = IBV_WC_RECV_RDMA_WITH_IMM,
 					  .byte_len = 55, .wc_flags = IBV_WC_WITH_IMM };
 	struct ibv_wc wc;
 
@@ -161,7 +162,8 @@ static void each_request_has_its_completion(void **state)
 		enum ibv_wr_opcode request;
 		enum ibv_wc_opcode completion;
 	} cases[] = {
-		{ IBV_WR_SEND, IBV_WC_SEND }, { IBV_WR_SEND_WITH_IMM, IBV_WC_SEND }, { IBV_WR_SEND_WITH_INV, IBV_WC_SEND },
+		{ IBV_WR_SEND, IBV_WC_SEND }, { IBV_WR_SEND_WITH_IMM, IBV_WC_SEND },
+		{ IBV_WR_SEND_WITH_INV, IBV_WC_SEND },
 		{ IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE }, { IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE },
 		{ IBV_WR_RDMA_READ, IBV_WC_RDMA_READ }, { IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP },
 		{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD }, { IBV_WR_LOCAL_INV, IBV_WC_LOCAL_INV },

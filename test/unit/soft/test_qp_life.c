@@ -215,7 +215,8 @@ static void type_decides_the_first_state(void **state)
 		int err;
 		enum ibv_qp_state state;
 	} cases[] = {
-		{ IBV_QPT_RC, 0, IBV_QPS_INIT }, { IBV_QPT_UD, 0, IBV_QPS_RTS }, { IBV_QPT_RAW_PACKET, 0, IBV_QPS_INIT },
+		{ IBV_QPT_RC, 0, IBV_QPS_INIT }, { IBV_QPT_UD, 0, IBV_QPS_RTS },
+		{ IBV_QPT_RAW_PACKET, 0, IBV_QPS_INIT },
 		{ IBV_QPT_UC, EOPNOTSUPP, 0 }, { IBV_QPT_XRC_SEND, EOPNOTSUPP, 0 },
 	};
 

@@ -198,7 +198,8 @@ static int write_begin(uint32_t stag, uint64_t to, uint32_t payload, bool last)
 {
 	int term;
 
-	s.conn->rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_WRITE, .last = last, .stag = stag, .to = to };
+	s.conn->rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_WRITE, .last = last, .stag = stag,
+		.to = to };
 	s.conn->rx.payload_left = payload;
 	LOCKED(term, soft_responder_write_begin(s.qp, s.conn));
 	return term;
@@ -233,7 +234,8 @@ static void write_ends_with_a_part_of_an_aligned_word(void **state)
 		uint64_t to;
 		uint32_t payload, tail;
 	} cases[] = {
-		{ 0, 32, 8 }, { 0, 33, 1 }, { 0, 39, 7 }, { 3, 32, 3 }, { 5, 2, 2 }, { 7, 2, 1 }, { 8, 8, 8 }, { 0, 1, 1 },
+		{ 0, 32, 8 }, { 0, 33, 1 }, { 0, 39, 7 }, { 3, 32, 3 }, { 5, 2, 2 }, { 7, 2, 1 }, { 8, 8, 8 },
+		{ 0, 1, 1 },
 	};
 
 	(void)state;
@@ -313,7 +315,8 @@ static void read_of_other_memory_is_refused(void **state)
 	(void)state;
 	assert_int_equal(read_of(12345, 0, 8), WIRE_TERM_STAG);
 	assert_int_equal(read_of(stream_device.constant->rkey, STREAM_REGION - 7, 8), WIRE_TERM_BOUNDS);
-	assert_int_equal(read_of(stream_device.local->rkey, (uintptr_t)stream_device.memory->local, 8), WIRE_TERM_ACCESS);
+	assert_int_equal(read_of(stream_device.local->rkey, (uintptr_t)stream_device.memory->local, 8),
+			 WIRE_TERM_ACCESS);
 	assert_int_equal(read_of(stream_device.foreign->rkey, 0, 8), WIRE_TERM_STREAM);
 	assert_int_equal(s.conn->answer_tail, 0);
 	assert_int_equal(read_of(12345, 0, 0), WIRE_TERM_NONE);		/* names no memory */

@@ -308,7 +308,7 @@ static void service_thread_comes_back_for_the_rest(void **state)
 	assert_int_equal(did.notes, 1);
 }
 
-/* --- many rings ---------------------------------------------------------------------------------------------------- */
+/* --- many rings ------------------------------------------------------------------------------------------------- */
 
 static void rings_in_front_are_looked_at_by_each_poll(void **state)
 {

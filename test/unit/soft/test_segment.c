@@ -37,7 +37,10 @@ static int note(const char *function, const struct soft_qp *q, const struct dapl
 	int __wrap_##name(struct soft_qp *q, struct dapl_conn *c) { return note(#name, q, c, NULL); }
 #define WITH_BODY(name) \
 	int __wrap_##name(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body); \
-	int __wrap_##name(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body) { return note(#name, q, c, body); }
+	int __wrap_##name(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body) \
+	{ \
+		return note(#name, q, c, body); \
+	}
 
 WITHOUT_BODY(soft_responder_send_begin)
 WITHOUT_BODY(soft_responder_send_end)
@@ -204,10 +207,14 @@ static void other_versions_are_refused(void **state)
 		int term;
 		const char *check;
 	} rows[] = {
-		{ 0xc0, 0x40, WIRE_TERM_TAGGED_VERSION, "DDP version" }, { 0xc2, 0x40, WIRE_TERM_TAGGED_VERSION, "DDP version" },
-		{ 0xc3, 0x00, WIRE_TERM_TAGGED_VERSION, "DDP version" }, { 0x40, 0x43, WIRE_TERM_UNTAGGED_VERSION, "DDP version" },
-		{ 0x43, 0x43, WIRE_TERM_UNTAGGED_VERSION, "DDP version" }, { 0xc1, 0x00, WIRE_TERM_RDMAP_VERSION, "RDMAP version" },
-		{ 0xc1, 0x80, WIRE_TERM_RDMAP_VERSION, "RDMAP version" }, { 0x41, 0xc3, WIRE_TERM_RDMAP_VERSION, "RDMAP version" },
+		{ 0xc0, 0x40, WIRE_TERM_TAGGED_VERSION, "DDP version" },
+		{ 0xc2, 0x40, WIRE_TERM_TAGGED_VERSION, "DDP version" },
+		{ 0xc3, 0x00, WIRE_TERM_TAGGED_VERSION, "DDP version" },
+		{ 0x40, 0x43, WIRE_TERM_UNTAGGED_VERSION, "DDP version" },
+		{ 0x43, 0x43, WIRE_TERM_UNTAGGED_VERSION, "DDP version" },
+		{ 0xc1, 0x00, WIRE_TERM_RDMAP_VERSION, "RDMAP version" },
+		{ 0xc1, 0x80, WIRE_TERM_RDMAP_VERSION, "RDMAP version" },
+		{ 0x41, 0xc3, WIRE_TERM_RDMAP_VERSION, "RDMAP version" },
 	};
 
 	(void)state;

@@ -92,7 +92,7 @@ static const struct ring_grant *own_grant(void)
 	return &conn.shm->segment->memory->grant[1];
 }
 
-/* --- the connection ------------------------------------------------------------------------------------------------ */
+/* --- the connection --------------------------------------------------------------------------------------------- */
 
 static void each_side_sends_where_the_other_receives(void **state)
 {
@@ -129,7 +129,7 @@ static void connection_that_ends_drops_its_segment(void **state)
 	assert_int_equal(process_puts, 4);
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------------------------- */
 
 static void message_is_a_body_or_a_payload(void **state)
 {

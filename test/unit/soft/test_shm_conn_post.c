@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_shm_conn_post.c - which requests take a slot of the ring, which are executed without a message, and what is left of
- * a request that takes neither way (shm_conn.c). Mapped memory, CMA and the choice of a protocol are replaced here. */
+/* test_shm_conn_post.c - which requests take a slot of the ring, which are executed without a message, and what is
+ * left of a request that takes neither way (shm_conn.c). Mapped memory, CMA and the choice of a protocol are replaced
+ * here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -221,7 +222,7 @@ static void expect_nothing_done(void)
 	assert_null(is.by);
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------------------------- */
 
 static void short_send_takes_a_slot(void **state)
 {
@@ -365,7 +366,7 @@ static void other_requests_need_the_slow_path(void **state)
 	expect_nothing_done();
 }
 
-/* --- without a message ---------------------------------------------------------------------------------------------- */
+/* --- without a message ------------------------------------------------------------------------------------------ */
 
 static void expect_executed(enum ibv_wr_opcode opcode, uint32_t length, const char *by)
 {

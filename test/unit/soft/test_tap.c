@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_tap.c - captures of the software device: its verbs before, during and after one, and what is recorded of posts and
- * completions. The socket is full, so requests wait in the send queue; completions are the test's. */
+/* test_tap.c - captures of the software device: its verbs before, during and after one, and what is recorded of posts
+ * and completions. The socket is full, so requests wait in the send queue; completions are the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ int __wrap_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 	return n;
 }
 
-/* --- fixture ------------------------------------------------------------------------------------------------------------------ */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 static void begin_capture(void)
 {
@@ -143,7 +143,7 @@ static void completes(uint64_t id, enum ibv_wc_opcode opcode, enum ibv_wc_status
 	assert_memory_equal(&wc, completions, sizeof wc);
 }
 
-/* --- begin and end ------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end ---------------------------------------------------------------------------------------------- */
 
 static void device_has_its_own_verbs_without_a_capture(void **state)
 {
@@ -196,7 +196,7 @@ static void a_record_tells_the_carrier_and_the_side(void **state)
 	assert_int_equal(seen.entry.flags, TAP_MEMORY);
 }
 
-/* --- posts ------------------------------------------------------------------------------------------------------------------------- */
+/* --- posts ------------------------------------------------------------------------------------------------------ */
 
 static void payload_is_that_of_all_segments(void **state)
 {
@@ -226,7 +226,8 @@ static void payload_is_cut(void **state)
 /* The device reports the failure in a completion. */
 static void memory_that_is_not_registered_is_left_out(void **state)
 {
-	struct ibv_sge sge[3] = { bytes(7), { .addr = 0, .length = 20, .lkey = stream_device.foreign->lkey }, bytes(7) };
+	struct ibv_sge sge[3] = { bytes(7), { .addr = 0, .length = 20, .lkey = stream_device.foreign->lkey },
+		bytes(7) };
 
 	(void)state;
 	posts(IBV_WR_SEND, sge, 3);
@@ -275,8 +276,8 @@ static void a_request_that_is_refused_is_not_shown(void **state)
 
 static void requests_that_are_no_messages_of_a_connection_are_left_out(void **state)
 {
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD, .send_cq = stream_device.cq, .recv_cq = stream_device.cq,
-		.cap = { 2, 2, 1, 1, 0 } };
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD, .send_cq = stream_device.cq,
+		.recv_cq = stream_device.cq, .cap = { 2, 2, 1, 1, 0 } };
 	struct ibv_qp *qp;
 
 	(void)state;
@@ -296,7 +297,7 @@ static void requests_that_are_no_messages_of_a_connection_are_left_out(void **st
 	assert_false(next_record());
 }
 
-/* --- completions --------------------------------------------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------------------------ */
 
 static void a_read_has_its_payload_when_it_completes(void **state)
 {
@@ -366,7 +367,8 @@ static void a_receive_has_what_has_come(void **state)
 	assert_false(next_record());
 }
 
-/* The segments of a receive of a shared queue belong to the protection domain of that queue; those of a read to that of the QP. */
+/* The segments of a receive of a shared queue belong to the protection domain of that queue; those of a read to that
+ * of the QP. */
 static void a_shared_receive_is_of_the_protection_domain_of_its_queue(void **state)
 {
 	struct ibv_sge sge = bytes(100);
@@ -427,8 +429,8 @@ int main(void)
 		TEST(an_atomic_tells_its_operands_and_the_old_value),
 		TEST(a_read_that_was_posted_without_a_capture_is_not_shown),
 		TEST(a_receive_has_what_has_come),
-		cmocka_unit_test_setup_teardown(a_shared_receive_is_of_the_protection_domain_of_its_queue, set_up_shared_queue,
-						tear_down),
+		cmocka_unit_test_setup_teardown(a_shared_receive_is_of_the_protection_domain_of_its_queue,
+						set_up_shared_queue, tear_down),
 		TEST(each_completion_of_a_poll_is_looked_at),
 	};
 

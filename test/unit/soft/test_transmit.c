@@ -271,7 +271,8 @@ static void request_whose_memory_went_away_ends_the_stream(void **state)
 	expect_completion(1, IBV_WC_LOC_PROT_ERR);
 }
 
-/* The peer reads two regions; the second one is deregistered before the answer is sent. Its Terminate names the read. */
+/* The peer reads two regions; the second one is deregistered before the answer is sent. Its Terminate names
+ * the read. */
 static void answer_whose_memory_went_away_ends_the_stream(void **state)
 {
 	struct soft_answer *answers = s.conn->answers;
@@ -416,7 +417,7 @@ static void call_from_within_is_done_afterwards(void **state)
 	assert_false(s.conn->tx.again);
 }
 
-/* --- fast path ----------------------------------------------------------------------------------------------------- */
+/* --- fast path -------------------------------------------------------------------------------------------------- */
 
 static bool post_fast(unsigned flags, uint32_t length)
 {

@@ -287,7 +287,7 @@ static void errors_of_the_socket_lose_a_datagram_at_most(void **state)
 	assert_int_equal(calls, 4);
 }
 
-/* --- receiving ------------------------------------------------------------------------------------------------------ */
+/* --- receiving -------------------------------------------------------------------------------------------------- */
 
 static void malformed_datagram_is_not_parsed(void **state)
 {

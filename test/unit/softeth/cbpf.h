@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cbpf.h - runs classic BPF programs without a kernel: the instructions that dapl/softeth/filter*.c use. A program that the
- * kernel would not accept, or that loads bytes behind the end of a frame, fails the case. */
+/* cbpf.h - runs classic BPF programs without a kernel: the instructions that dapl/softeth/filter*.c use. A program
+ * that the kernel would not accept, or that loads bytes behind the end of a frame, fails the case. */
 #ifndef TEST_SOFTETH_CBPF_H
 #define TEST_SOFTETH_CBPF_H
 #include <linux/filter.h>

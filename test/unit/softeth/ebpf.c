@@ -109,7 +109,8 @@ static void store(struct machine *m, uint64_t address, uint8_t op, uint64_t valu
 	size_t size = size_of(op);
 
 	write_stack(m, on_stack(address, size),
-		    size == 1 ? (const void *)&b : size == 2 ? (const void *)&h : size == 4 ? (const void *)&w : &value, size);
+		    size == 1 ? (const void *)&b : size == 2 ? (const void *)&h : size == 4 ? (const void *)&w : &value,
+		    size);
 }
 
 static void add_to_counter(struct machine *m, uint64_t address, uint64_t value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_bpf.c - the assembler of eBPF programs, what bpf(2) is asked for, and whether the kernel has tcx. The system call is
- * replaced here; what programs do is steer.c's matter. */
+/* test_bpf.c - the assembler of eBPF programs, what bpf(2) is asked for, and whether the kernel has tcx. The system
+ * call is replaced here; what programs do is steer.c's matter. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -157,7 +157,8 @@ static void instruction_has_what_it_is_given(void **state)
 	assert_int_equal(code.n, 4);
 	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
 	assert_insn(1, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
-	assert_insn(2, BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, 77);	/* a number of 64 bits: two instructions */
+	/* a number of 64 bits: two instructions */
+	assert_insn(2, BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, 77);
 	assert_insn(3, 0, 0, 0, 0, 0);
 	assert_int_equal(bpf_resolve(&code), 0);
 	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
@@ -354,7 +355,7 @@ static void error_of_the_kernel_is_returned(void **state)
 	assert_int_equal(bpf_clear_counters(MAP, 0), EPERM);
 }
 
-/* --- whether there is tcx ------------------------------------------------------------------------------------------ */
+/* --- whether there is tcx --------------------------------------------------------------------------------------- */
 
 enum { HAS_TCX = 1, AGAIN = 2, LEFT_OPEN = 4, ASKED_TWICE = 8, TOUCHED_DEVICE = 16 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_matches() does, as few
- * others as it can, and reads nothing behind the end of a frame. The hash of groups is test_filter_hash.c's. */
+/* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_matches()
+ * does, as few others as it can, and reads nothing behind the end of a frame. The hash of groups is
+ * test_filter_hash.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ enum { SNAP = 1234, MANY = 200, PORT = 4791 };
 
 static struct sock_filter code[ETH_FILTER_MAX + 1];	/* cbpf_assert_accepted() sees if the last is used */
 
-static uint32_t run(const struct dapl_eth_rule *const *rules, unsigned n, const struct frame *f, size_t length, uint8_t type)
+static uint32_t run(const struct dapl_eth_rule *const *rules, unsigned n, const struct frame *f, size_t length,
+		    uint8_t type)
 {
 	unsigned size = eth_filter_make(code, rules, n, SNAP);
 
@@ -79,8 +81,9 @@ static bool is_tested(const struct dapl_eth_rule *rule, size_t part)
 
 /* --- fields ------------------------------------------------------------------------------------------- */
 
-/* Bytes that decide which headers there are, so that the filter cannot or need not know all of them: the Ethernet type, the
- * length of the IPv4 header, what is behind the IPv6 header, the place of a fragment; for ports the protocol. */
+/* Bytes that decide which headers there are, so that the filter cannot or need not know all of them: the Ethernet
+ * type, the length of the IPv4 header, what is behind the IPv6 header, the place of a fragment; for ports the
+ * protocol. */
 static bool is_structure(size_t byte, size_t part)
 {
 	return byte == 12 || byte == 13 || byte == 14 || byte == 20 || byte == 21 ||

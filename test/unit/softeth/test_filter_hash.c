@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_filter_hash.c - the hash of a group in the kernel's filter (dapl/softeth/filter_hash.c): it selects the entry of the
- * table that spread_hash() does, and lets a frame through where it cannot know. */
+/* test_filter_hash.c - the hash of a group in the kernel's filter (dapl/softeth/filter_hash.c): it selects the entry
+ * of the table that spread_hash() does, and lets a frame through where it cannot know. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,8 +48,8 @@ static bool accepts(const struct filter_part *part, const struct frame *f, size_
 
 static struct filter_part part_of(const struct dapl_eth_rule *const *rules, unsigned n)
 {
-	return (struct filter_part){ .rules = rules, .n = n, .key = spread.key, .ports = spread.ports, .inner = spread.inner,
-		.size = spread.size };
+	return (struct filter_part){ .rules = rules, .n = n, .key = spread.key, .ports = spread.ports,
+		.inner = spread.inner, .size = spread.size };
 }
 
 /* The entry of a frame, and whether the filter finds it: it rejects the frame if the entry is another port's. */
@@ -147,7 +147,8 @@ static void headers_that_are_not_read_are_let_through(void **state)
 		size_t byte;		/* that is set to this value */
 		uint8_t value;
 	} rows[] = {
-		{ 4, ETH_HLEN, 0x46 }, { 6, 20, IPPROTO_HOPOPTS }, { 6, 20, IPPROTO_ROUTING }, { 6, 20, IPPROTO_FRAGMENT },
+		{ 4, ETH_HLEN, 0x46 }, { 6, 20, IPPROTO_HOPOPTS }, { 6, 20, IPPROTO_ROUTING },
+		{ 6, 20, IPPROTO_FRAGMENT },
 		{ 6, 20, IPPROTO_DSTOPTS }, { 6, ETH_HLEN, 0x50 }, { 4, ETH_HLEN, 0x55 },
 	};
 

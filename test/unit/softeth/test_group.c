@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_group.c - groups of ports: their life, ports that leave, and changes of the table, which filters must know before
- * it begins. Rules and filters of ports (rules.c) are replaced here; tables themselves are spread.c's. */
+/* test_group.c - groups of ports: their life, ports that leave, and changes of the table, which filters must know
+ * before it begins. Rules and filters of ports (rules.c) are replaced here; tables themselves are spread.c's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

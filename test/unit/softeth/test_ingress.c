@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_ingress.c - the life of the program on a device's ingress, and the counters of its rules. The calls of the kernel
- * (bpf.c) are replaced and recorded here; what the program does is steer.c's matter. */
+/* test_ingress.c - the life of the program on a device's ingress, and the counters of its rules. The calls of the
+ * kernel (bpf.c) are replaced and recorded here; what the program does is steer.c's matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

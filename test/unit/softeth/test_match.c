@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_match.c - what the parser reads from a frame without a tunnel, whole and cut off, and which rules match. That the
- * kernel's filter and the program for TAKE and DROP agree is tested by test/eth/match.c. */
+/* test_match.c - what the parser reads from a frame without a tunnel, whole and cut off, and which rules match. That
+ * the kernel's filter and the program for TAKE and DROP agree is tested by test/eth/match.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -223,7 +223,8 @@ static void extension_headers_are_skipped(void **state)
 	frame_put_ethernet(&frame, ETH_P_IPV6);
 	frame_put_ipv6(&frame, IPPROTO_HOPOPTS);
 	FRAME_PUT(&frame, "\x2b\x00\x01\x04\x00\x00\x00\x00");
-	FRAME_PUT(&frame, "\x3c\x02\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10");
+	FRAME_PUT(&frame,
+		  "\x3c\x02\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10");
 	FRAME_PUT(&frame, "\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
 	frame_put_udp(&frame, 80);
 	h = parse(&frame);
@@ -259,7 +260,8 @@ static void header_that_is_cut_off_is_0(void **state)
 	frame_put_ethernet(&frame, ETH_P_8021AD);
 	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x86\xdd");
 	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
-	FRAME_PUT(&frame, "\x3c\x00\x00\x01\x00\x00\x00\x07\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
+	FRAME_PUT(&frame,
+		  "\x3c\x00\x00\x01\x00\x00\x00\x07\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
 	FRAME_PUT(&frame, "\x30\x39\x00\x50");
 	assert_parts(&frame);
 	set_up(NULL);
@@ -276,7 +278,8 @@ static void headers_are_read_once_they_are_complete(void **state)
 		size_t length, offset;
 	} rows[] = {
 #define UNTIL(length, field) { length, offsetof(struct dapl_eth_key, field) }
-		UNTIL(14, dst[0]), UNTIL(18, ether_type), UNTIL(38, ip_version), UNTIL(46, port_src), UNTIL(46, port_dst),
+		UNTIL(14, dst[0]), UNTIL(18, ether_type), UNTIL(38, ip_version), UNTIL(46, port_src),
+		UNTIL(46, port_dst),
 #undef UNTIL
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_match_tunnels.c - headers within VXLAN, Geneve, GRE, NVGRE and MPLS, as the parser of match.c reads them. The tunnels'
- * own headers are read by common/tunnel.c. */
+/* test_match_tunnels.c - headers within VXLAN, Geneve, GRE, NVGRE and MPLS, as the parser of match.c reads them. The
+ * tunnels' own headers are read by common/tunnel.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -58,9 +58,10 @@ static uint8_t byte_of(const struct message *m, size_t i)
 
 static void add_controls(struct msghdr *message, const struct message *m)
 {
-	const struct tpacket_auxdata aux = { .tp_status = m->status, .tp_len = 1, .tp_snaplen = 1, .tp_vlan_tci = m->tci,
-		.tp_vlan_tpid = m->tpid };
-	const struct timespec at = { .tv_sec = (time_t)(m->time / 1000000000), .tv_nsec = (long)(m->time % 1000000000) };
+	const struct tpacket_auxdata aux = { .tp_status = m->status, .tp_len = 1, .tp_snaplen = 1,
+		.tp_vlan_tci = m->tci, .tp_vlan_tpid = m->tpid };
+	const struct timespec at = { .tv_sec = (time_t)(m->time / 1000000000),
+		.tv_nsec = (long)(m->time % 1000000000) };
 	size_t used = 0;
 
 	control_add(message, &used, SOL_SOCKET, SCM_TIMESTAMPNS, &at, sizeof at);
@@ -152,7 +153,8 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 	static struct sockaddr packet = { .sa_family = AF_PACKET }, inet = { .sa_family = AF_INET };
 	static struct ifaddrs all[4];
 
-	counters = (struct rtnl_link_stats){ .rx_missed_errors = missed, .rx_fifo_errors = fifo_errors, .rx_dropped = 50 };
+	counters = (struct rtnl_link_stats){ .rx_missed_errors = missed, .rx_fifo_errors = fifo_errors,
+		.rx_dropped = 50 };
 	all[0] = (struct ifaddrs){ .ifa_next = &all[1], .ifa_name = "eth0", .ifa_addr = NULL, .ifa_data = &others };
 	all[1] = (struct ifaddrs){ .ifa_next = &all[2], .ifa_name = "eth0", .ifa_addr = &inet, .ifa_data = &others };
 	all[2] = (struct ifaddrs){ .ifa_next = &all[3], .ifa_name = "eth1", .ifa_addr = &packet, .ifa_data = &others };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_packet_open.c - opening and closing a port over a packet socket, and what a device can do. System calls are replaced
- * and recorded here; receiving is test_packet.c's matter. */
+/* test_packet_open.c - opening and closing a port over a packet socket, and what a device can do. System calls are
+ * replaced and recorded here; receiving is test_packet.c's matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,7 +240,8 @@ static const struct dapl_eth_config ring = { .ring_frames = 4096, .snap = 99 };
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
-/* The socket gets no frame before its filter passes none, and is bound when all that comes with a frame is asked for. */
+/* The socket gets no frame before its filter passes none, and is bound when all that comes with a frame
+ * is asked for. */
 static void socket_is_bound_when_it_is_complete(void **state)
 {
 	(void)state;

@@ -208,7 +208,8 @@ static void rule_of_a_port_is_the_ports_alone(void **state)
 
 static void rule_among_others_of_its_group_is_freed(void **state)
 {
-	void *first = add(at_group(), ETH_TAKE), *second = add(at_group(), ETH_COPY), *third = add(at_group(), ETH_TAKE);
+	void *first = add(at_group(), ETH_TAKE), *second = add(at_group(), ETH_COPY),
+		*third = add(at_group(), ETH_TAKE);
 
 	(void)state;
 	eth_place_free(at_group(), second);

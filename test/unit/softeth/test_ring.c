@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_ring.c - ring receive: which frames come from a ring that the test fills as the kernel does, what is known of them, and
- * when a block goes back. Blocks are small; rules are those of a frame's first byte. How a ring is opened is
- * test_ring_open.c's. */
+/* test_ring.c - ring receive: which frames come from a ring that the test fills as the kernel does, what is known of
+ * them, and when a block goes back. Blocks are small; rules are those of a frame's first byte. How a ring is opened
+ * is test_ring_open.c's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static char tallies[64];		/* what was counted for rules: letter, frames and byte
 static struct virtio_net_hdr validated;
 static bool found_other_host;
 
-/* --- in place of rules and checksums -------------------------------------------------------------------------------------- */
+/* --- in place of rules and checksums ---------------------------------------------------------------------------- */
 
 struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
 				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
@@ -62,7 +62,8 @@ void __wrap_eth_rule_count_frames(struct eth_rule *rule, uint64_t n, uint64_t by
 {
 	size_t used = strlen(tallies);
 
-	snprintf(tallies + used, sizeof tallies - used, "%c:%u,%u ", rule == &spread ? 's' : 'w', (unsigned)n, (unsigned)bytes);
+	snprintf(tallies + used, sizeof tallies - used, "%c:%u,%u ", rule == &spread ? 's' : 'w', (unsigned)n,
+		 (unsigned)bytes);
 }
 
 uint32_t __wrap_eth_read_drops(struct eth_port *at)
@@ -86,7 +87,7 @@ void __wrap_eth_validate(const struct eth_port *at, struct dapl_eth_frame *frame
 	validated = *vnet;
 }
 
-/* --- the kernel ------------------------------------------------------------------------------------------------------------ */
+/* --- the kernel ------------------------------------------------------------------------------------------------- */
 
 static struct tpacket_block_desc *block(unsigned i)
 {
@@ -145,7 +146,7 @@ static void hand_over_frames(unsigned n)
 	hand_over();
 }
 
-/* --- fixture ---------------------------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 static int begin(void **state)
 {
@@ -190,7 +191,7 @@ static const struct dapl_eth_frame *polled(void)
 	return frames;
 }
 
-/* --- which frames come -------------------------------------------------------------------------------------------------------- */
+/* --- which frames come ------------------------------------------------------------------------------------------ */
 
 static void frames_lie_in_the_ring_in_the_order_of_the_kernel(void **state)
 {
@@ -256,7 +257,7 @@ static void block_without_wanted_frames_goes_back_at_once(void **state)
 	assert_true(kernel_has(0) && kernel_has(1) && !kernel_has(2));
 }
 
-/* --- blocks go back ------------------------------------------------------------------------------------------------------------- */
+/* --- blocks go back --------------------------------------------------------------------------------------------- */
 
 static void block_goes_back_with_its_last_frame(void **state)
 {
@@ -332,7 +333,7 @@ static void ring_goes_on_after_any_number_of_blocks(void **state)
 	}
 }
 
-/* --- what is known of a frame ----------------------------------------------------------------------------------------------------- */
+/* --- what is known of a frame ----------------------------------------------------------------------------------- */
 
 static void status_becomes_flags(void **state)
 {
@@ -454,7 +455,7 @@ static void frames_of_a_rule_are_counted_together(void **state)
 	assert_string_equal(tallies, "w:3,1123 s:1,64 w:1,65 ");
 }
 
-/* --- a ring with wrong lengths ------------------------------------------------------------------------------------------------------ */
+/* --- a ring with wrong lengths ---------------------------------------------------------------------------------- */
 
 static void nothing_is_read_outside_of_a_block(void **state)
 {

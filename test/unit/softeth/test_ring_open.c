@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_ring_open.c - opening and closing of a ring of TPACKET_V3: what the kernel is asked for, how large the ring is, and what
- * a step that fails leaves. What is polled from a ring is test_ring.c's. */
+/* test_ring_open.c - opening and closing of a ring of TPACKET_V3: what the kernel is asked for, how large the ring
+ * is, and what a step that fails leaves. What is polled from a ring is test_ring.c's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include "dapl/softeth/ring.h"
 
-/* --- in place of the system, when a ring is opened ------------------------------------------------------------------------ */
+/* --- in place of the system, when a ring is opened -------------------------------------------------------------- */
 
 static struct eth_port port;
 static uint8_t memory[16];		/* of the ring, which is not looked at */
@@ -89,7 +89,7 @@ static int opens(uint32_t n, uint32_t max_frame)
 	return eth_ring_open(&port, n, max_frame);
 }
 
-/* --- cases ---------------------------------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------------------------ */
 
 static int begin(void **state)
 {
@@ -150,7 +150,8 @@ static void ring_has_a_least_and_a_largest_size(void **state)
 static void step_that_fails_leaves_a_ring_that_can_be_closed(void **state)
 {
 	static const struct { const char *step, *calls; } cases[] = {
-		{ "use ", "use " }, { "version ", "version " }, { "ring ", "version ring " }, { "map ", "version ring map " },
+		{ "use ", "use " }, { "version ", "version " }, { "ring ", "version ring " },
+		{ "map ", "version ring map " },
 	};
 
 	(void)state;

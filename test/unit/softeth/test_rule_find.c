@@ -321,7 +321,8 @@ static void make_spread(void)
 	static const uint16_t owners[MEMBERS] = { 1, 0 };
 	static uint8_t key[TOEPLITZ_KEY] = { 0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2 };
 	const struct dapl_eth_rss rss = { .hash = { .rx_hash_key = key, .rx_hash_key_len = sizeof key,
-		.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 }, .size = MEMBERS, .table = owners };
+		.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 }, .size = MEMBERS,
+		.table = owners };
 
 	spread = spread_new(&rss);
 	assert_non_null(spread);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_send.c - how frames are given to a port's socket, one or a batch: its errors, a lowered MTU, the end of a bypass, and
- * the time at which a frame left. The socket is replaced here; tags, checksums and segments are test_send_offload.c's matter. */
+/* test_send.c - how frames are given to a port's socket, one or a batch: its errors, a lowered MTU, the end of a
+ * bypass, and the time at which a frame left. The socket is replaced here; tags, checksums and segments are
+ * test_send_offload.c's matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -252,7 +253,7 @@ static void assert_left(int n)
 	assert_int_equal(port.stats.sent_bytes, bytes);
 }
 
-/* --- errors of the socket ------------------------------------------------------------------------------------------ */
+/* --- errors of the socket --------------------------------------------------------------------------------------- */
 
 static void frame_that_the_socket_refuses_is_not_counted(void **state)
 {
@@ -309,7 +310,7 @@ static void full_queue_is_told_apart_from_a_missing_carrier(void **state)
 	assert_steps("send");
 }
 
-/* --- the bypass of the queueing discipline --------------------------------------------------------------------------- */
+/* --- the bypass of the queueing discipline ---------------------------------------------------------------------- */
 
 /* The kernel would drop it where the device does not segment. Frames must not overtake it. */
 static void bypass_ends_before_a_message_is_segmented(void **state)
@@ -338,7 +339,7 @@ static void message_waits_for_the_end_of_the_bypass(void **state)
 	assert_left(0);
 }
 
-/* --- an MTU that was lowered ----------------------------------------------------------------------------------------- */
+/* --- an MTU that was lowered ------------------------------------------------------------------------------------ */
 
 enum { PACKET = HEADERS - ETH_HLEN + SEGMENT };		/* bytes of a segment, without its Ethernet header */
 
@@ -382,7 +383,7 @@ static void full_queue_before_a_message_above_the_mtu_is_told_first(void **state
 	assert_int_equal(sent, 0);
 }
 
-/* --- times of departure ------------------------------------------------------------------------------------------------ */
+/* --- times of departure ----------------------------------------------------------------------------------------- */
 
 static void add_time(uint64_t time)
 {
@@ -443,7 +444,7 @@ static void older_times_are_forgotten_before_a_frame_is_sent(void **state)
 	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
 }
 
-/* --- batches ------------------------------------------------------------------------------------------------------------- */
+/* --- batches ---------------------------------------------------------------------------------------------------- */
 
 static void batch_leaves_by_one_call(void **state)
 {

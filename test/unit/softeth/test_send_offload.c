@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_send_offload.c - what send.c makes of a frame that asks for a tag, checksums or segmentation, and which frames it
- * refuses. The socket is replaced here, and its part of a checksum added; the socket's errors are test_send.c's matter. */
+/* test_send_offload.c - what send.c makes of a frame that asks for a tag, checksums or segmentation, and which frames
+ * it refuses. The socket is replaced here, and its part of a checksum added; the socket's errors are test_send.c's
+ * matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,7 +142,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* In pieces of odd lengths, the last one of which is not at the end of the headers. The program's memory stays as it is. */
+/* In pieces of odd lengths, the last one of which is not at the end of the headers. The program's memory stays as it
+ * is. */
 static int send_how(const struct dapl_eth_send *how)
 {
 	const size_t second = frame.length > 60 ? 51 : frame.length - 9;
@@ -179,7 +181,8 @@ static void assert_right(const struct eth_layout *l)
 	if (l->version == 4)
 		assert_int_equal(eth_sum_fold(eth_sum_bytes(sent + l->l3, (size_t)(l->l4 - l->l3), 0)), 0xffff);
 	if (l->payload)
-		assert_int_equal(eth_sum_fold(eth_sum_bytes(sent + l->l4, l->end - l->l4, eth_sum_pseudo(sent, l))), 0xffff);
+		assert_int_equal(eth_sum_fold(eth_sum_bytes(sent + l->l4, l->end - l->l4, eth_sum_pseudo(sent, l))),
+				 0xffff);
 }
 
 static void assert_checksums(void)
@@ -230,12 +233,14 @@ static void frame_without_offloads_is_not_copied(void **state)
 
 static void tag_is_inserted_behind_the_addresses(void **state)
 {
-	static const uint16_t types[][2] = { { 0, ETH_P_8021Q }, { ETH_P_8021Q, ETH_P_8021Q }, { ETH_P_8021AD, ETH_P_8021AD } };
+	static const uint16_t types[][2] = { { 0, ETH_P_8021Q }, { ETH_P_8021Q, ETH_P_8021Q },
+		{ ETH_P_8021AD, ETH_P_8021AD } };
 
 	(void)state;
 	make(4, IPPROTO_UDP, 300, 0);
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-		const struct dapl_eth_send how = { .flags = ETH_SEND_VLAN, .vlan_tci = 0x2003, .vlan_type = types[i][0] };
+		const struct dapl_eth_send how = { .flags = ETH_SEND_VLAN, .vlan_tci = 0x2003,
+			.vlan_type = types[i][0] };
 
 		set_up(NULL);
 		assert_int_equal(send_how(&how), 0);
@@ -249,7 +254,7 @@ static void tag_is_inserted_behind_the_addresses(void **state)
 	}
 }
 
-/* --- checksums ------------------------------------------------------------------------------------------------------ */
+/* --- checksums -------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	int version;
@@ -348,12 +353,13 @@ static void inner_checksums_are_computed_here(void **state)
 	}
 }
 
-/* --- segmentation --------------------------------------------------------------------------------------------------- */
+/* --- segmentation ----------------------------------------------------------------------------------------------- */
 
 /* The length in the IP header may be anything: it is known when the message is. */
 static void message_is_segmented_by_the_kernel(void **state)
 {
-	static const struct dapl_eth_send flags[] = { { .flags = ETH_SEND_TSO }, { .flags = ETH_SEND_TSO | ETH_SEND_VLAN } };
+	static const struct dapl_eth_send flags[] = { { .flags = ETH_SEND_TSO },
+		{ .flags = ETH_SEND_TSO | ETH_SEND_VLAN } };
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -405,7 +411,7 @@ static void frames_of_a_message_may_fill_the_mtu(void **state)
 	assert_int_equal(send_how(&how), 0);
 }
 
-/* --- frames that are refused ----------------------------------------------------------------------------------------- */
+/* --- frames that are refused ------------------------------------------------------------------------------------ */
 
 static const struct dapl_eth_send csum = { .flags = ETH_SEND_CSUM }, inner_csum = { .flags = ETH_SEND_INNER_CSUM },
 	tso = { .flags = ETH_SEND_TSO, .header_length = L3 + 20 + TCP, .mss = 100 };

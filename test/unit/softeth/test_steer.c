@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_steer.c - the program that takes frames from the kernel: that it reads headers as the matcher does, and which rule
- * decides. It runs in ebpf.c; test/eth/match.c runs random programs in the kernel. */
+/* test_steer.c - the program that takes frames from the kernel: that it reads headers as the matcher does, and which
+ * rule decides. It runs in ebpf.c; test/eth/match.c runs random programs in the kernel. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,7 +158,8 @@ static void ipv6_is_read_as_by_the_matcher(void **state)
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_IPV6);
 	frame_put_ipv6(&frame, IPPROTO_HOPOPTS);
-	FRAME_PUT(&frame, "\x2b\x00\x01\x04\x00\x00\x00\x00\x3c\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
+	FRAME_PUT(&frame,
+		  "\x2b\x00\x01\x04\x00\x00\x00\x00\x3c\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
 	FRAME_PUT(&frame, "\x2c\x00\x01\x04\x00\x00\x00\x00\x06\xff\x00\x01\x00\x00\x00\x07");
 	put_ports();
 	assert_all_read_alike();
@@ -346,8 +347,8 @@ static void frame_goes_on_unless_its_rule_takes_it(void **state)
 
 static void first_rule_that_matches_decides(void **state)
 {
-	const struct dapl_eth_rule take = of_port(53, ETH_TAKE), copy = of_port(53, ETH_COPY), drop = of_port(53, ETH_DROP),
-		other = of_port(54, ETH_COPY);
+	const struct dapl_eth_rule take = of_port(53, ETH_TAKE), copy = of_port(53, ETH_COPY),
+		drop = of_port(53, ETH_DROP), other = of_port(54, ETH_COPY);
 	const struct steer_rule copied[] = { { &other, 0, 0 }, { &copy, 0, 0 }, { &take, 0, 0 }, { &drop, 0, 0 } };
 	const struct steer_rule taken[] = { { &take, 0, 0 }, { &drop, 0, 0 }, { &copy, 0, 0 } };
 
@@ -435,12 +436,15 @@ static void frame_of_no_rule_of_a_group_goes_to_the_next(void **state)
 
 /* --- what the kernel accepts ------------------------------------------------------------------------------------- */
 
-/* The kernel refuses a program with instructions that nothing reaches, as those behind a rule that matches every frame. */
+/* The kernel refuses a program with instructions that nothing reaches, as those behind a rule that matches every
+ * frame. */
 static void programs_have_no_dead_instructions(void **state)
 {
-	static const unsigned groups[][4] = { { 0, 0, 0, 0 }, { 0, 1, 1, 2 }, { 1, 1, 2, 2 }, { 0, 0, 0, 3 }, { 1, 2, 3, 4 } };
+	static const unsigned groups[][4] = { { 0, 0, 0, 0 }, { 0, 1, 1, 2 }, { 1, 1, 2, 2 }, { 0, 0, 0, 3 },
+		{ 1, 2, 3, 4 } };
 	const struct dapl_eth_rule some = of_port(53, ETH_DROP);
-	struct dapl_eth_rule modes[3] = { { .mode = ETH_COPY, .flags = ETH_ALL }, { .mode = ETH_TAKE, .flags = ETH_ALL },
+	struct dapl_eth_rule modes[3] = { { .mode = ETH_COPY, .flags = ETH_ALL },
+		{ .mode = ETH_TAKE, .flags = ETH_ALL },
 		{ .mode = ETH_DROP, .flags = ETH_ALL } };
 
 	(void)state;

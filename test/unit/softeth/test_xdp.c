@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_xdp.c - a port over AF_XDP sockets: its sockets and their order, what is known of a frame with and without a mark, and
- * the order of releases. Sockets (xsk.c) and the program are replaced. test/eth/xdp.c has real ones. */
+/* test_xdp.c - a port over AF_XDP sockets: its sockets and their order, what is known of a frame with and without a
+ * mark, and the order of releases. Sockets (xsk.c) and the program are replaced. test/eth/xdp.c has real ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ static bool tells_queues;
 
 /* --- in place of other files ---------------------------------------------------------------------------------- */
 
-int __wrap_xsk_open(struct xsk *x, int interface, uint32_t queue, uint32_t frames, uint32_t max_frame, const char **tried);
+int __wrap_xsk_open(struct xsk *x, int interface, uint32_t queue, uint32_t frames, uint32_t max_frame,
+		    const char **tried);
 void __wrap_xsk_close(struct xsk *x);
 bool __wrap_xsk_has_frame(const struct xsk *x);
 bool __wrap_xsk_take(struct xsk *x, struct xdp_desc *frame);
@@ -60,7 +61,8 @@ static unsigned queue_of(const struct xsk *x)
 	return x == opened[1];
 }
 
-int __wrap_xsk_open(struct xsk *x, int interface, uint32_t queue, uint32_t frames, uint32_t max_frame, const char **tried)
+int __wrap_xsk_open(struct xsk *x, int interface, uint32_t queue, uint32_t frames, uint32_t max_frame,
+		    const char **tried)
 {
 	assert_int_equal(interface, 5);
 	assert_in_range(queue, 0, QUEUES - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_xsk.c - the rings of an AF_XDP socket: which frames come, when chunks go back, and what counts as lost. The test is
- * the kernel's side of the rings. test/eth/xdp.c opens real sockets. */
+/* test_xsk.c - the rings of an AF_XDP socket: which frames come, when chunks go back, and what counts as lost. The
+ * test is the kernel's side of the rings. test/eth/xdp.c opens real sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,8 @@ static int set_up(void **state)
 	memset(&statistics, 0, sizeof statistics);
 	x = (struct xsk){ .fd = FD, .size = CHUNK * CHUNKS, .chunk = CHUNK,
 		.fill = { &fill_producer, &fill_consumer, &fill_flags, fill, fill_producer, CHUNKS - 1, NULL, 0 },
-		.received = { &received_producer, &received_consumer, NULL, received, received_producer, CHUNKS - 1, NULL, 0 } };
+		.received = { &received_producer, &received_consumer, NULL, received, received_producer, CHUNKS - 1,
+			NULL, 0 } };
 	return 0;
 }
 

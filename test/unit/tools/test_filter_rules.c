@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_filter_rules.c - the rules that datcap makes of a capture filter: which part of the filter they express, and that every
- * frame that libpcap lets through matches one of them, also frames with odd bytes and frames that are cut off. */
+/* test_filter_rules.c - the rules that datcap makes of a capture filter: which part of the filter they express, and
+ * that every frame that libpcap lets through matches one of them, also frames with odd bytes and frames that are cut
+ * off. */
 #include "tools/datcap/filter_rules.h"
 #include <pcap/pcap.h>
 #include <setjmp.h>
@@ -46,7 +47,8 @@ static const struct row {
 	{ "host fd00::1", "host fd00::1", "", 3 },
 	{ "ip6 src net fd00::/16", "ip6 src net fd00::/16", "", 2 },
 	{ "host 10.0.0.1 and udp port 53", "host 10.0.0.1 and udp port 53", "", 5 },
-	{ "ether dst 02:00:00:00:00:01&&src host 10.0.0.1 and udp", "ether dst 02:00:00:00:00:01 and src host 10.0.0.1 and udp", "", 2 },
+	{ "ether dst 02:00:00:00:00:01&&src host 10.0.0.1 and udp",
+		"ether dst 02:00:00:00:00:01 and src host 10.0.0.1 and udp", "", 2 },
 	{ "ip and ip[1] != 0", "ip", "ip[1] != 0", 1 },
 	{ "udp and not port 53 and greater 30", "udp", "not port 53 and greater 30", 4 },
 	{ "(udp or tcp) and dst host 10.0.0.2", "dst host 10.0.0.2", "(udp or tcp)", 4 },
@@ -87,7 +89,8 @@ static uint32_t random_below(uint32_t n)
 /* Headers that the filters ask for; every other frame has some bytes changed, or is cut off. */
 static struct frame random_frame(void)
 {
-	static const uint16_t types[] = { ETH_P_IP, ETH_P_IPV6, ETH_P_8021Q, ETH_P_ARP, ETH_P_RARP, 0x1234, ETH_P_MPLS_UC, 40 };
+	static const uint16_t types[] = { ETH_P_IP, ETH_P_IPV6, ETH_P_8021Q, ETH_P_ARP, ETH_P_RARP, 0x1234,
+		ETH_P_MPLS_UC, 40 };
 	static const uint8_t protocols[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP, IPPROTO_ICMPV6,
 		IPPROTO_HOPOPTS, IPPROTO_FRAGMENT };
 	static const uint16_t ports[] = { 53, 4791, 12345, 1 };
@@ -181,7 +184,8 @@ static void frames_that_pass_a_filter_match_its_rules(void **state)
 		for (int k = 0; k < FRAMES; k++) {
 			const struct frame f = random_frame();
 			const struct pcap_pkthdr header = { .caplen = (uint32_t)f.length, .len = (uint32_t)f.length };
-			const bool passes = pcap_offline_filter(&program, &header, f.bytes), is_matched = matches(&made, &f);
+			const bool passes = pcap_offline_filter(&program, &header, f.bytes),
+				is_matched = matches(&made, &f);
 
 			if (passes && !is_matched && !ends_within_next_header(&f))
 				fail_msg("%s: frame %d of %zu bytes matches no rule", rows[i].filter, k, f.length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_lease.c - the thread of datcap that renews captures while the main thread is blocked. What programs answer is made up
- * here. */
+/* test_lease.c - the thread of datcap that renews captures while the main thread is blocked. What programs answer is
+ * made up here. */
 #include <jansson.h>
 #include "tools/datcap/lease.h"
 #include <setjmp.h>
@@ -15,7 +15,8 @@
 static unsigned asked[2];	/* requests to each program; atomic */
 static const struct control_socket programs[2] = { { "a", 1 }, { "b", 2 } };
 
-json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why, size_t size)
+json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why,
+		    size_t size)
 {
 	(void)why, (void)size;
 	if (verb == CONTROL_TAP && json_integer_value(json_object_get(request, "client")) == 7)

@@ -71,8 +71,8 @@ static void times_around_2_32_ns_are_kept(void **state)
 
 	(void)state;
 	for (int i = 0; i < n; i++) {
-		struct pcapng_packet packet = { .time = times[i], .pieces = { bytes }, .lengths = { 60 }, .captured = 60,
-			.wire_length = 60, .flags = PCAPNG_INBOUND, .dropped = 1, .comment = "text" };
+		struct pcapng_packet packet = { .time = times[i], .pieces = { bytes }, .lengths = { 60 },
+			.captured = 60, .wire_length = 60, .flags = PCAPNG_INBOUND, .dropped = 1, .comment = "text" };
 
 		used += pcapng_plain_packet(file + used, times[i], bytes, 60, 60, PCAPNG_INBOUND);
 		used += pcapng_packet(file + used, &packet);
@@ -112,7 +112,8 @@ static void both_functions_write_the_same(void **state)
 	(void)state;
 	for (uint32_t n = 3; n < 64; n++) {
 		struct pcapng_packet packet = { .time = 0x123456789abcdef0, .pieces = { bytes, bytes + 1, bytes + 2 },
-			.lengths = { 1, 1, n - 2 }, .captured = n, .wire_length = n, .flags = PCAPNG_INBOUND, .comment = "" };
+			.lengths = { 1, 1, n - 2 }, .captured = n, .wire_length = n, .flags = PCAPNG_INBOUND,
+			.comment = "" };
 		size_t length = pcapng_packet(other, &packet);
 
 		assert_int_equal(pcapng_plain_packet(file, packet.time, bytes, n, n, PCAPNG_INBOUND), length);
@@ -160,8 +161,8 @@ static uint64_t statistic(const uint8_t *block, uint16_t wanted)
 
 static void losses_are_told_by_place(void **state)
 {
-	struct pcapng_statistics s = { .received = 100, .dropped_by_interface = 1, .accepted = 90, .dropped_by_kernel = 2,
-		.delivered = 88 };
+	struct pcapng_statistics s = { .received = 100, .dropped_by_interface = 1, .accepted = 90,
+		.dropped_by_kernel = 2, .delivered = 88 };
 
 	(void)state;
 	assert_int_equal(pcapng_is_packet(file), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_taps.c - the order and the time in which datcap takes messages out of the rings of programs. A child process stands in
- * for a program; what its control socket answers is made up here. */
+/* test_taps.c - the order and the time in which datcap takes messages out of the rings of programs. A child process
+ * stands in for a program; what its control socket answers is made up here. */
 #include "tools/datcap/taps.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -40,7 +40,8 @@ struct control_socket *control_find(pid_t pid, size_t *count)
 	return sockets;
 }
 
-json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why, size_t size)
+json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why,
+		    size_t size)
 {
 	assert_int_equal(verb, CONTROL_TAP);
 	(void)why, (void)size;
@@ -136,8 +137,8 @@ static int tear_down(void **state)
 /* A message with its time; `word` names it. */
 static void put(struct program *p, uint64_t time, uint32_t word)
 {
-	const struct tap_entry e = { .size = sizeof e + sizeof(struct tap_ends), .state = TAP_VALID, .time = time, .qpn = 1,
-		.word = word, .parts = TAP_PART_ENDS };
+	const struct tap_entry e = { .size = sizeof e + sizeof(struct tap_ends), .state = TAP_VALID, .time = time,
+		.qpn = 1, .word = word, .parts = TAP_PART_ENDS };
 	const struct tap_ends ends = { .local.family = 4, .remote.family = 4 };
 	char *at = (char *)p->ring + TAP_HEAD + p->ring->head;
 

@@ -319,7 +319,8 @@ void set_address(struct sockaddr *to, const char *text, uint16_t port)
 static void set_device(void)
 {
 	dev = (struct dapl_device){ .channel = &channel,
-		.attr = { .device = "dev0", .ud = true, .limits = { .max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16 } } };
+		.attr = { .device = "dev0", .ud = true, .limits = { .max_qp_rd_atom = 16,
+			.max_qp_init_rd_atom = 16 } } };
 	dapl_mutex_init(&dev.lock, RANK_VERBS_DEVICE);
 	set_address((struct sockaddr *)&dev.attr.address, "10.0.0.1", 0);
 	memset(&id, 0, sizeof id);

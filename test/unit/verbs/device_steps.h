@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device_steps.h - what an RDMA device is made of: librdmacm, libibverbs and the other files of the device are replaced.
- * Steps (steps.h): "places" finds addresses, "channel", "id", "bind" and "verbs" make what librdmacm and libibverbs have,
- * "probe" asks what the device can do, "cm" and "watch" begin to watch for events, "keep" keeps librdmacm; "-" before a
- * word is the opposite, "-tap", "-eth" and "-filler" end what the device may have. "notify", "up" and "ack" are those
- * of an asynchronous event. */
+/* device_steps.h - what an RDMA device is made of: librdmacm, libibverbs and the other files of the device are
+ * replaced. Steps (steps.h): "places" finds addresses, "channel", "id", "bind" and "verbs" make what librdmacm and
+ * libibverbs have, "probe" asks what the device can do, "cm" and "watch" begin to watch for events, "keep" keeps
+ * librdmacm; "-" before a word is the opposite, "-tap", "-eth" and "-filler" end what the device may have. "notify",
+ * "up" and "ack" are those of an asynchronous event. */
 #ifndef TEST_UNIT_VERBS_DEVICE_STEPS_H
 #define TEST_UNIT_VERBS_DEVICE_STEPS_H
 #include <rdma/rdma_cma.h>
@@ -14,7 +14,8 @@
 
 enum { PLACES = 3, EVENTS = 3 };
 
-/* Where the device may be: 10.0.0.1 of eth0, 10.0.0.2 of eth1, 10.0.0.3 of eth2; only the first counts before a case. */
+/* Where the device may be: 10.0.0.1 of eth0, 10.0.0.2 of eth1, 10.0.0.3 of eth2; only the first counts before
+ * a case. */
 extern struct hw_places here;
 extern struct ibv_device hardware[PLACES];	/* that a place belongs to: dev0 the first, others none ("") */
 extern uint8_t ports[PLACES];		/* and its port, 1 */

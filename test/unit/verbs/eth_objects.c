@@ -215,7 +215,8 @@ int objects_begin(void **state)
 	(void)state;
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .create_qp_ex = create_qp_ex, .create_wq = create_wq,
 		.modify_wq = modify_wq, .destroy_wq = destroy_wq, .create_rwq_ind_table = create_table,
-		.destroy_rwq_ind_table = destroy_table, .ibv_create_flow = create_flow, .ibv_destroy_flow = destroy_flow,
+		.destroy_rwq_ind_table = destroy_table, .ibv_create_flow = create_flow,
+		.ibv_destroy_flow = destroy_flow,
 		.query_device_ex = query_device, .context = { .abi_compat = __VERBS_ABI_IS_EXTENDED } };
 	objects = (struct eth_objects){ .pd = { .context = context }, .cq = { .context = context },
 		.qp = { .context = context, .qp_num = QP_NUMBER }, .hash = { .context = context },

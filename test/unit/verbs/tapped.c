@@ -38,7 +38,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
-/* --- the device ------------------------------------------------------------------------------------------------------------ */
+/* --- the device ------------------------------------------------------------------------------------------------- */
 
 uint64_t posted[8];		/* wr_ids */
 unsigned posts, receives;
@@ -118,7 +118,7 @@ void end_capture(void)
 	dapl_tap_end();
 }
 
-/* --- fixture ------------------------------------------------------------------------------------------------------------------ */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 void set_address(struct sockaddr_storage *to, const char *ip, uint16_t port)
 {
@@ -192,7 +192,8 @@ void completes(uint64_t id, enum ibv_wc_opcode opcode, enum ibv_wc_status status
 {
 	struct ibv_wc wc = { .wr_id = 0 };
 
-	completions[0] = (struct ibv_wc){ .wr_id = id, .opcode = opcode, .status = status, .byte_len = length, .qp_num = QPN };
+	completions[0] = (struct ibv_wc){ .wr_id = id, .opcode = opcode, .status = status, .byte_len = length,
+		.qp_num = QPN };
 	completed = 1;
 	assert_int_equal(ibv_poll_cq(&cq, 1, &wc), 1);
 	assert_memory_equal(&wc, completions, sizeof wc);

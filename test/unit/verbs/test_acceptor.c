@@ -218,7 +218,8 @@ static void only_requests_are_accepted(void **state)
 static void failed_accept_leaves_the_request(void **state)
 {
 	static const struct { enum hw_wire wire; const char *word, *again; int out, in; } cases[] = {
-		{ HW_WIRE_IB, "rts", "rts tap accept", PEER_OUT, PEER_IN }, { HW_WIRE_UD, "handle", "handle tap accept", 0, 0 },
+		{ HW_WIRE_IB, "rts", "rts tap accept", PEER_OUT, PEER_IN },
+		{ HW_WIRE_UD, "handle", "handle tap accept", 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -327,7 +327,8 @@ static void host_has_the_address_of_the_hosts_file(void **state)
 	assert_only_place("node1.example 0", "eth1", ETH1);
 	assert_int_equal(questions, 0);
 	assert_only_place("late 0", "eth0", ETH0);
-	assert_none("unseen 0", REPORT_NO_ADDRESS, "unseen is no network device, local address, host name or RDMA device");
+	assert_none("unseen 0", REPORT_NO_ADDRESS,
+		    "unseen is no network device, local address, host name or RDMA device");
 	assert_none("comment 0", REPORT_NO_ADDRESS, "comment is no network device");
 }
 

@@ -174,7 +174,8 @@ static void listener_that_cannot_be_is_refused(void **state)
 	struct sockaddr_storage local = { .ss_family = AF_UNIX };
 
 	(void)state;
-	assert_int_equal(hw_listen(&dev, (struct sockaddr *)&local, &port_told, false, BACKLOG, &sp, &made), EAFNOSUPPORT);
+	assert_int_equal(hw_listen(&dev, (struct sockaddr *)&local, &port_told, false, BACKLOG, &sp, &made),
+			 EAFNOSUPPORT);
 	dev.attr.ud = false;
 	assert_int_equal(listen_at(NULL, ASKED_PORT, true), EOPNOTSUPP);
 	no_memory = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_device.c - opening a device: which texts and places are refused, with what message, and what is undone when a step
- * fails; its asynchronous events, its state and its end. */
+/* test_device.c - opening a device: which texts and places are refused, with what message, and what is undone when a
+ * step fails; its asynchronous events, its state and its end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -265,7 +265,7 @@ static void events_are_watched_until_reading_fails(void **state)
 	}
 }
 
-/* --- state and end ------------------------------------------------------------------------------------------------- */
+/* --- state and end ---------------------------------------------------------------------------------------------- */
 
 static void query_asks_the_port_anew(void **state)
 {

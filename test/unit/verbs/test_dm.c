@@ -122,7 +122,8 @@ static void device_has(uint64_t size)
 static void size_is_in_whole_units(void **state)
 {
 	static const struct { uint64_t driver, device; } cases[] = {
-		{ 0, 0 }, { 3, 0 }, { 4, 4 }, { 7, 4 }, { 4096, 4096 }, { (UINT64_C(1) << 40) + 5, (UINT64_C(1) << 40) + 4 },
+		{ 0, 0 }, { 3, 0 }, { 4, 4 }, { 7, 4 }, { 4096, 4096 },
+		{ (UINT64_C(1) << 40) + 5, (UINT64_C(1) << 40) + 4 },
 	};
 
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_attr.c - what an IA says about raw Ethernet endpoints, which devices have them, and the counter of frames that
- * found no receive. The network interface and /sys are replaced here. */
+/* test_eth_attr.c - what an IA says about raw Ethernet endpoints, which devices have them, and the counter of frames
+ * that found no receive. The network interface and /sys are replaced here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ void __wrap_hw_eth_cq_forget(struct hw_eth_device *of)
 	forgets++;
 }
 
-/* --- fixture ---------------------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 static int begin(void **state)
 {
@@ -108,7 +108,7 @@ static struct dapl_eth_attr query(void)
 	return attr;
 }
 
-/* --- the attributes ------------------------------------------------------------------------------------------------------ */
+/* --- the attributes --------------------------------------------------------------------------------------------- */
 
 static void device_without_raw_qps_has_no_attributes(void **state)
 {
@@ -245,7 +245,7 @@ static void first_query_probes_the_device(void **state)
 	steps_are("");
 }
 
-/* --- frames without a receive ----------------------------------------------------------------------------------------------- */
+/* --- frames without a receive ----------------------------------------------------------------------------------- */
 
 static void drops_are_those_of_the_port(void **state)
 {
@@ -270,7 +270,7 @@ static void drops_are_unknown_without_a_number(void **state)
 	assert_int_equal(files, 0);
 }
 
-/* --- opening and closing ------------------------------------------------------------------------------------------------------ */
+/* --- opening and closing ---------------------------------------------------------------------------------------- */
 
 static void opened_has(bool raw)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_clock.c - time stamps of a device as CLOCK_REALTIME: pairs of both clocks, the drift between them, a clock that was
- * set, and stamps of few bits. The clocks and the device are replaced here. */
+/* test_eth_clock.c - time stamps of a device as CLOCK_REALTIME: pairs of both clocks, the drift between them, a clock
+ * that was set, and stamps of few bits. The clocks and the device are replaced here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static void clock_has_a_frequency_and_stamps(void **state)
 	assert_false(hw_eth_clock_works(&eth));
 }
 
-/* --- stamps ---------------------------------------------------------------------------------------------------------- */
+/* --- stamps ----------------------------------------------------------------------------------------------------- */
 
 static void first_stamp_has_the_nominal_frequency(void **state)
 {
@@ -228,7 +228,7 @@ static void last_pair_serves_until_there_is_another(void **state)
 	assert_int_equal(reads, 2);
 }
 
-/* --- both clocks for the consumer ---------------------------------------------------------------------------------------- */
+/* --- both clocks for the consumer ------------------------------------------------------------------------------- */
 
 static void reading_gives_both_clocks_and_how_far_apart(void **state)
 {

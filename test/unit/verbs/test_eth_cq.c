@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_cq.c - the poll of an EVD's CQ finds the frames of raw QPs beside the device's own completions: shares of a batch,
- * notifications, moderation, and devices and QPs that are gone. The device and eth_recv.c are replaced here. */
+/* test_eth_cq.c - the poll of an EVD's CQ finds the frames of raw QPs beside the device's own completions: shares of
+ * a batch, notifications, moderation,
+ and devices and QPs that are gone. The device and eth_recv.c are replaced here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +86,7 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	return cq == bad_cq ? -EIO : 0;
 }
 
-/* --- fixture -------------------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------------------------- */
 
 static int begin(void **state)
 {
@@ -98,7 +99,8 @@ static int begin(void **state)
 			.abi_compat = __VERBS_ABI_IS_EXTENDED,
 			.ops = { .poll_cq = poll_device, .req_notify_cq = notify_device } } };
 		m->dev.verbs = &m->verbs.context;
-		m->eth = (struct hw_eth_device){ .dev = &m->dev, .caps = { .moderate_frames = 64, .moderate_us = 100 } };
+		m->eth = (struct hw_eth_device){ .dev = &m->dev,
+			.caps = { .moderate_frames = 64, .moderate_us = 100 } };
 		m->evds[0].context = m->evds[1].context = &m->verbs.context;
 	}
 	memset(qs, 0, sizeof qs);
@@ -143,7 +145,7 @@ static void poll_gives(int n, int frames_got, int others_got)
 	assert_int_equal(got, frames_got);
 }
 
-/* --- functions of the device ------------------------------------------------------------------------------------------ */
+/* --- functions of the device ------------------------------------------------------------------------------------ */
 
 static void first_raw_qp_replaces_the_devices_functions(void **state)
 {
@@ -183,7 +185,7 @@ static void cq_belongs_to_its_device(void **state)
 	poll_gives(4, 0, 1);
 }
 
-/* --- polling -------------------------------------------------------------------------------------------------------------- */
+/* --- polling ---------------------------------------------------------------------------------------------------- */
 
 static void batch_is_shared_in_halves(void **state)
 {
@@ -289,7 +291,7 @@ static void removed_qp_is_not_polled(void **state)
 	assert_int_equal(notifies, 3);
 }
 
-/* --- notifications ---------------------------------------------------------------------------------------------------------- */
+/* --- notifications ---------------------------------------------------------------------------------------------- */
 
 static void both_cqs_notify(void **state)
 {
@@ -334,7 +336,7 @@ static void refused_notification_is_told(void **state)
 	}
 }
 
-/* --- moderation --------------------------------------------------------------------------------------------------------------- */
+/* --- moderation ------------------------------------------------------------------------------------------------- */
 
 static void moderation_is_for_all_cqs_of_the_evd(void **state)
 {

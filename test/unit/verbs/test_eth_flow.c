@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_flow.c - flow specifications of rules: each field alone, masks, tunnels, inner headers, types, and rules that flows
- * cannot express. */
+/* test_eth_flow.c - flow specifications of rules: each field alone, masks, tunnels, inner headers, types, and rules
+ * that flows cannot express. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -257,6 +257,7 @@ static void partial_masks_are_told(void **state)
 static void a_vxlan_rule_with_inner_headers(void **state)
 {
 	const struct ibv_flow_spec_tunnel *tunnel;
+	const struct ibv_flow_spec_eth *inner;
 
 	ip(state, 4);
 	FIELD(tunnel, false, ETH_VXLAN);
@@ -273,8 +274,8 @@ static void a_vxlan_rule_with_inner_headers(void **state)
 	tunnel = spec(3, IBV_FLOW_SPEC_VXLAN_TUNNEL);
 	assert_int_equal(tunnel->val.tunnel_id, htonl(0x123456));
 	assert_int_equal(tunnel->mask.tunnel_id, htonl(0xffffff));	/* drivers refuse more than 24 bits */
-	assert_memory_equal(((const struct ibv_flow_spec_eth *)spec(4, IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_ETH))->val.dst_mac,
-			    "\x01\x02\x03\x04\x05\x06", 6);
+	inner = spec(4, IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_ETH);
+	assert_memory_equal(inner->val.dst_mac, "\x01\x02\x03\x04\x05\x06", 6);
 	ONLY(spec(5, IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_IPV6), ibv_flow_ipv6_filter, next_hdr, "\x06", 1);
 	ONLY(spec(6, IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_TCP), ibv_flow_tcp_udp_filter, dst_port, "\x00\x50", 2);
 	assert_int_equal(((const struct ibv_flow_spec_action_tag *)spec(7, IBV_FLOW_SPEC_ACTION_TAG))->tag_id, 9);
@@ -309,8 +310,8 @@ static void nvgre_and_gre_are_matched_by_the_same_key(void **state)
 	assert_int_equal(gre->val.protocol, htons(0x0800));
 	assert_int_equal(gre->val.key, htonl(0x12345678));
 	assert_int_equal(gre->mask.key, 0xffffffff);
-	ONLY(spec(3, IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_IPV4_EXT), ibv_flow_ipv4_ext_filter, src_ip, "\x0a\x00\x00\x01",
-	     4);
+	ONLY(spec(3, IBV_FLOW_SPEC_INNER | IBV_FLOW_SPEC_IPV4_EXT), ibv_flow_ipv4_ext_filter, src_ip,
+	     "\x0a\x00\x00\x01", 4);
 }
 
 static void mpls_labels_are_matched(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_group.c - groups of raw QPs: the work queues that a table names, hashes made when a rule needs one, another table,
- * members that leave, and what is left after a failure. The device and the rules are replaced here. */
+/* test_eth_group.c - groups of raw QPs: the work queues that a table names, hashes made when a rule needs one,
+ * another table, members that leave, and what is left after a failure. The device and the rules are replaced here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -385,7 +385,7 @@ static void rule_of_no_kind_has_no_target(void **state)
 	assert_non_null(qp);
 }
 
-/* --- another table -------------------------------------------------------------------------------------------------- */
+/* --- another table ---------------------------------------------------------------------------------------------- */
 
 static void rules_are_redirected_to_another_table(void **state)
 {
@@ -449,7 +449,7 @@ static void failed_table_leaves_all_as_it_was(void **state)
 	leads_to(3, -1, 1, 2, 1);
 }
 
-/* --- members ------------------------------------------------------------------------------------------------------------ */
+/* --- members ---------------------------------------------------------------------------------------------------- */
 
 static void frames_of_a_member_that_left_are_dropped(void **state)
 {

@@ -51,8 +51,10 @@ static void assert_none(const struct dapl_eth_rule *rule, uint64_t fields, const
 static void version_and_protocol_name_the_hash(void **state)
 {
 	static const struct { int version, protocol; enum hw_hash_kind ports, addresses; } rows[] = {
-		{ 4, 6, HASH_IPV4_TCP, HASH_IPV4 }, { 4, 17, HASH_IPV4_UDP, HASH_IPV4 }, { 4, 132, HASH_IPV4, HASH_IPV4 },
-		{ 6, 6, HASH_IPV6_TCP, HASH_IPV6 }, { 6, 17, HASH_IPV6_UDP, HASH_IPV6 }, { 6, 58, HASH_IPV6, HASH_IPV6 },
+		{ 4, 6, HASH_IPV4_TCP, HASH_IPV4 }, { 4, 17, HASH_IPV4_UDP, HASH_IPV4 },
+		{ 4, 132, HASH_IPV4, HASH_IPV4 },
+		{ 6, 6, HASH_IPV6_TCP, HASH_IPV6 }, { 6, 17, HASH_IPV6_UDP, HASH_IPV6 },
+		{ 6, 58, HASH_IPV6, HASH_IPV6 },
 	};
 
 	(void)state;

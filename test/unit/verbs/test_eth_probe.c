@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_probe.c - what is found out about a device: offloads that it names, flows and hashes that it makes when asked,
- * and that nothing is left of what was tried. */
+/* test_eth_probe.c - what is found out about a device: offloads that it names, flows and hashes that it makes when
+ * asked, and that nothing is left of what was tried. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,7 +144,7 @@ static void reason_of_the_refusal_is_told(void **state)
 	assert_int_equal(hw_eth_raw_qp(&dev, &objects.pd, &objects.cq, &qp), EIO);
 }
 
-/* --- offloads --------------------------------------------------------------------------------------------------------- */
+/* --- offloads --------------------------------------------------------------------------------------------------- */
 
 static void offloads_are_those_that_the_device_names(void **state)
 {
@@ -219,7 +219,7 @@ static void device_that_does_not_answer_has_no_offloads(void **state)
 	assert_int_equal(kinds_found(), all_kinds);		/* of the QP */
 }
 
-/* --- flows ---------------------------------------------------------------------------------------------------------------- */
+/* --- flows ------------------------------------------------------------------------------------------------------ */
 
 static void each_kind_of_flow_is_found_by_itself(void **state)
 {
@@ -284,7 +284,7 @@ static void work_queues_need_all_that_leads_frames_to_them(void **state)
 	}
 }
 
-/* --- hashes ---------------------------------------------------------------------------------------------------------------- */
+/* --- hashes ----------------------------------------------------------------------------------------------------- */
 
 static bool table_of_one(uint32_t size)
 {
@@ -327,7 +327,8 @@ static void hashes_of_one_version_suffice_for_groups(void **state)
 			 IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP);
 }
 
-/* A table that names a queue once only, as with mlx4, a hash of no fields, frames without tags, a field that is missing. */
+/* A table that names a queue once only, as with mlx4, a hash of no fields, frames without tags, a field that is
+ * missing. */
 static void groups_need_tables_hashes_and_tags(void **state)
 {
 	for (int lack = 0; lack < 4; lack++) {
@@ -346,7 +347,7 @@ static void groups_need_tables_hashes_and_tags(void **state)
 	}
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------------------------- */
 
 static void device_is_probed_once(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_qp.c - the life of raw QPs: the device's QP that a configuration asks for, the steps of beginning, ending, resetting
- * and destroying in their order, and what is left when one fails. The other files of raw QPs are replaced here. */
+/* test_eth_qp.c - the life of raw QPs: the device's QP that a configuration asks for, the steps of beginning, ending,
+ * resetting and destroying in their order, and what is left when one fails. The other files of raw QPs are replaced
+ * here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +174,7 @@ static struct hw_eth *begun(void)
 	return hw_eth_of(qp);
 }
 
-/* --- making ----------------------------------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------------------------- */
 
 static void new_qp_is_none_of_the_device_yet(void **state)
 {
@@ -229,7 +230,7 @@ static void qp_that_never_began_is_destroyed(void **state)
 	assert_null(strstr(steps, "-qp"));
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------------------------ */
+/* --- beginning -------------------------------------------------------------------------------------------------- */
 
 static void configuration_becomes_a_qp_of_the_device(void **state)
 {
@@ -326,7 +327,8 @@ static void kernels_checksums_are_refused(void **state)
 
 static void failed_beginning_is_destroyed(void **state)
 {
-	static const char *const words[] = { "ask", "recv_open", "wq_open", "qp", "qp:INIT", "qp:RTR", "qp:RTS", "fill" };
+	static const char *const words[] = { "ask", "recv_open", "wq_open", "qp", "qp:INIT", "qp:RTR", "qp:RTS",
+		"fill" };
 
 	for (size_t i = 0; i < COUNT(words); i++) {
 		restart(state);
@@ -375,7 +377,7 @@ static void missing_capability_is_named(void **state)
 	assert_null(strstr(text, "CAP_NET_RAW"));
 }
 
-/* --- ending and resetting -------------------------------------------------------------------------------------------------- */
+/* --- ending and resetting --------------------------------------------------------------------------------------- */
 
 static void ended_qp_has_no_rules_and_no_groups(void **state)
 {
@@ -427,7 +429,8 @@ static void reset_fills_the_ring_and_ends_the_rate(void **state)
 
 static void failed_reset_stops_there(void **state)
 {
-	static const char *const words[] = { "qp:RESET", "wq:RESET", "qp:INIT", "qp:RTR", "qp:RTS", "wq:RDY", "pace", "fill" };
+	static const char *const words[] = { "qp:RESET", "wq:RESET", "qp:INIT", "qp:RTR", "qp:RTS", "wq:RDY", "pace",
+		"fill" };
 
 	for (size_t i = 0; i < COUNT(words); i++) {
 		restart(state);
@@ -440,7 +443,7 @@ static void failed_reset_stops_there(void **state)
 	}
 }
 
-/* --- destroying ------------------------------------------------------------------------------------------------------------- */
+/* --- destroying ------------------------------------------------------------------------------------------------- */
 
 /* Polls, groups and flows lead to the QP, so they go first. The QP uses the CQ of its receives. */
 static void destroying_goes_from_users_to_what_they_use(void **state)
@@ -467,7 +470,7 @@ static void qp_that_cannot_be_destroyed_stays(void **state)
 	qp = NULL;
 }
 
-/* --- counters ---------------------------------------------------------------------------------------------------------------- */
+/* --- counters --------------------------------------------------------------------------------------------------- */
 
 static void losses_of_the_port_count_from_the_beginning(void **state)
 {

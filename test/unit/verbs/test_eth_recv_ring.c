@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_recv_ring.c - the ring of eth_recv.c: its slots, frames in order, slots given back, and the completion for an armed
- * ring. */
+/* test_eth_recv_ring.c - the ring of eth_recv.c: its slots, frames in order, slots given back, and the completion for
+ * an armed ring. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,8 @@ static void slots_are_aligned_and_a_power_of_two(void **state)
 
 static void frames_are_kept_whole_unless_they_are_cut(void **state)
 {
-	static const uint32_t snaps[] = { 0, LONGEST, LONGEST + 1, 64, 65 }, kept[] = { LONGEST, LONGEST, LONGEST, 64, 65 };
+	static const uint32_t snaps[] = { 0, LONGEST, LONGEST + 1, 64, 65 },
+		kept[] = { LONGEST, LONGEST, LONGEST, 64, 65 };
 
 	(void)state;
 	for (int i = 0; i < 5; i++) {

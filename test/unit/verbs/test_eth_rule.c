@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_rule.c - rules of raw QPs and groups: a flow each, tags of flows, memberships of the network device, counting, and
- * what is left after a failure. The device, the sockets and the groups are replaced here. */
+/* test_eth_rule.c - rules of raw QPs and groups: a flow each, tags of flows, memberships of the network device,
+ * counting, and what is left after a failure. The device, the sockets and the groups are replaced here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -256,7 +256,7 @@ static void counted(struct ibv_qp *qp, void *rule, uint64_t frames, uint64_t byt
 	assert_int_equal(b, bytes);
 }
 
-/* --- rules of a QP --------------------------------------------------------------------------------------------------- */
+/* --- rules of a QP ---------------------------------------------------------------------------------------------- */
 
 static void each_rule_is_a_flow_with_a_tag(void **state)
 {
@@ -415,7 +415,7 @@ static void unknown_rule_is_not_freed(void **state)
 	assert_int_equal(alive, 0);
 }
 
-/* --- the network device -------------------------------------------------------------------------------------------------- */
+/* --- the network device ----------------------------------------------------------------------------------------- */
 
 static struct dapl_eth_rule joining(uint8_t version)
 {
@@ -498,7 +498,7 @@ static void failed_rule_leaves_no_membership(void **state)
 	assert_int_equal(socket_count, 2);
 }
 
-/* --- groups --------------------------------------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------------------------- */
 
 static void rule_of_a_group_leads_to_its_target(void **state)
 {

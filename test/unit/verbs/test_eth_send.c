@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_send.c - sends of raw QPs: the request that the device gets, headers that do not fit the offload, what is counted,
- * and the rate. The device is replaced here. */
+/* test_eth_send.c - sends of raw QPs: the request that the device gets, headers that do not fit the offload, what is
+ * counted, and the rate. The device is replaced here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -364,7 +364,7 @@ static void too_many_segments_are_refused(void **state)
 	assert_int_equal(hw_eth_post_send(&q.qp, &one.wr, &bad), 0);
 }
 
-/* --- pacing --------------------------------------------------------------------------------------------------------- */
+/* --- pacing ----------------------------------------------------------------------------------------------------- */
 
 static void rate_is_rounded_down_to_kilobits(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_wq.c - work queues for receives and QPs over tables of them: what the device is asked for, what is undone when a
- * step fails, and what is left after the close. */
+/* test_eth_wq.c - work queues for receives and QPs over tables of them: what the device is asked for, what is undone
+ * when a step fails, and what is left after the close. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -205,7 +205,8 @@ static void timeouts_are_repeated_as_often_as_the_environment_says(void **state)
 		enum dapl_conn_step step;
 		int timeout;
 	} cases[] = {
-		{ CONN_RESOLVING_ADDRESS, hw_initiator_address_failed, "address", DAPL_STEP_RESOLVE_ADDRESS, ADDRESS_MS },
+		{ CONN_RESOLVING_ADDRESS, hw_initiator_address_failed, "address", DAPL_STEP_RESOLVE_ADDRESS,
+		  ADDRESS_MS },
 		{ CONN_RESOLVING_ROUTE, hw_initiator_route_failed, "route", DAPL_STEP_RESOLVE_ROUTE, ROUTE_MS },
 	};
 
@@ -306,7 +307,8 @@ static void request_of_datagrams_says_where_this_side_is(void **state)
 static void request_that_is_not_sent_fails(void **state)
 {
 	static const struct { int err; enum dapl_conn_failure why; } cases[] = {
-		{ ECONNREFUSED, DAPL_CONN_REFUSED }, { ETIMEDOUT, DAPL_CONN_TIMED_OUT }, { ENOBUFS, DAPL_CONN_UNREACHABLE },
+		{ ECONNREFUSED, DAPL_CONN_REFUSED }, { ETIMEDOUT, DAPL_CONN_TIMED_OUT },
+		{ ENOBUFS, DAPL_CONN_UNREACHABLE },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

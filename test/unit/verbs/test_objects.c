@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_objects.c - what the device's operations on objects make of libibverbs: errors, what is asked again, which states a
- * queue pair goes through, and what is left when a step fails. libibverbs is replaced here. */
+/* test_objects.c - what the device's operations on objects make of libibverbs: errors, what is asked again, which
+ * states a queue pair goes through, and what is left when a step fails. libibverbs is replaced here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

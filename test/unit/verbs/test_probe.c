@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_probe.c - what an opened device is said to be and to have: limits that drivers report wrongly, abilities that only an
- * attempt shows, the P_Key and the GID of the address. The device and rdma_cm are replaced here. */
+/* test_probe.c - what an opened device is said to be and to have: limits that drivers report wrongly, abilities that
+ * only an attempt shows, the P_Key and the GID of the address. The device and rdma_cm are replaced here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -321,9 +321,11 @@ static void device_that_tells_nothing_is_an_error(void **state)
 
 static void port_tells_its_state_mtu_and_message_size(void **state)
 {
-	static const struct { enum ibv_mtu code; unsigned bytes; } mtus[] = { { IBV_MTU_256, 256 }, { IBV_MTU_512, 512 },
+	static const struct { enum ibv_mtu code; unsigned bytes; } mtus[] = { { IBV_MTU_256, 256 },
+		{ IBV_MTU_512, 512 },
 		{ IBV_MTU_1024, 1024 }, { IBV_MTU_4096, 4096 }, { (enum ibv_mtu)0, 1024 }, { (enum ibv_mtu)6, 1024 } };
-	static const struct { uint32_t told, is; } sizes[] = { { 0, 1u << 31 }, { UINT32_MAX, 1u << 31 }, { 4096, 4096 } };
+	static const struct { uint32_t told, is; } sizes[] = { { 0, 1u << 31 }, { UINT32_MAX, 1u << 31 },
+		{ 4096, 4096 } };
 
 	(void)state;
 	probed(0);
@@ -411,7 +413,8 @@ static void infiniband_has_what_iwarp_lacks(void **state)
 		assert_int_equal(a->multicast, !iwarp);
 		assert_int_equal(a->zero_based, !iwarp);
 		assert_int_equal(a->read_sink_remote, iwarp);
-		assert_int_equal(a->tunes, iwarp ? DAPL_TUNES_CLASS : DAPL_TUNES_CLASS | DAPL_TUNES_ACK | DAPL_TUNES_RNR);
+		assert_int_equal(a->tunes, iwarp ? DAPL_TUNES_CLASS :
+				 DAPL_TUNES_CLASS | DAPL_TUNES_ACK | DAPL_TUNES_RNR);
 		assert_int_equal(dev.qp_access, iwarp ? rdma : rdma | IBV_ACCESS_REMOTE_ATOMIC);
 		assert_int_equal(a->pdata_connect, hw_pdata_room(wire, HW_REQUEST));
 		assert_int_equal(a->pdata_accept, hw_pdata_room(wire, HW_ACCEPT));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_siw_queue.c - what test_siw.c leaves out of the send queue in front of siw's: the ring of completions, unsignaled
- * requests, requests that cannot be held, errors of posts to the device, and the count of held requests. */
+/* test_siw_queue.c - what test_siw.c leaves out of the send queue in front of siw's: the ring of completions,
+ * unsignaled requests, requests that cannot be held, errors of posts to the device, and the count of held requests. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_tap.c - captures of an RDMA device: its functions before, during and after one, and which connections are recorded with
- * which ends. What is recorded of a message is test_tap_messages.c's. */
+/* test_tap.c - captures of an RDMA device: its functions before, during and after one, and which connections are
+ * recorded with which ends. What is recorded of a message is test_tap_messages.c's. */
 #include "dapl/verbs/tap.h"
 #include <errno.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include "test/unit/child.h"
 #include "test/unit/verbs/tapped.h"
 
-/* --- begin and end ------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end ---------------------------------------------------------------------------------------------- */
 
 static int (*tapped_poll)(struct ibv_cq *of, int n, struct ibv_wc *wc);
 
@@ -77,7 +77,8 @@ static void next_capture_knows_the_connections_of_its_time(void **state)
 /* As for a raw Ethernet endpoint that is made during a capture. */
 static void poll_function_that_was_put_above_stays(void **state)
 {
-	int (*const own_post)(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad) = context.ops.post_send;
+	int (*const own_post)(struct ibv_qp *of, struct ibv_send_wr *wr,
+			      struct ibv_send_wr **bad) = context.ops.post_send;
 
 	(void)state;
 	begin_capture(SNAP);
@@ -113,7 +114,7 @@ static void child_posts_to_the_device_and_records_nothing(void **state)
 	assert_true(next_record());
 }
 
-/* --- connections ----------------------------------------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------------------------------ */
 
 static void first_message_tells_both_ends(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_tap_messages.c - what a capture of an RDMA device records of posts and completions, and what the device gets and returns
- * meanwhile. Captures and connections are test_tap.c's. */
+/* test_tap_messages.c - what a capture of an RDMA device records of posts and completions, and what the device gets
+ * and returns meanwhile. Captures and connections are test_tap.c's. */
 #include "dapl/verbs/tap.h"
 #include <errno.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "test/unit/verbs/tapped.h"
 
-/* --- posts ------------------------------------------------------------------------------------------------------------------------- */
+/* --- posts ------------------------------------------------------------------------------------------------------ */
 
 static void refused_requests_are_not_shown(void **state)
 {
@@ -85,7 +85,7 @@ static void payload_is_cut(void **state)
 	assert_int_equal(seen.entry.captured, 4096);	/* on the caller's stack */
 }
 
-/* --- completions --------------------------------------------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------------------------ */
 
 static void read_has_its_payload_when_it_completes(void **state)
 {
