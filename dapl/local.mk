@@ -157,8 +157,9 @@ endif
 # The software RNIC. Needs nothing at run time but libc.
 noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
-	dapl/soft/tunables.h dapl/soft/obj/device.h dapl/soft/obj/input.h \
+	dapl/soft/tunables.h dapl/soft/obj/device.h \
 	dapl/soft/device.c \
+	dapl/soft/obj/input.c dapl/soft/obj/input.h \
 	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
 	dapl/soft/obj/populate.c dapl/soft/obj/populate.h \
 	dapl/soft/obj/random.c dapl/soft/obj/random.h \

@@ -23,8 +23,8 @@
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/progress_lock.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
@@ -121,7 +121,7 @@ static void stop_watching(struct soft_eth *eth)
 {
 	assert_held(&eth->qp->lock);
 	if (eth->watching)
-		soft_progress_unwatch(eth->qp->dev, soft_eth_ports->descriptor(eth->port));
+		soft_input_unwatch(eth->qp->dev, soft_eth_ports->descriptor(eth->port));
 	eth->watching = false;
 }
 
@@ -234,7 +234,7 @@ static int watch(struct soft_eth *eth)
 	assert_held(&eth->qp->lock);
 	if (eth->watching)
 		return 0;
-	err = soft_progress_watch(eth->qp->dev, &eth->input, soft_eth_ports->descriptor(eth->port));
+	err = soft_input_watch(eth->qp->dev, &eth->input, soft_eth_ports->descriptor(eth->port));
 	eth->watching = !err;
 	return err;
 }

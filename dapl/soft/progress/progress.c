@@ -80,34 +80,6 @@ static void serve_conn(struct soft_input *input, uint32_t events, bool polling)
 
 /* --- the set of connections ------------------------------------------------------------------- */
 
-/* Polls look for so many inputs more. */
-static void count_inputs(struct dapl_device *dev, int inputs)
-{
-	assert_held(&dev->progress_lock);
-	dev->turns = 0;			/* the next poll looks at all sockets */
-	__atomic_add_fetch(&dev->streams, (unsigned)inputs, __ATOMIC_RELAXED);
-}
-
-/* A forked child has the epoll set of its parent. */
-int soft_progress_watch(struct dapl_device *dev, struct soft_input *input, int fd)
-{
-	struct epoll_event event = soft_input_event(input, EPOLLIN);
-
-	assert_held(&dev->progress_lock);
-	if (!dev->dead && epoll_ctl(dev->data_epoll, EPOLL_CTL_ADD, fd, &event))
-		return errno;
-	count_inputs(dev, 1);
-	return 0;
-}
-
-void soft_progress_unwatch(struct dapl_device *dev, int fd)
-{
-	assert_held(&dev->progress_lock);
-	if (!dev->dead)
-		epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, fd, NULL);
-	count_inputs(dev, -1);
-}
-
 bool soft_progress_add(struct dapl_conn *conn)
 {
 	struct epoll_event event = soft_input_event(&conn->input, conn->tx.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
@@ -120,7 +92,7 @@ bool soft_progress_add(struct dapl_conn *conn)
 		soft_wakeup_end(conn->dev);	/* beside rings, polls do not always read the busy socket */
 		soft_rings_add(conn->shm);
 	}
-	count_inputs(conn->dev, 1);
+	soft_input_count(conn->dev, 1);
 	if (conn->shm)			/* cm/conn.c watches its socket */
 		return !conn->unwatched;
 	if (!epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
@@ -154,7 +126,7 @@ void soft_progress_del(struct dapl_conn *conn)
 		soft_rings_del(conn->shm);
 	else
 		epoll_ctl(dev->data_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
-	count_inputs(dev, -1);
+	soft_input_count(dev, -1);
 }
 
 void soft_progress_end(struct dapl_conn *conn)

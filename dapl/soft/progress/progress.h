@@ -8,7 +8,6 @@
 
 struct dapl_conn;
 struct dapl_device;
-struct soft_input;
 struct soft_srq;
 
 /* 0 or an errno value. */
@@ -28,9 +27,6 @@ void soft_progress_srq_posted(struct soft_srq *srq);
 /* Looks at rings and sockets once. `polling`: the caller is a polling thread, which comes back
  * soon. True: there was something. */
 bool soft_progress_serve(struct dapl_device *dev, bool polling);
-/* Adds the input to those that are served when they are readable. Returns 0 or an errno value. */
-int soft_progress_watch(struct dapl_device *dev, struct soft_input *input, int fd);
-void soft_progress_unwatch(struct dapl_device *dev, int fd);
 /* Adds the connection to those whose input is looked for. False and errno: its input would not be
  * noticed. */
 bool soft_progress_add(struct dapl_conn *conn);

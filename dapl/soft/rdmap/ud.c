@@ -11,12 +11,12 @@
 #include "common/lock.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/progress_lock.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/mcast.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/ring.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ int soft_ud_open(struct dapl_device *dev)
 	    getsockname(dev->udp, (struct sockaddr *)&local, &length))
 		err = errno;
 	else
-		err = soft_progress_watch(dev, &dev->ud_input, dev->udp);
+		err = soft_input_watch(dev, &dev->ud_input, dev->udp);
 	if (err) {
 		close(dev->udp);
 		dev->udp = -1;

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/obj/progress_lock.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/eth_port.h"
@@ -358,8 +358,8 @@ static struct soft_input *watched;
 static struct dapl_timer *purge_timer;
 static void (*purge_fire)(struct dapl_timer *);
 
-int __wrap_soft_progress_watch(struct dapl_device *dev, struct soft_input *input, int fd);
-int __wrap_soft_progress_watch(struct dapl_device *dev, struct soft_input *input, int fd)
+int __wrap_soft_input_watch(struct dapl_device *dev, struct soft_input *input, int fd);
+int __wrap_soft_input_watch(struct dapl_device *dev, struct soft_input *input, int fd)
 {
 	assert_ptr_equal(dev, &eth_device);
 	assert_int_not_equal(dev->progress_lock.state, 0);
@@ -370,8 +370,8 @@ int __wrap_soft_progress_watch(struct dapl_device *dev, struct soft_input *input
 	return around.watch_error;
 }
 
-void __wrap_soft_progress_unwatch(struct dapl_device *dev, int fd);
-void __wrap_soft_progress_unwatch(struct dapl_device *dev, int fd)
+void __wrap_soft_input_unwatch(struct dapl_device *dev, int fd);
+void __wrap_soft_input_unwatch(struct dapl_device *dev, int fd)
 {
 	assert_ptr_equal(dev, &eth_device);
 	assert_int_not_equal(dev->progress_lock.state, 0);

@@ -452,7 +452,7 @@ static void input_of_another_kind_is_watched(void **state)
 	(void)state;
 	dev.turns = 50;
 	dapl_mutex_lock(&dev.progress_lock);
-	assert_int_equal(soft_progress_watch(&dev, &other, 7), 0);
+	assert_int_equal(soft_input_watch(&dev, &other, 7), 0);
 	assert_int_equal(dev.turns, 0);
 	assert_int_equal(dev.streams, 1);
 	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
@@ -460,11 +460,11 @@ static void input_of_another_kind_is_watched(void **state)
 	assert_int_equal(did.ctl_events, EPOLLIN);
 	assert_ptr_equal(did.ctl_input, &other);
 	did.ctl_err = ENOSPC;
-	assert_int_equal(soft_progress_watch(&dev, &other, 8), ENOSPC);
+	assert_int_equal(soft_input_watch(&dev, &other, 8), ENOSPC);
 	assert_int_equal(dev.streams, 1);
 	did.ctl_err = 0;
 	dev.turns = 50;
-	soft_progress_unwatch(&dev, 7);
+	soft_input_unwatch(&dev, 7);
 	soft_progress_unlock(&dev);
 	assert_int_equal(dev.turns, 0);
 	assert_int_equal(dev.streams, 0);
@@ -477,8 +477,8 @@ static void forked_child_leaves_the_epoll_set_of_its_parent_alone(void **state)
 	(void)state;
 	dev.dead = true;
 	dapl_mutex_lock(&dev.progress_lock);
-	assert_int_equal(soft_progress_watch(&dev, &other, 7), 0);
-	soft_progress_unwatch(&dev, 7);
+	assert_int_equal(soft_input_watch(&dev, &other, 7), 0);
+	soft_input_unwatch(&dev, 7);
 	soft_progress_unlock(&dev);
 	assert_int_equal(did.ctl_fd, 0);
 }
