@@ -194,7 +194,7 @@ static void take_file(int fd, bool report)
 				   (unsigned)file.st_uid, (unsigned)file.st_mode & 07777);
 		return;
 	}
-	n = file.st_size < FILE_MAX ? read(fd, text, sizeof text - 1) : FILE_MAX;
+	n = read(fd, text, sizeof text);
 	if (n >= 0 && n < FILE_MAX) {
 		text[n] = '\0';
 		take_text(text, report);
