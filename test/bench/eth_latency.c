@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_latency.c - time from a frame's departure to its reader, which polls: raw Ethernet endpoints beside bare packet
- * sockets, for test/bench/eth-run.
+/* eth_latency.c - time from a frame's departure to its reader, which polls or blocks: raw Ethernet endpoints beside bare
+ * packet sockets, for test/bench/eth-run.
  *
  *	eth_latency IA FROM TO RATE FRAMES ROUNDS
  *
  * A thread sends frames on the device FROM, each with the time at which it is handed to the kernel. The readers on the
  * device TO, which is that of IA, take turns, so that what else the machine does meets them all. Sender and reader
- * have a processor each, 0 and 1. The sender sleeps between frames: then the service thread, which takes the frames
- * of posted receives, has a processor, too. The bare rings have the blocks and the time-out of those of the software
- * device (ring.c). */
+ * have a processor each, 0 and 1. The sender sleeps between frames: then the service thread of a reader that blocks has
+ * a processor, too, if it needs one. The bare rings have the blocks and the time-out of those of the software device
+ * (ring.c). */
 #include <arpa/inet.h>
 #include <dat/udat.h>
 #include <dat/dat_eth_extensions.h>
@@ -32,6 +32,7 @@ enum {
 	BLOCK_SIZE = 128 << 10, BLOCKS = 13, RETIRE_MS = 2,
 	RING_FRAMES = 1024,		/* these make BLOCKS of it, at an MTU of 1500 */
 	RECEIVES = 256, SLOT = 2048, BATCH = 64,
+	WAIT_US = 100000,		/* us; a reader that blocks looks so often whether the turn ends */
 	SETTLED = 10,			/* a tenth of the frames, the first ones, is not counted */
 };
 
@@ -143,6 +144,22 @@ static void poll_socket(void)
 		take(frame);
 }
 
+static void open_blocking_socket(void)
+{
+	struct timeval limit = { .tv_usec = WAIT_US };
+
+	open_socket();
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+static void wait_for_socket(void)
+{
+	uint8_t frame[SLOT];
+
+	if (recv(fd, frame, sizeof frame, 0) >= LENGTH)
+		take(frame);
+}
+
 static void open_ring(void)
 {
 	struct tpacket_req3 request = { .tp_block_size = BLOCK_SIZE, .tp_block_nr = BLOCKS, .tp_frame_size = 2048,
@@ -242,16 +259,29 @@ static void open_posted(void)
 		post(slot);
 }
 
-static void poll_posted(void)
+static void take_posted(const DAT_EVENT *event)
 {
-	uint64_t slot;
-	DAT_EVENT event;
+	uint64_t slot = event->event_data.dto_completion_event_data.user_cookie.as_64;
 
-	if (dat_evd_dequeue(received, &event) != DAT_SUCCESS)
-		return;
-	slot = event.event_data.dto_completion_event_data.user_cookie.as_64;
 	take(memory + slot * SLOT);
 	post(slot);
+}
+
+static void poll_posted(void)
+{
+	DAT_EVENT event;
+
+	if (dat_evd_dequeue(received, &event) == DAT_SUCCESS)
+		take_posted(&event);
+}
+
+static void wait_for_posted(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	if (dat_evd_wait(received, WAIT_US, 1, &event, &more) == DAT_SUCCESS)
+		take_posted(&event);
 }
 
 static void open_endpoint_ring(void)
@@ -285,14 +315,17 @@ static void close_endpoint(void)
 static struct reader {
 	const char *name;
 	void (*open)(void), (*poll)(void), (*close)(void);
+	const struct reader *bare;	/* what it is compared with, or NULL */
 	uint64_t *times, count;
 } readers[] = {
-	{ "endpoint, posted receives, dat_evd_dequeue", open_posted, poll_posted, close_endpoint, NULL, 0 },
-	{ "endpoint, ring, dat_eth_poll", open_endpoint_ring, poll_endpoint_ring, close_endpoint, NULL, 0 },
-	{ "bare socket, recv", open_socket, poll_socket, close_socket, NULL, 0 },
-	{ "bare ring, TPACKET_V3", open_ring, poll_ring, close_socket, NULL, 0 },
+	{ "endpoint, posted receives, dat_evd_dequeue", open_posted, poll_posted, close_endpoint, &readers[3], NULL, 0 },
+	{ "endpoint, posted receives, dat_evd_wait", open_posted, wait_for_posted, close_endpoint, &readers[4], NULL, 0 },
+	{ "endpoint, ring, dat_eth_poll", open_endpoint_ring, poll_endpoint_ring, close_endpoint, &readers[5], NULL, 0 },
+	{ "bare socket, recv that polls", open_socket, poll_socket, close_socket, NULL, NULL, 0 },
+	{ "bare socket, recv that blocks", open_blocking_socket, wait_for_socket, close_socket, NULL, NULL, 0 },
+	{ "bare ring, TPACKET_V3", open_ring, poll_ring, close_socket, NULL, NULL, 0 },
 };
-enum { POSTED, RING, BARE_SOCKET, BARE_RING, READERS };
+enum { READERS = sizeof readers / sizeof *readers };
 
 /* The service thread of the IA, which is made here, keeps all processors. */
 static void turn(struct reader *r)
@@ -333,22 +366,14 @@ static double percentile(const struct reader *r, unsigned percent)
 	return r->count ? (double)r->times[(r->count - 1) * percent / 100] / 1e3 : 0;
 }
 
-static void ratio(const struct reader *r, const struct reader *bare)
-{
-	if (bare->count)
-		printf(", %.2f and %.2f of %s", percentile(r, 50) / percentile(bare, 50),
-		       percentile(r, 99) / percentile(bare, 99), bare->name);
-}
-
 static void row(const struct reader *r)
 {
 	uint64_t expected = (frame_count - frame_count / SETTLED) * rounds;
 
 	printf("  %-44s p50 %8.2f us, p99 %8.2f us", r->name, percentile(r, 50), percentile(r, 99));
-	if (r == &readers[POSTED])
-		ratio(r, &readers[BARE_SOCKET]);
-	if (r == &readers[POSTED] || r == &readers[RING])
-		ratio(r, &readers[BARE_RING]);
+	if (r->bare && r->bare->count)
+		printf(", %.2f and %.2f of %s", percentile(r, 50) / percentile(r->bare, 50),
+		       percentile(r, 99) / percentile(r->bare, 99), r->bare->name);
 	if (r->count != expected)
 		printf("; %llu of %llu lost", (unsigned long long)(expected - r->count), (unsigned long long)expected);
 	printf("\n");
