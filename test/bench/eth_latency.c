@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_latency.c - time from a frame's departure to its reader, which polls or blocks: raw Ethernet endpoints beside bare
- * packet sockets, for test/bench/eth-run.
+/* eth_latency.c - time from a frame's departure to its reader, which polls or blocks: raw Ethernet endpoints beside
+ * bare packet sockets, for test/bench/eth-run.
  *
  *	eth_latency IA FROM TO RATE FRAMES ROUNDS
  *
@@ -318,9 +318,12 @@ static struct reader {
 	const struct reader *bare;	/* what it is compared with, or NULL */
 	uint64_t *times, count;
 } readers[] = {
-	{ "endpoint, posted receives, dat_evd_dequeue", open_posted, poll_posted, close_endpoint, &readers[3], NULL, 0 },
-	{ "endpoint, posted receives, dat_evd_wait", open_posted, wait_for_posted, close_endpoint, &readers[4], NULL, 0 },
-	{ "endpoint, ring, dat_eth_poll", open_endpoint_ring, poll_endpoint_ring, close_endpoint, &readers[5], NULL, 0 },
+	{ "endpoint, posted receives, dat_evd_dequeue",
+	  open_posted, poll_posted, close_endpoint, &readers[3], NULL, 0 },
+	{ "endpoint, posted receives, dat_evd_wait",
+	  open_posted, wait_for_posted, close_endpoint, &readers[4], NULL, 0 },
+	{ "endpoint, ring, dat_eth_poll",
+	  open_endpoint_ring, poll_endpoint_ring, close_endpoint, &readers[5], NULL, 0 },
 	{ "bare socket, recv that polls", open_socket, poll_socket, close_socket, NULL, NULL, 0 },
 	{ "bare socket, recv that blocks", open_blocking_socket, wait_for_socket, close_socket, NULL, NULL, 0 },
 	{ "bare ring, TPACKET_V3", open_ring, poll_ring, close_socket, NULL, NULL, 0 },

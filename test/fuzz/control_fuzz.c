@@ -86,7 +86,8 @@ static size_t read_packet(int fd, uint8_t *packet)
 	demand(came == 1, "no answer");
 	n = recv(fd, packet, PACKET, 0);
 	demand(n >= 0 || errno == ECONNRESET, "the answer cannot be read");
-	heard = clock_now_ns();
+	if (n > 0)
+		heard = clock_now_ns();
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -210,8 +211,10 @@ static bool request(int fd, unsigned verb, unsigned wrong, const uint8_t *body, 
 		return false;
 	}
 	closed = !read_answer(fd, verb);
-	demand(closed == (wrong & (WRONG_LENGTH | WRONG_FLAGS | SHORT | HUGE_BODY) ||
-			  verb == CONTROL_NEXT), "a good packet ends the connection, or a wrong one does not");
+	if (closed && was_silent())
+		return false;
+	demand(closed == (wrong & (WRONG_LENGTH | WRONG_FLAGS | SHORT | HUGE_BODY) || verb == CONTROL_NEXT),
+	       "a good packet ends the connection, or a wrong one does not");
 	calm();
 	if (verb == CONTROL_TAP && !closed)
 		note_captor(body, size);
