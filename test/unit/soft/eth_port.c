@@ -23,7 +23,7 @@ struct eth_port *const the_port = (struct eth_port *)&port_memory;
 struct eth_group *const the_group = (struct eth_group *)&group_memory;
 
 struct eth_around around;
-struct dapl_device eth_device;
+struct dapl_device eth_device = { .progress_lock = DAPL_MUTEX_INIT(RANK_SOFT_PROGRESS) };
 struct ibv_qp *raw;
 int eth_socket[2];
 static struct dapl_eth_frame records[FRAMES];
@@ -489,7 +489,6 @@ int eth_port_set_up(void **state)
 	(void)state;
 	around = (struct eth_around){ .receives = 0 };
 	strcpy(eth_device.netdev, "eth9");
-	dapl_mutex_init(&eth_device.progress_lock, RANK_SOFT_PROGRESS);
 	memset(records, 0, sizeof records);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, eth_socket), 0);
 	renew(false, 0);
