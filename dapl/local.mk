@@ -237,6 +237,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/progress/owner.c dapl/soft/progress/owner.h \
 	dapl/soft/progress/owner_state.c dapl/soft/progress/owner_state.h \
 	dapl/soft/eth/eth.c dapl/soft/eth/eth.h dapl/soft/eth/raw.h dapl/softeth/port.h \
+	dapl/soft/eth/receive.c dapl/soft/eth/receive.h \
 	dapl/soft/eth/pace.c dapl/soft/eth/pace.h \
 	dapl/soft/eth/send.c dapl/soft/eth/send.h \
 	dapl/soft/options.c dapl/soft/options.h

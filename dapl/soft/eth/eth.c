@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth.c - raw Ethernet QPs: their life, receiving, and loading of the library with the packet sockets. Sending is in
- * send.c.
+/* eth.c - raw Ethernet QPs: their life, their rules and groups, and loading of the library with the packet sockets.
+ * Sending is in send.c, receiving in receive.c.
  *
  * A raw QP has an ibv_context of its own, whose operations post to it: other QPs do not see that there are raw
- * ones. Its lock is held while a frame is copied, so that the memory stays registered (obj/mem.h). Receives are
- * filled by the progress owner (progress/owner.h), which watches the socket while receives are posted; until then
- * frames wait in the kernel. */
+ * ones. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include "common/clock.h"
 #include "common/container_of.h"
 #include "common/log.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
+#include "dapl/soft/eth/receive.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
-#include "dapl/soft/obj/progress_lock.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/tunables.h"
-#include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/softeth/port.h"
 
@@ -88,8 +83,6 @@ static int read_clock(struct dapl_device *dev, uint64_t *device_ns, uint64_t *sy
 	return need_ports();
 }
 
-/* --- memory and completions; qp->lock held ---------------------------------------------- */
-
 static struct soft_eth *eth_of(struct ibv_qp *ibqp)
 {
 	return ((struct soft_qp *)ibqp)->eth;
@@ -107,210 +100,7 @@ int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, 
 	return n;
 }
 
-static void complete(struct soft_qp *qp, struct ibv_cq *cq, const struct ibv_wc *is)
-{
-	struct ibv_wc wc = *is;
-
-	wc.qp_num = qp->qp.qp_num;
-	soft_cq_add((struct soft_cq *)cq, &wc, false);
-}
-
-/* --- receiving -------------------------------------------------------------------------- */
-
-static void stop_watching(struct soft_eth *eth)
-{
-	assert_held(&eth->qp->lock);
-	if (eth->watching)
-		soft_input_unwatch(eth->qp->dev, soft_eth_ports->descriptor(eth->port));
-	eth->watching = false;
-}
-
-/* Fills the next posted receive. Returns an errno value if there is no frame. */
-static int receive_one(struct soft_eth *eth)
-{
-	struct soft_qp *qp = eth->qp;
-	struct ibv_wc wc = { .opcode = IBV_WC_RECV };
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	struct iovec iov[SOFT_MAX_SGE];
-	struct dapl_eth_frame frame;
-	int n = soft_eth_pieces(qp, qp->taken->sge, qp->taken->sges, IBV_ACCESS_LOCAL_WRITE, iov);
-	int err;
-
-	if (n < 0) {
-		status = IBV_WC_LOC_PROT_ERR;
-	} else {
-		err = soft_eth_ports->receive(eth->port, iov, n, &frame);
-		if (err)
-			return err;
-		wc.byte_len = frame.length;
-		eth->config.frames[eth->received & eth->config.mask] = frame;
-	}
-	wc.src_qp = eth->received++;
-	soft_qp_received(qp, status, &wc, false);
-	return 0;
-}
-
-/* A completion for dat_eth_arm(). */
-static void report_ready(struct soft_eth *eth)
-{
-	struct ibv_wc wc = { .wr_id = eth->armed_wr, .opcode = IBV_WC_RECV };
-
-	eth->armed = false;
-	complete(eth->qp, eth->qp->qp.recv_cq, &wc);
-}
-
-/* A receive is taken from an SRQ only for a frame that is there. Without one, srq_posted() is called after the
- * next post. */
-static void receive_shared(struct soft_eth *eth)
-{
-	for (int i = 0; i < ETH_RECEIVE_BATCH && soft_eth_ports->has_frame(eth->port); i++) {
-		if (!soft_qp_take_receive(eth->qp)) {
-			stop_watching(eth);
-			return;
-		}
-		receive_one(eth);
-	}
-}
-
-/* Returns false if the socket has neither frames nor an error. The watch also fires for times of
- * departure, which may have been taken already. ETH-36. */
-static bool is_ready(const struct soft_eth *eth)
-{
-	struct pollfd fd = { .fd = soft_eth_ports->descriptor(eth->port), .events = POLLIN };
-	int err = 0;
-	socklen_t size = sizeof err;
-
-	if (eth->config.xdp)
-		return soft_eth_ports->has_frame(eth->port);
-	return !eth->stamps || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN)) ||
-		getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
-}
-
-/* Fills the receives of the QP's own queue. */
-static void receive_own(struct soft_eth *eth)
-{
-	int err = 0;
-
-	for (int i = 0; i < ETH_RECEIVE_BATCH && !err && soft_qp_take_receive(eth->qp); i++)
-		err = receive_one(eth);
-	if (!soft_qp_take_receive(eth->qp))
-		stop_watching(eth);
-}
-
-/* The program polls the frames of a ring itself. */
-static void wake_poller(struct soft_eth *eth)
-{
-	if (eth->armed && is_ready(eth))
-		report_ready(eth);
-	if (!eth->armed)
-		stop_watching(eth);
-}
-
-/* Progress lock held. The socket reports ENETDOWN once, and works again when the device is up. */
-static void serve(struct soft_input *input, uint32_t events, bool polling)
-{
-	struct soft_eth *eth = container_of(input, struct soft_eth, input);
-	struct soft_qp *qp = eth->qp;
-
-	(void)events;
-	(void)polling;
-	dapl_mutex_lock(&qp->lock);
-	soft_eth_collect_stamp(eth);
-	if (qp->state == IBV_QPS_ERR)
-		stop_watching(eth);
-	else if (eth->config.ring_frames)
-		wake_poller(eth);
-	else if (qp->srq)
-		receive_shared(eth);
-	else
-		receive_own(eth);
-	dapl_mutex_unlock(&qp->lock);
-}
-
-static int watch(struct soft_eth *eth)
-{
-	int err;
-
-	assert_held(&eth->qp->lock);
-	if (eth->watching)
-		return 0;
-	err = soft_input_watch(eth->qp->dev, &eth->input, soft_eth_ports->descriptor(eth->port));
-	eth->watching = !err;
-	return err;
-}
-
-/* Called after a post to the SRQ, with the progress lock and qp->lock held. */
-static void srq_posted(struct soft_qp *qp)
-{
-	assert_held(&qp->lock);
-	if (qp->state != IBV_QPS_ERR)
-		watch(qp->eth);
-}
-
-static void lock(struct soft_eth *eth)
-{
-	soft_progress_lock(eth->qp->dev);
-	dapl_mutex_lock(&eth->qp->lock);
-}
-
-static void unlock(struct soft_eth *eth)
-{
-	dapl_mutex_unlock(&eth->qp->lock);
-	soft_progress_unlock(eth->qp->dev);
-}
-
-static int begin_watch(struct soft_eth *eth)
-{
-	int err = 0;
-
-	lock(eth);
-	if (eth->qp->state != IBV_QPS_ERR)
-		err = watch(eth);
-	unlock(eth);
-	return err;
-}
-
-/* A QP whose socket is watched, and that has a receive, stays so until a frame has taken the receive. */
-static bool is_watched(struct soft_eth *eth)
-{
-	bool watched;
-
-	dapl_mutex_lock(&eth->qp->lock);
-	watched = eth->watching;
-	dapl_mutex_unlock(&eth->qp->lock);
-	return watched;
-}
-
-static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	struct soft_eth *eth = eth_of(ibqp);
-	int err;
-
-	*bad = wr;
-	if (eth->config.ring_frames || eth->qp->srq)
-		return EOPNOTSUPP;	/* ETH-7 */
-	err = soft_qp_post_recv(ibqp, wr, bad);
-	if (err)
-		return err;
-	if (!is_watched(eth))
-		begin_watch(eth);	/* without memory for it the next post tries again */
-	return 0;
-}
-
-static int arm(struct ibv_qp *ibqp, uint64_t wr_id)
-{
-	struct soft_eth *eth = eth_of(ibqp);
-	int err = 0;
-
-	lock(eth);
-	if (!eth->armed) {
-		eth->armed_wr = wr_id;
-		err = watch(eth);
-		eth->armed = !err;
-	}
-	unlock(eth);
-	return err;
-}
+/* --- frames of a ring ----------------------------------------------------------------------- */
 
 static int poll_ring(struct ibv_qp *qp, struct dapl_eth_frame *frames, int max)
 {
@@ -446,12 +236,6 @@ static void say_why(const struct dapl_device *dev, int err, const char *tried)
 			   dev->netdev, strerror(err));
 }
 
-/* Frames wait for receives of an SRQ that may be there already. */
-static int watch_shared(struct soft_eth *eth)
-{
-	return eth->qp->srq ? begin_watch(eth) : 0;
-}
-
 static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 {
 	struct soft_eth *eth = eth_of(ibqp);
@@ -465,7 +249,7 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	err = soft_eth_ports->open(dev->netdev, config, dev->eth_bypass, want_purge, eth, &tried, &eth->port);
 	if (err)
 		say_why(dev, err, tried);
-	return err ? err : watch_shared(eth);
+	return err ? err : soft_eth_receive_begin(eth);
 }
 
 static bool is_raw(const struct ibv_qp *qp)
@@ -491,11 +275,9 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 	eth->qp = (struct soft_qp *)*ibqp;
 	eth->qp->eth = eth;
 	eth->timer = -1;
-	eth->input.serve = serve;
-	eth->qp->srq_posted = srq_posted;
 	eth->verbs = dev->verbs;
 	eth->verbs.ops.post_send = soft_eth_post_send;
-	eth->verbs.ops.post_recv = post_recv;
+	soft_eth_receive_init(eth);
 	(*ibqp)->context = &eth->verbs;
 	return 0;
 }
@@ -513,15 +295,6 @@ static void empty_port(struct soft_eth *eth)
 		soft_eth_ports->poll(eth->port, &frame, 1);
 	else
 		soft_eth_ports->receive(eth->port, &none, 0, &frame);
-}
-
-/* Afterwards no thread is in serve(). */
-static void end_watch(struct soft_eth *eth)
-{
-	lock(eth);
-	stop_watching(eth);
-	eth->armed = false;
-	unlock(eth);
 }
 
 int soft_eth_error_qp(struct ibv_qp *ibqp)
@@ -546,11 +319,11 @@ int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *ibqp)
 	if (!is_raw(ibqp))
 		return soft_qp_reset(dev, ibqp);
 	soft_eth_drop_sends(eth_of(ibqp));
-	end_watch(eth_of(ibqp));
+	soft_eth_receive_end(eth_of(ibqp));
 	empty_port(eth_of(ibqp));
 	err = soft_qp_reset(dev, ibqp);
 	eth_of(ibqp)->received = 0;
-	return err ? err : watch_shared(eth_of(ibqp));
+	return err ? err : soft_eth_receive_begin(eth_of(ibqp));
 }
 
 int soft_eth_destroy_qp(struct ibv_qp *ibqp)
@@ -559,7 +332,7 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 
 	if (!is_raw(ibqp))
 		return soft_qp_destroy(ibqp);
-	end_watch(eth);
+	soft_eth_receive_end(eth);
 	soft_eth_end_sends(eth);
 	if (eth->port)
 		soft_eth_ports->free_all_rules(eth->port);
@@ -576,6 +349,6 @@ const struct dapl_eth_ops soft_eth_ops = {
 	.query = query, .begin = begin,
 	.create_group = create_group, .set_group = set_group, .free_group = free_group,
 	.add_rule = add_rule, .free_rule = free_rule, .move_rule = move_rule, .count_rule = count_rule,
-	.poll = poll_ring, .release = release, .arm = arm, .stats = stats,
+	.poll = poll_ring, .release = release, .arm = soft_eth_arm, .stats = stats,
 	.pace = soft_eth_pace, .clock = read_clock, .moderate = soft_cq_moderate,
 };

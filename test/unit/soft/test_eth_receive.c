@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/eth.c): posted receives, those of an
- * SRQ, and the ring; when the socket is watched. */
+/* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/receive.c): posted receives, those of
+ * an SRQ, and the ring; when the socket is watched. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
