@@ -269,7 +269,7 @@ enum {
 	ETH_RETRY_NS = 100000,		/* ns; after the device's queue was full, and for a time of departure */
 	ETH_MAX_LAG_NS = 10000000,	/* ns; a longer delay of a turn is not made up for: it would become a
 					 * long burst */
-	ETH_RECEIVE_BATCH = 64,		/* frames taken before other work of the service thread has its turn */
+	ETH_RECEIVE_BATCH = 64,		/* frames taken before other inputs have their turn */
 	ETH_PURGE_US = 1000000,		/* us; between two looks at what is left of rules that were moved
 					 * (softeth/port.h) */
 };
