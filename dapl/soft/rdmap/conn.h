@@ -148,7 +148,6 @@ struct dapl_conn {
 	int fd;
 	bool in_cm;			/* the cm epoll set has fd */
 	bool in_data;			/* data_epoll has fd, or the ring is polled */
-	struct soft_input input;	/* fd in data_epoll */
 	uint32_t interest;		/* EPOLL* that data_epoll reports */
 	struct soft_qp *qp;
 	void *owner;
@@ -217,6 +216,7 @@ struct dapl_conn {
 	bool end_reported;		/* atomic: the end was reported to core */
 	bool ack_listed;
 	TAILQ_ENTRY(dapl_conn) ack_link;	/* dev->acks */
+	struct soft_input input;	/* fd in data_epoll */
 };
 
 /* Queues an upcall (SOFT_UP_*), which the service thread makes. Any locks may be held. */
