@@ -51,10 +51,10 @@ static void print_object(const struct options *o, const DAT_ETH_ATTR *attr, cons
 			json_array_append_new(names, json_string(capabilities[i].name));
 	object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:i, s:i, s:o}", "device", o->interface,
 			   "carrier", carrier, "time_stamps", clock_of(attr), "address", address, "mtu", (int)attr->mtu,
-			   "max_frame", (int)attr->max_frame, "max_tso", (int)attr->max_tso, "max_rules",
-			   (int)attr->max_rules,
-			   "rate_min", (json_int_t)attr->rate_min, "rate_max", (json_int_t)attr->rate_max, "max_group",
-			   (int)attr->max_group, "max_table", (int)attr->max_table, "capabilities", names);
+			   "max_frame", (int)attr->max_frame, "max_tso", (int)attr->max_tso,
+			   "max_rules", (int)attr->max_rules, "rate_min", (json_int_t)attr->rate_min,
+			   "rate_max", (json_int_t)attr->rate_max, "max_group", (int)attr->max_group,
+			   "max_table", (int)attr->max_table, "capabilities", names);
 	text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
 	if (!text)
 		fail("no memory");

@@ -138,10 +138,9 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 	put_losses(text, sizeof text, &lost);
 	if (prints_json(c->o))
 		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface,
-				     "received",
-				     number(s->received), "frames", number(written), "bytes", number(c->bytes),
-				     "seconds",
-				     seconds, "lost_device", number(lost.device), "lost_ring", number(lost.ring),
+				     "received", number(s->received), "frames", number(written),
+				     "bytes", number(c->bytes), "seconds", seconds,
+				     "lost_device", number(lost.device), "lost_ring", number(lost.ring),
 				     "lost_here", number(lost.here), "time", time));
 	else
 		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; %s; time: %s\n", c->o->interface, grouped(written),

@@ -275,9 +275,8 @@ static bool parse_word(struct parser *p)
 	if (!numeric(p, &found))
 		return false;
 	return found ||
-		wrong(p,
-		      "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, seq, "
-			      "ack, vxlan, geneve, payload, badsum or len");
+	       wrong(p, "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, "
+			"seq, ack, vxlan, geneve, payload, badsum or len");
 }
 
 bool frame_parse(const char *text, const uint8_t src[6], struct frame *frame, struct frame_fault *fault)

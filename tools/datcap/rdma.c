@@ -116,8 +116,7 @@ static void print_message(const struct tap_message *m)
 	}
 	strftime(clock, sizeof clock, "%H:%M:%S", localtime(&seconds));
 	run.output_ended |= !print("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to,
-				   carrier,
-				  operation(r), r->length);
+				   carrier, operation(r), r->length);
 }
 
 /* --- lines about the capture --------------------------------------------------------------------------- */

@@ -184,9 +184,8 @@ static bool send_packet(struct writer *w, const struct message *m, uint8_t opcod
 	uint32_t padding = -n & 3, here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
 	bool last = done + n == m->length, solicited = last && m->record->flags & TAP_SOLICITED;
 	uint8_t *ip = w->frame + FLOW_ETHERNET, *udp = w->frame + flow_headers_size(w->flow);
-	uint8_t *payload = put_bth(w, udp + UDP, opcode, (uint8_t)((solicited ? SOLICITED :
-								    0) | MIGRATED | padding << 4),
-				   m->psn + done / w->connection->mtu), *end;
+	uint8_t flags = (uint8_t)((solicited ? SOLICITED : 0) | MIGRATED | padding << 4);
+	uint8_t *payload = put_bth(w, udp + UDP, opcode, flags, m->psn + done / w->connection->mtu), *end;
 	uint32_t length;
 	struct flow_frame frame = { .bytes = w->frame };
 

@@ -276,9 +276,8 @@ static void summary(const struct sender *s, double seconds)
 	fprintf(stderr, "%s: %s frames, %.1f MB in %.3f s%s\n", s->o->interface, grouped(s->sent),
 		(double)s->bytes / 1e6, seconds, rates(s, seconds));
 	if (is_timed(s->o))
-		fprintf(stderr,
-			"handed to the kernel after the time asked for: p50 %.1f us, p99 %.1f us, max %.1f us\n", p50,
-			p99, max);
+		fprintf(stderr, "handed to the kernel after the time asked for: p50 %.1f us, p99 %.1f us, "
+			"max %.1f us\n", p50, p99, max);
 }
 
 int sender_run(struct sender *s)
