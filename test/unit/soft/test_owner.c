@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "dapl/soft/obj/progress_lock.h"
 #include "dapl/soft/progress/owner_state.h"
 #include "test/unit/soft/ends.h"
 #include "test/variables.h"
@@ -285,6 +286,13 @@ static void await_owner(const struct end *e, enum progress_owner owner)
 	}
 }
 
+/* Waits until the thread that has made progress, or changed the owner, is done: until then polls are refused. */
+static void await_progress(const struct end *e)
+{
+	soft_progress_lock(e->dev);
+	soft_progress_unlock(e->dev);
+}
+
 static void message(void)
 {
 	post_receive(&ends[1]);
@@ -381,6 +389,7 @@ static void service_thread_hands_over_while_a_thread_blocks(void **state)
 	await_owner(e, OWNER_SERVICE_THREAD);	/* no polls */
 	ops->awake(e->dev);			/* the wait ended before the thread was woken: nothing changes */
 	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
+	await_progress(e);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 1);
 	close_two();
 }
