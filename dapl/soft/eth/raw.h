@@ -26,7 +26,7 @@ struct soft_eth {
 	struct dapl_eth_config config;
 	struct soft_input input;	/* the port's descriptor in data_epoll */
 	/* guarded by qp->lock */
-	bool watching;			/* data_epoll has it */
+	bool watching;			/* data_epoll has it; may be read without the lock */
 	bool armed;
 	uint64_t armed_wr;
 	uint32_t received;		/* receives that were completed with a frame or an error */

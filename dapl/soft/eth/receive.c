@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include "common/container_of.h"
 #include "common/lock.h"
+#include "common/once.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/eth/send.h"
@@ -25,7 +26,7 @@ static void stop_watching(struct soft_eth *eth)
 	assert_held(&eth->qp->lock);
 	if (eth->watching)
 		soft_input_unwatch(eth->qp->dev, soft_eth_ports->descriptor(eth->port));
-	eth->watching = false;
+	WRITE_ONCE(eth->watching, false);
 }
 
 /* Fills the next posted receive. Returns an errno value if there is no frame. */
@@ -139,7 +140,7 @@ static int watch(struct soft_eth *eth)
 	if (eth->watching)
 		return 0;
 	err = soft_input_watch(eth->qp->dev, &eth->input, soft_eth_ports->descriptor(eth->port));
-	eth->watching = !err;
+	WRITE_ONCE(eth->watching, !err);
 	return err;
 }
 
@@ -174,17 +175,8 @@ static int begin_watch(struct soft_eth *eth)
 	return err;
 }
 
-/* A QP whose socket is watched, and that has a receive, stays so until a frame has taken the receive. */
-static bool is_watched(struct soft_eth *eth)
-{
-	bool watched;
-
-	dapl_mutex_lock(&eth->qp->lock);
-	watched = eth->watching;
-	dapl_mutex_unlock(&eth->qp->lock);
-	return watched;
-}
-
+/* HOT. The flag is read without qp->lock, behind the post, which holds it: serve() ends watching with that lock held,
+ * and not while there is a receive. So what is found watched stays so until a frame has taken the receive. */
 static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct soft_eth *eth = ((struct soft_qp *)ibqp)->eth;
@@ -196,7 +188,7 @@ static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_rec
 	err = soft_qp_post_recv(ibqp, wr, bad);
 	if (err)
 		return err;
-	if (!is_watched(eth))
+	if (!READ_ONCE(eth->watching))
 		begin_watch(eth);	/* without memory for it the next post tries again */
 	return 0;
 }
