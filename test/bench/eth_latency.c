@@ -312,23 +312,25 @@ static void close_endpoint(void)
 
 /* --- turns and rows --------------------------------------------------------------------------------------------- */
 
+enum { POSTED, POSTED_WAIT, RING, BARE_SOCKET, BARE_SOCKET_WAIT, BARE_RING, READERS };
+
 static struct reader {
 	const char *name;
 	void (*open)(void), (*poll)(void), (*close)(void);
 	const struct reader *bare;	/* what it is compared with, or NULL */
 	uint64_t *times, count;
-} readers[] = {
-	{ "endpoint, posted receives, dat_evd_dequeue",
-	  open_posted, poll_posted, close_endpoint, &readers[3], NULL, 0 },
-	{ "endpoint, posted receives, dat_evd_wait",
-	  open_posted, wait_for_posted, close_endpoint, &readers[4], NULL, 0 },
-	{ "endpoint, ring, dat_eth_poll",
-	  open_endpoint_ring, poll_endpoint_ring, close_endpoint, &readers[5], NULL, 0 },
-	{ "bare socket, recv that polls", open_socket, poll_socket, close_socket, NULL, NULL, 0 },
-	{ "bare socket, recv that blocks", open_blocking_socket, wait_for_socket, close_socket, NULL, NULL, 0 },
-	{ "bare ring, TPACKET_V3", open_ring, poll_ring, close_socket, NULL, NULL, 0 },
+} readers[READERS] = {
+	[POSTED] = { "endpoint, posted receives, dat_evd_dequeue",
+		     open_posted, poll_posted, close_endpoint, &readers[BARE_SOCKET], NULL, 0 },
+	[POSTED_WAIT] = { "endpoint, posted receives, dat_evd_wait",
+			  open_posted, wait_for_posted, close_endpoint, &readers[BARE_SOCKET_WAIT], NULL, 0 },
+	[RING] = { "endpoint, ring, dat_eth_poll",
+		   open_endpoint_ring, poll_endpoint_ring, close_endpoint, &readers[BARE_RING], NULL, 0 },
+	[BARE_SOCKET] = { "bare socket, recv that polls", open_socket, poll_socket, close_socket, NULL, NULL, 0 },
+	[BARE_SOCKET_WAIT] = { "bare socket, recv that blocks",
+			       open_blocking_socket, wait_for_socket, close_socket, NULL, NULL, 0 },
+	[BARE_RING] = { "bare ring, TPACKET_V3", open_ring, poll_ring, close_socket, NULL, NULL, 0 },
 };
-enum { READERS = sizeof readers / sizeof *readers };
 
 /* The service thread of the IA, which is made here, keeps all processors. */
 static void turn(struct reader *r)

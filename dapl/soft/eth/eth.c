@@ -225,8 +225,7 @@ static void say_why(const struct dapl_device *dev, int err, const char *tried)
 {
 	if (tried)
 		log_report(err == EPERM ? REPORT_NO_CAPABILITY : REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
-			   "soft: raw "
-			   "Ethernet endpoint by AF_XDP on %s: %s: %s", dev->netdev, tried, strerror(err));
+			   "soft: raw Ethernet endpoint by AF_XDP on %s: %s: %s", dev->netdev, tried, strerror(err));
 	else if (err == EPERM)
 		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.err = err), "soft: raw Ethernet endpoint on %s: the "
 			   "process lacks the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or root)",
