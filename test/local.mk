@@ -24,4 +24,4 @@ include test/fuzz/local.mk
 include test/model/local.mk
 
 # What tests of several directories share.
-EXTRA_DIST += test/dat_conf.h test/packet_tag.h test/random.h test/variables.h
+EXTRA_DIST += test/dat_conf.h test/packet_tag.h test/random.h test/variables.h test/wireshark-profile
