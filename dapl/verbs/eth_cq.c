@@ -13,6 +13,7 @@
 static struct dapl_mutex list_lock = DAPL_MUTEX_INIT(RANK_VERBS_ETH_LIST);
 static struct hw_eth *qps;
 static struct hw_eth_device *devices;
+static struct dapl_cond unused;		/* the users of a QP have become 0 */
 
 static const struct hw_eth_device *device_of(const struct ibv_cq *cq)
 {
@@ -98,6 +99,8 @@ void hw_eth_cq_add(struct hw_eth *q)
 void hw_eth_cq_remove(struct hw_eth *q)
 {
 	dapl_mutex_lock(&list_lock);
+	while (q->users)
+		dapl_cond_wait(&unused, &list_lock);
 	for (struct hw_eth **at = &qps; *at; at = &(*at)->next)
 		if (*at == q) {
 			*at = q->next;
@@ -114,12 +117,27 @@ static int modify(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds)
 	return hw_errno(ibv_modify_cq(cq, &attr));
 }
 
-/* Moderates the EVD's CQ, and the CQs of the raw QPs that it has now. Without a raw QP the limits are
- * unknown. */
+/* list_lock held; it is released while the device is called, which may block. The QP stays in the list. */
+static int modify_of(struct hw_eth *q, uint32_t frames, uint32_t microseconds)
+{
+	int err;
+
+	assert_held(&list_lock);
+	q->users++;
+	dapl_mutex_unlock(&list_lock);
+	err = modify(q->cq, frames, microseconds);
+	dapl_mutex_lock(&list_lock);
+	if (!--q->users)
+		dapl_cond_broadcast(&unused);
+	return err;
+}
+
+/* Moderates the EVD's CQ, and the CQs of the raw QPs that it has now. If one fails, the others are moderated all the
+ * same. Without a raw QP the limits are unknown. */
 int hw_eth_moderate(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds)
 {
 	const struct hw_eth_device *eth = device_of(cq);
-	int err;
+	int err, failed;
 
 	if (!eth || !eth->caps.moderate_frames)
 		return EOPNOTSUPP;
@@ -127,9 +145,11 @@ int hw_eth_moderate(struct ibv_cq *cq, uint32_t frames, uint32_t microseconds)
 		return EINVAL;
 	err = modify(cq, frames, microseconds);
 	dapl_mutex_lock(&list_lock);
-	for (struct hw_eth *q = qps; q && !err; q = q->next)
-		if (q->init.recv_cq == cq)
-			err = modify(q->cq, frames, microseconds);
+	for (struct hw_eth *q = qps; q; q = q->next)
+		if (q->init.recv_cq == cq) {
+			failed = modify_of(q, frames, microseconds);
+			err = err ? err : failed;
+		}
 	dapl_mutex_unlock(&list_lock);
 	return err;
 }

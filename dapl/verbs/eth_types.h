@@ -117,6 +117,7 @@ struct hw_eth {
 	struct hw_eth_memory ring;
 	uint32_t slot;			/* bytes of a frame of the ring */
 	struct hw_eth *next;		/* eth_cq.c's list */
+	unsigned users;			/* eth_cq.c's: threads that need cq without a lock */
 	struct dapl_mutex lock;		/* guards what follows */
 	uint32_t *rooms;		/* bytes of each posted receive, config.mask + 1 */
 	uint32_t posted, received;	/* receives, counted without end */

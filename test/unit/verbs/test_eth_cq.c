@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_cq.c - the poll of an EVD's CQ finds the frames of raw QPs beside the device's own completions: shares of
- * a batch, notifications, moderation,
- and devices and QPs that are gone. The device and eth_recv.c are replaced here. */
+ * a batch, notifications, moderation, and devices and QPs that are gone. The device and eth_recv.c are replaced here. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,6 +35,7 @@ static int notifies;
 static struct { struct ibv_cq *cq; uint16_t count, period; } modified[8];
 static int modifies;
 static struct ibv_cq *bad_cq;		/* these calls fail */
+static void (*meanwhile)(struct ibv_cq *cq);	/* what happens while a CQ is modified */
 
 /* --- in place of the device and eth_recv.c -------------------------------------------------------------------- */
 
@@ -83,6 +85,8 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	modified[modifies].cq = cq;
 	modified[modifies].count = attr->moderate.cq_count;
 	modified[modifies++].period = attr->moderate.cq_period;
+	if (meanwhile)
+		meanwhile(cq);
 	return cq == bad_cq ? -EIO : 0;
 }
 
@@ -113,6 +117,7 @@ static int begin(void **state)
 	memset(frames, 0, sizeof frames);
 	notifies = modifies = 0;
 	bad_cq = NULL;
+	meanwhile = NULL;
 	return 0;
 }
 
@@ -399,8 +404,61 @@ static void refused_moderation_is_told(void **state)
 		bad_cq = bad[i];
 		modifies = 0;
 		assert_int_equal(hw_eth_moderate(evd(), 1, 1), EIO);
-		assert_int_equal(modifies, i + 1);
+		assert_int_equal(modifies, 3);		/* the others are moderated all the same */
 	}
+}
+
+static void poll_for_a_frame(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	(void)cq;
+	frames[0] = 1;
+	assert_int_equal(ibv_poll_cq(evd(), 1, &wc), 1);
+}
+
+static void frames_are_polled_during_moderation(void **state)
+{
+	(void)state;
+	hw_eth_cq_add(&qs[0]);
+	meanwhile = poll_for_a_frame;
+	assert_int_equal(hw_eth_moderate(evd(), 1, 1), 0);
+	assert_int_equal(modifies, 2);
+}
+
+static pthread_t remover;
+static bool removed;
+
+static void *remove_first(void *unused)
+{
+	hw_eth_cq_remove(&qs[0]);
+	__atomic_store_n(&removed, true, __ATOMIC_RELEASE);
+	return unused;
+}
+
+static void begin_to_remove(struct ibv_cq *cq)
+{
+	if (cq != qs[0].cq)
+		return;
+	assert_int_equal(pthread_create(&remover, NULL, remove_first, NULL), 0);
+	for (int i = 0; i < 1000; i++) {
+		sched_yield();
+		assert_false(__atomic_load_n(&removed, __ATOMIC_ACQUIRE));
+	}
+}
+
+static void qp_is_removed_after_its_moderation(void **state)
+{
+	(void)state;
+	hw_eth_cq_add(&qs[1]);
+	hw_eth_cq_add(&qs[0]);
+	meanwhile = begin_to_remove;
+	assert_int_equal(hw_eth_moderate(evd(), 1, 1), 0);
+	assert_int_equal(modifies, 3);
+	assert_int_equal(pthread_join(remover, NULL), 0);
+	assert_true(removed);
+	frames[0] = 1;
+	poll_gives(1, 0, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -426,6 +484,8 @@ int main(void)
 		TEST(moderation_stays_within_the_limits),
 		TEST(moderation_needs_a_device_that_has_it),
 		TEST(refused_moderation_is_told),
+		TEST(frames_are_polled_during_moderation),
+		TEST(qp_is_removed_after_its_moderation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
