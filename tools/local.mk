@@ -8,7 +8,6 @@ datperf_SOURCES = \
 	tools/datperf/baseline_verbs.c tools/datperf/baseline_verbs.h \
 	tools/datperf/compare.c tools/datperf/compare.h \
 	tools/datperf/connect.c tools/datperf/connect.h \
-	tools/datperf/device_memory.c tools/datperf/device_memory.h \
 	tools/datperf/exchange.c tools/datperf/exchange.h \
 	tools/datperf/group.c tools/datperf/group.h \
 	tools/datperf/link.c tools/datperf/link.h \
@@ -19,6 +18,7 @@ datperf_SOURCES = \
 	tools/datperf/report.c tools/datperf/report.h \
 	tools/datperf/serve.c \
 	tools/datperf/stats.c tools/datperf/stats.h \
+	tools/datperf/target.c tools/datperf/target.h \
 	tools/datperf/transfer.c \
 	tools/call.c tools/call.h \
 	tools/libverbs.c tools/libverbs.h \

@@ -2,6 +2,7 @@
 /* adapter.c - opens, queries and closes the interface adapter (adapter.h). */
 #include "adapter.h"
 #include "../call.h"
+#include <dat/dat_dm_extensions.h>
 #include <dat/dat_ib_extensions.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -40,6 +41,9 @@ static void find_features(struct adapter *a)
 			snprintf(a->gid, sizeof a->gid, "%s", value);
 		else if (!strcmp(name, "DAT_IB_PORT_NUMBER"))
 			a->port = (unsigned)strtoul(value, NULL, 10);
+		else if (!strcmp(name, DAT_DM_ATTR_SIZE))
+			a->dm_size = strtoull(value, NULL, 10);
+		a->dm_maps |= !strcmp(name, DAT_DM_ATTR_MAP) && !strcmp(value, "TRUE");
 		a->atomics |= !strcmp(name, DAT_IB_ATTR_FETCH_AND_ADD);
 		a->immediate |= !strcmp(name, DAT_IB_ATTR_IMMED_DATA);
 	}

@@ -24,6 +24,8 @@ struct adapter {
 	DAT_COUNT max_endpoints, max_events; /* of the IA; of one EVD */
 	DAT_COUNT max_dtos;		     /* of one endpoint */
 	DAT_COUNT max_srqs, max_srq_receives;
+	uint64_t dm_size; /* bytes of device memory; 0: none */
+	bool dm_maps;     /* processes can map it */
 	char device[64], gid[64]; /* of the RDMA device; "" if the IA does not report it */
 	unsigned port;
 };

@@ -17,8 +17,10 @@ struct hello {
 	uint32_t context;
 	uint64_t target;
 	uint64_t session; /* a random number of the client's process */
-	uint16_t threads, endpoints;
-	uint16_t thread, endpoint; /* of this connection; `endpoint` of a probe is PROBE */
+	uint8_t threads, thread; /* all, and that of this connection */
+	uint8_t log2_size;       /* of the target's bytes */
+	uint8_t reserved;
+	uint16_t endpoints, endpoint; /* the same; `endpoint` of a probe is PROBE */
 };
 
 /* The private data of a rejection. */
@@ -27,7 +29,7 @@ struct refusal {
 	uint16_t reason, value;
 };
 
-enum { MAGIC = 0x64706633, PROBE = 0xffff };
+enum { MAGIC = 0x64706634, PROBE = 0xffff };
 
 enum reason {
 	REFUSED_OTHER,
@@ -42,12 +44,13 @@ enum reason {
 static struct hello our_hello(const struct link *l, unsigned threads, unsigned endpoint)
 {
 	return (struct hello){ .magic = htobe32(MAGIC),
-			       .context = htobe32(l->rmr_context),
-			       .target = htobe64((uintptr_t)l->target - l->base),
+			       .context = htobe32(l->target.rmr_context),
+			       .target = htobe64(l->target.address),
 			       .session = htobe64(l->session),
-			       .threads = htobe16((uint16_t)threads),
+			       .threads = (uint8_t)threads,
+			       .thread = (uint8_t)l->index,
+			       .log2_size = (uint8_t)__builtin_ctzl(l->target.size),
 			       .endpoints = htobe16((uint16_t)l->count),
-			       .thread = htobe16((uint16_t)l->index),
 			       .endpoint = htobe16((uint16_t)endpoint) };
 }
 
@@ -61,11 +64,12 @@ static const char *read_hello(struct hello *h, const void *data, DAT_COUNT size)
 			     .context = be32toh(h->context),
 			     .target = be64toh(h->target),
 			     .session = be64toh(h->session),
-			     .threads = be16toh(h->threads),
+			     .threads = h->threads,
+			     .thread = h->thread,
+			     .log2_size = h->log2_size,
 			     .endpoints = be16toh(h->endpoints),
-			     .thread = be16toh(h->thread),
 			     .endpoint = be16toh(h->endpoint) };
-	if (h->magic != MAGIC)
+	if (h->magic != MAGIC || h->log2_size >= 32 || 1u << h->log2_size > LINK_BLOCK)
 		return "the peer is not datperf, or another version of it";
 	return NULL;
 }
@@ -74,6 +78,7 @@ static void take_hello(struct link *l, const struct hello *h)
 {
 	l->peer_context = h->context;
 	l->peer_target = h->target;
+	l->peer_size = (size_t)1 << h->log2_size;
 }
 
 static DAT_RETURN reject_request(DAT_CR_HANDLE request, enum reason reason, unsigned value)

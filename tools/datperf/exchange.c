@@ -44,11 +44,6 @@ static uint8_t mark(uint32_t round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-static volatile uint8_t *marked_byte(struct link *l, size_t size)
-{
-	return (volatile uint8_t *)l->target + size - 1;
-}
-
 void exchange_write_marked(struct link *l, size_t size, uint32_t round)
 {
 	l->out[size - 1] = (char)mark(round);
@@ -57,10 +52,10 @@ void exchange_write_marked(struct link *l, size_t size, uint32_t round)
 
 void exchange_clear_mark(struct link *l, size_t size)
 {
-	*marked_byte(l, size) = 0;
+	target_clear(&l->target, size);
 }
 
 void exchange_spin_mark(struct link *l, size_t size, uint32_t round)
 {
-	link_spin_byte(l, marked_byte(l, size), mark(round));
+	link_spin_byte(l, size - 1, mark(round));
 }

@@ -2,6 +2,7 @@
 /* group.c - opens the links of a process and runs their threads (group.h). */
 #include "group.h"
 #include "../cli.h"
+#include <dat/dat_dm_extensions.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@ void group_open(struct group *g, const char *ia, enum memory_kind memory, bool s
 	adapter_open(&g->adapter, ia);
 	if (srq && !g->adapter.max_srqs)
 		fail("--srq: %s has no SRQs (attribute max_srqs)", ia);
+	if (memory == MEMORY_DEVICE && !g->adapter.dm_size)
+		fail("--dm: %s has no device memory (attribute " DAT_DM_ATTR_SIZE ")", ia);
 	g->memory = memory;
 	g->srq = srq;
 	link_open(&g->links[0], &g->adapter, 0, memory);
@@ -49,6 +52,9 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 	else if (g->srq && (long)threads > a->max_srqs)
 		snprintf(text, sizeof text, "%s has no more than %d SRQs (attribute max_srqs)",
 			 a->name, a->max_srqs);
+	else if (g->memory == MEMORY_DEVICE && threads > target_device_threads(a))
+		snprintf(text, sizeof text, "%s has device memory for no more than %llu threads (attribute %s)",
+			 a->name, target_device_threads(a), DAT_DM_ATTR_SIZE);
 	else
 		return NULL;
 	return text;
@@ -61,7 +67,7 @@ void group_create_endpoints(struct group *g, unsigned threads, unsigned endpoint
 	g->threads = threads;
 	g->endpoints = endpoints;
 	for (unsigned i = 0; i < threads; i++)
-		link_create_endpoints(&g->links[i], endpoints, g->srq);
+		link_create_endpoints(&g->links[i], threads, endpoints, g->srq);
 }
 
 void group_free_endpoints(struct group *g)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.c - makes and frees a link: its memory, EVDs, endpoints and SRQ (link.h). transfer.c
  * posts requests, connect.c connects the endpoints. */
-#include "device_memory.h"
 #include "link.h"
 #include "../call.h"
 #include "../cli.h"
@@ -78,31 +77,31 @@ static void create_host_memory(struct link *l, bool private)
 		close(fd);
 }
 
-static void create_memory(struct link *l, enum memory_kind kind)
-{
-	if (kind == MEMORY_DEVICE)
-		device_memory_take(l, MEMORY, rights(l));
-	else
-		create_host_memory(l, kind == MEMORY_PRIVATE);
-	l->in = l->out + LINK_BLOCK;
-	l->target = l->in + LINK_BLOCK;
-}
-
 void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind)
 {
-	*l = (struct link){ .adapter = a, .index = index };
-	create_memory(l, kind);
+	*l = (struct link){ .adapter = a, .index = index, .kind = kind };
+	create_host_memory(l, kind != MEMORY_SHARED);
+	l->in = l->out + LINK_BLOCK;
 	good_call(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
 }
 
 void link_close(struct link *l)
 {
 	good(dat_lmr_free(l->lmr), "dat_lmr_free");
-	if (l->dm)
-		device_memory_free(l);
 	good(dat_cno_free(l->cno), "dat_cno_free");
-	if (!l->dm)
-		munmap(l->out, MEMORY);
+	munmap(l->out, MEMORY);
+}
+
+static void create_target(struct link *l, unsigned threads)
+{
+	if (l->kind == MEMORY_DEVICE)
+		target_open_device(&l->target, l->adapter, threads, LINK_BLOCK, rights(l));
+	else
+		l->target = (struct target){ .size = LINK_BLOCK,
+					     .at = l->in + LINK_BLOCK,
+					     .address = (uintptr_t)(l->in + LINK_BLOCK),
+					     .lmr_context = l->lmr_context,
+					     .rmr_context = l->rmr_context };
 }
 
 /* --- endpoints --------------------------------------------------------------- */
@@ -168,8 +167,9 @@ static void create_endpoint(struct link *l, struct endpoint *e)
 		link_post_receive(l, e);
 }
 
-void link_create_endpoints(struct link *l, unsigned count, bool srq)
+void link_create_endpoints(struct link *l, unsigned threads, unsigned count, bool srq)
 {
+	create_target(l, threads);
 	l->endpoints = calloc(count, sizeof *l->endpoints);
 	if (!l->endpoints)
 		fail("no memory for %u endpoints", count);
@@ -211,4 +211,5 @@ void link_free_endpoints(struct link *l)
 	free_evd(&l->request);
 	free_evd(&l->conn);
 	free_evd(&l->probe_conn);
+	target_close(&l->target);
 }

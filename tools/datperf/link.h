@@ -6,11 +6,11 @@
  * not come within LINK_TIMEOUT seconds. connect.h connects the endpoints, group.h runs the threads. */
 #ifndef DATPERF_LINK_H
 #define DATPERF_LINK_H
-#include "adapter.h"
+#include "target.h"
 
 enum {
 	LINK_DEPTH = 32,      /* operations in flight of an endpoint, at most */
-	LINK_BLOCK = 1 << 20, /* bytes of each of the three areas below */
+	LINK_BLOCK = 1 << 20, /* bytes of the areas below; of the target at most */
 	LINK_TIMEOUT = 20,    /* seconds */
 	LINK_ENDPOINTS = 1024 /* at most */
 };
@@ -22,11 +22,11 @@ enum wake {
 	WAKE_CNO   /* dat_cno_wait() */
 };
 
-/* The memory of the areas of a link. */
+/* The memory of a link. */
 enum memory_kind {
 	MEMORY_SHARED,  /* shared memory, which peers on this host may map */
 	MEMORY_PRIVATE, /* memory of this process */
-	MEMORY_DEVICE   /* memory of the device */
+	MEMORY_DEVICE   /* like MEMORY_PRIVATE; the target is memory of the device */
 };
 
 struct endpoint {
@@ -51,13 +51,13 @@ struct link {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
-	DAT_HANDLE dm;  /* MEMORY_DEVICE, else NULL */
-	uintptr_t base; /* addresses in requests are offsets from it; 0, or `out` for MEMORY_DEVICE */
-	char *out;      /* source of sends and RDMA writes */
-	char *in;       /* buffer of all receives */
-	char *target;   /* target of the peer's writes and reads, and of own reads */
+	enum memory_kind kind;
+	char *out;            /* source of sends and RDMA writes */
+	char *in;             /* buffer of all receives */
+	struct target target; /* while there are endpoints */
 	DAT_VADDR peer_target;
 	DAT_RMR_CONTEXT peer_context;
+	size_t peer_size; /* bytes of the peer's target */
 	unsigned unfinished; /* of all endpoints */
 	bool shared;         /* the memory is registered as shared memory */
 };
@@ -66,12 +66,16 @@ struct link {
 void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind);
 /* Frees the memory. There must be no endpoints. */
 void link_close(struct link *l);
-/* Creates endpoints and posts receives, to an SRQ if `srq`. The adapter must have room (group_limit()). */
-void link_create_endpoints(struct link *l, unsigned count, bool srq);
-/* Frees the endpoints in any state. */
+/* Creates the target of one of `threads` links, and endpoints. Posts receives, to an SRQ if `srq`. The adapter must
+ * have room (group_limit()). */
+void link_create_endpoints(struct link *l, unsigned threads, unsigned count, bool srq);
+/* Frees the endpoints in any state, and the target. */
 void link_free_endpoints(struct link *l);
 
 /* --- transfer.c */
+
+/* Returns the most bytes that RDMA can write or read: in the targets of both sides. */
+size_t link_target_size(const struct link *l);
 
 /* Selects the endpoint of the next posts. */
 void link_use(struct link *l, unsigned endpoint);
@@ -96,7 +100,7 @@ size_t link_receive_by(struct link *l, enum wake wake); /* waits as `wake` says 
 /* Like link_receive(), but sleeps without limit. Returns false if the peer has disconnected. */
 bool link_wait(struct link *l, size_t *size);
 
-/* Spins until *byte, which the peer writes, is value. */
-void link_spin_byte(struct link *l, const volatile uint8_t *byte, uint8_t value);
+/* Spins until byte i of the target, which the peer writes, is value. */
+void link_spin_byte(struct link *l, size_t i, uint8_t value);
 
 #endif

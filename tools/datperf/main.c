@@ -110,12 +110,19 @@ static void run_one(struct group *g, const struct options *o, struct setting s)
 	report_result(&s, &r, &c, o->histogram && tests[s.test].kind != KIND_BANDWIDTH);
 }
 
+/* Returns whether the targets of both sides have room for a transfer. */
+static bool has_room(const struct group *g, enum test test, size_t size)
+{
+	return !tests[test].rdma || size <= link_target_size(&g->links[0]);
+}
+
 /* Runs one test, in each of its sizes. */
 static void run_test(struct group *g, const struct options *o, enum test test,
 		     const struct sockaddr *to)
 {
 	const struct test_info *info = &tests[test];
 	const size_t one = info->fixed_size ? info->fixed_size : 8, *sizes = &one;
+	bool left_out = false;
 	int count = 1;
 
 	if (test_missing(&g->adapter, test)) {
@@ -136,8 +143,13 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 		struct setting s = setting_of(o, test, sizes[i]);
 
 		s.to = to;
-		run_one(g, o, s);
+		if (has_room(g, test, sizes[i]))
+			run_one(g, o, s);
+		else
+			left_out = true;
 	}
+	if (left_out)
+		report_larger_left_out(test, link_target_size(&g->links[0]));
 }
 
 /* Prints the overview, which is the output if no option selects another: two latencies, and bandwidths side
@@ -146,7 +158,11 @@ static void print_overview(struct group *g, const struct options *o)
 {
 	static const enum test latencies[] = { TEST_SEND_LAT, TEST_WRITE_LAT };
 
-	printf("data checked: send, RDMA write and RDMA read, 1 byte to 1 MiB\n\n");
+	if (has_room(g, TEST_WRITE_BW, LINK_BLOCK))
+		printf("data checked: send, RDMA write and RDMA read, 1 byte to 1 MiB\n\n");
+	else
+		printf("data checked: send, 1 byte to 1 MiB; RDMA write and RDMA read to %s, for which both sides have "
+		       "device memory\n\n", size_text(link_target_size(&g->links[0])));
 	fflush(stdout);
 	printf("latency of 8 bytes, polling      least    median      99 %%\n");
 	for (int i = 0; i < 2 && !interrupted; i++) {
@@ -165,14 +181,17 @@ static void print_overview(struct group *g, const struct options *o)
 		struct setting write = setting_of(o, TEST_WRITE_BW, bandwidth_sizes[i]);
 		struct setting send = setting_of(o, TEST_SEND_BW, bandwidth_sizes[i]);
 		struct result w, s;
+		char writes[64] = "       -";
 
-		report_progress(&write);
-		w = measure(g, &write);
+		if (has_room(g, TEST_WRITE_BW, write.size)) {
+			report_progress(&write);
+			w = measure(g, &write);
+			snprintf(writes, sizeof writes, "%8.1f MB/s %8.0f/s", w.bytes / 1e6, w.messages);
+		}
 		report_progress(&send);
 		s = measure(g, &send);
 		report_end_progress();
-		printf("  %8s  %8.1f MB/s %8.0f/s  %8.1f MB/s %8.0f/s\n", size_text(write.size),
-		       w.bytes / 1e6, w.messages, s.bytes / 1e6, s.messages);
+		printf("  %8s  %-24s  %8.1f MB/s %8.0f/s\n", size_text(write.size), writes, s.bytes / 1e6, s.messages);
 		fflush(stdout);
 	}
 	if (g->links[0].shared)

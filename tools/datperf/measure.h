@@ -27,6 +27,7 @@ struct test_info {
 	enum kind kind;
 	size_t fixed_size; /* bytes; 0: any size */
 	bool polls_memory; /* the target polls memory: there is no completion to wait for */
+	bool rdma;         /* its data is in the targets, which may be smaller than LINK_BLOCK */
 };
 extern const struct test_info tests[TESTS];
 

@@ -285,6 +285,14 @@ void report_skipped(enum test test, const char *why)
 		fprintf(stderr, "datperf: %s left out, %s\n", tests[test].name, why);
 }
 
+void report_larger_left_out(enum test test, size_t limit)
+{
+	char why[96];
+
+	snprintf(why, sizeof why, "sizes above %s: a side has no more device memory", size_text(limit));
+	report_skipped(test, why);
+}
+
 void report_end(bool interrupted)
 {
 	report_end_progress();

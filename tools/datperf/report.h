@@ -20,6 +20,8 @@ void report_result(const struct setting *s, const struct result *r, const struct
 		   bool histogram);
 /* Reports that a test was left out, and the reason. */
 void report_skipped(enum test test, const char *why);
+/* Reports that sizes above `limit` were left out of a test, since a side has no larger target. */
+void report_larger_left_out(enum test test, size_t limit);
 void report_end(bool interrupted);
 
 /* Returns text like "64 KiB" or "8", which is valid until the next call. */

@@ -86,6 +86,14 @@ static struct command read_command(struct link *l, size_t size)
 	return c;
 }
 
+/* Fails if the target, or the client's, which this side writes to, is too small for the command. */
+static void expect_room(const struct link *l, const struct command *c)
+{
+	if (c->size > link_target_size(l))
+		fail("a command about %llu bytes of memory received, at most %zu expected", (unsigned long long)c->size,
+		     link_target_size(l));
+}
+
 /* Executes a command. Returns false if it ends the service. */
 static bool obey(struct link *l, const struct command *c)
 {
@@ -95,12 +103,16 @@ static bool obey(struct link *l, const struct command *c)
 		exchange_receive(l, c->size);
 		answer(l, exchange_differs(l->in, c->size, c->seed));
 		return true;
-	case OP_TARGET_CHECK: answer(l, exchange_differs(l->target, c->size, c->seed)); return true;
+	case OP_TARGET_CHECK:
+		expect_room(l, c);
+		answer(l, exchange_differs(target_read(&l->target, c->size), c->size, c->seed));
+		return true;
 	case OP_PING_SEND:
 		answer(l, 0);
 		echo_sends(l, c->count, c->size, c->wake);
 		return true;
 	case OP_PING_WRITE:
+		expect_room(l, c);
 		exchange_clear_mark(l, c->size);
 		answer(l, 0);
 		echo_writes(l, c->count, c->size);

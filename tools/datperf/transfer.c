@@ -14,7 +14,7 @@ enum { CHECK_INTERVAL = 1 }; /* seconds between checks of the connections during
 
 static DAT_LMR_TRIPLET local(struct link *l, const char *from, size_t size)
 {
-	return (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)from - l->base,
+	return (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)from,
 				  .segment_length = size,
 				  .lmr_context = l->lmr_context };
 }
@@ -175,6 +175,11 @@ static struct endpoint *take_room(struct link *l)
 	return e;
 }
 
+size_t link_target_size(const struct link *l)
+{
+	return l->target.size < l->peer_size ? l->target.size : l->peer_size;
+}
+
 void link_use(struct link *l, unsigned endpoint)
 {
 	l->turn = endpoint;
@@ -222,7 +227,9 @@ void link_write(struct link *l, size_t size)
 
 void link_read(struct link *l, size_t size)
 {
-	DAT_LMR_TRIPLET to = local(l, l->target, size);
+	DAT_LMR_TRIPLET to = { .virtual_address = l->target.address,
+			       .segment_length = size,
+			       .lmr_context = l->target.lmr_context };
 	DAT_RMR_TRIPLET from = remote(l, size);
 
 	good(dat_ep_post_rdma_read(take_room(l)->ep, 1, &to, cookie_of(l), &from,
@@ -318,10 +325,10 @@ bool link_wait(struct link *l, size_t *size)
 	return true;
 }
 
-void link_spin_byte(struct link *l, const volatile uint8_t *byte, uint8_t value)
+void link_spin_byte(struct link *l, size_t i, uint8_t value)
 {
 	struct wait w = { 0 };
 
-	while (__atomic_load_n(byte, __ATOMIC_ACQUIRE) != value)
+	while (target_byte(&l->target, i) != value)
 		idle(l, &w, "RDMA write of the peer");
 }
