@@ -258,10 +258,13 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/filter_hash.c dapl/softeth/filter_hash.h \
 	dapl/softeth/group.c dapl/softeth/group.h \
 	dapl/softeth/ingress.c dapl/softeth/ingress.h \
+	dapl/softeth/membership.c dapl/softeth/membership.h \
 	dapl/softeth/place.c dapl/softeth/place.h \
+	dapl/softeth/port_filter.c dapl/softeth/port_filter.h \
 	dapl/softeth/match.c dapl/softeth/match.h \
 	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
 	dapl/softeth/ring.c dapl/softeth/ring.h \
+	dapl/softeth/rule_find.c dapl/softeth/rule_find.h \
 	dapl/softeth/rules.c dapl/softeth/rules.h \
 	dapl/softeth/send.c dapl/softeth/send.h \
 	dapl/softeth/spread.c dapl/softeth/spread.h \

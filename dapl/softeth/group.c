@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 
@@ -98,7 +99,7 @@ void eth_rule_free_all(struct eth_port *port)
 	leave_groups(port);
 	dapl_mutex_lock(&port->lock);
 	eth_rules_free(port);
-	eth_filter_none(port->fd);
+	port_filter_none(port->fd);
 	dapl_mutex_unlock(&port->lock);
 	dapl_mutex_unlock(&groups_lock);
 }
@@ -111,7 +112,7 @@ static int renew_filters(struct eth_group *group)
 	int err = 0, now;
 
 	for (uint32_t i = 0; i < group->n; i++)
-		if (group->ports[i] && (now = eth_filter_renew(group->ports[i])))
+		if (group->ports[i] && (now = port_filter_renew(group->ports[i])))
 			err = now;
 	return err;
 }

@@ -25,7 +25,9 @@
 #include "dapl/softeth/packet.h"
 #include "dapl/softeth/place.h"
 #include "dapl/softeth/port.h"
+#include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/ring.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/send.h"
 #include "dapl/softeth/spread.h"
@@ -163,7 +165,7 @@ static int open_socket(struct eth_port *port, const struct dapl_eth_config *conf
 	port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (port->fd < 0)
 		return errno;
-	if ((err = eth_filter_none(port->fd)) || (err = prepare(port, config)))	/* ETH-10 */
+	if ((err = port_filter_none(port->fd)) || (err = prepare(port, config)))	/* ETH-10 */
 		return err;
 	at.sll_ifindex = port->index;
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;

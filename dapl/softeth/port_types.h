@@ -17,6 +17,7 @@ enum {
 	ETH_MAX_PAST = 1024,		/* times that a rule has left a port and come back, within a second */
 	ETH_MAX_PIECES = 64,		/* segments of a frame that is sent or received: stack for their iovecs */
 	ETH_VLAN_HLEN = 4,		/* bytes of a VLAN tag */
+	RULE_LEFT_NS = 900000000,	/* then no frame is on its way to a socket; less than the second of port.h */
 };
 
 /* Frames that a rule has given to the program. A rule that was moved shares them with what is left of it at

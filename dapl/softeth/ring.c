@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include "dapl/softeth/packet.h"
 #include "dapl/softeth/ring.h"
-#include "dapl/softeth/rules.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/validate.h"
 
 enum {

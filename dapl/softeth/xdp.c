@@ -21,7 +21,7 @@
 #include "dapl/softeth/bpf.h"
 #include "dapl/softeth/ingress.h"
 #include "dapl/softeth/packet.h"
-#include "dapl/softeth/rules.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/steer.h"
 #include "dapl/softeth/validate.h"
 #include "dapl/softeth/xdp.h"

@@ -843,7 +843,7 @@ test_unit_softeth_test_filter_hash_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
 test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
-	-Wl,--wrap=eth_rules_free,--wrap=eth_filter_none,--wrap=eth_filter_renew,--wrap=spread_new \
+	-Wl,--wrap=eth_rules_free,--wrap=port_filter_none,--wrap=port_filter_renew,--wrap=spread_new \
 	-Wl,--wrap=spread_announce,--wrap=spread_free_tables,--wrap=calloc,--wrap=clock_gettime
 test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(softeth_steps)
 test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
@@ -863,7 +863,7 @@ test_unit_softeth_test_packet_open_SOURCES = test/unit/softeth/test_packet_open.
 test_unit_softeth_test_packet_open_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=if_nametoindex,--wrap=socket,--wrap=close \
 	-Wl,--wrap=ioctl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request,--wrap=getifaddrs,--wrap=freeifaddrs \
-	-Wl,--wrap=bpf_has_tcx,--wrap=eth_filter_none,--wrap=eth_ring_open,--wrap=eth_ring_close \
+	-Wl,--wrap=bpf_has_tcx,--wrap=port_filter_none,--wrap=eth_ring_open,--wrap=eth_ring_close \
 	-Wl,--wrap=eth_rule_free_all,--wrap=calloc
 test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)

@@ -30,8 +30,8 @@ static unsigned announced;		/* filters that were renewed while the newest table 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged);
 void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times);
 void __wrap_eth_rules_free(struct eth_port *port);
-int __wrap_eth_filter_none(int fd);
-int __wrap_eth_filter_renew(struct eth_port *port);
+int __wrap_port_filter_none(int fd);
+int __wrap_port_filter_renew(struct eth_port *port);
 struct eth_spread *__real_spread_new(const struct dapl_eth_rss *rss);
 struct eth_spread *__wrap_spread_new(const struct dapl_eth_rss *rss);
 bool __real_spread_announce(struct eth_spread *spread, const uint16_t *owner);
@@ -65,7 +65,7 @@ void __wrap_eth_rules_free(struct eth_port *port)
 	note_locked('f', port);
 }
 
-int __wrap_eth_filter_none(int fd)
+int __wrap_port_filter_none(int fd)
 {
 	note_locked('n', &ports[fd]);
 	return 0;
@@ -83,7 +83,7 @@ static void *lock_groups(void *unused)
 	return unused;
 }
 
-int __wrap_eth_filter_renew(struct eth_port *port)
+int __wrap_port_filter_renew(struct eth_port *port)
 {
 	if (is_raced && port == &ports[0]) {
 		assert_int_equal(pthread_create(&other_thread, NULL, lock_groups, NULL), 0);

@@ -43,7 +43,7 @@ int __wrap_interface_request(const char *netdev, unsigned long request, struct i
 int __wrap_getifaddrs(struct ifaddrs **list);
 void __wrap_freeifaddrs(struct ifaddrs *list);
 bool __wrap_bpf_has_tcx(void);
-int __wrap_eth_filter_none(int fd);
+int __wrap_port_filter_none(int fd);
 int __wrap_eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
 void __wrap_eth_ring_close(struct eth_port *port);
 void __wrap_eth_rule_free_all(struct eth_port *port);
@@ -165,7 +165,7 @@ bool __wrap_bpf_has_tcx(void)
 	return has_tcx;
 }
 
-int __wrap_eth_filter_none(int fd)
+int __wrap_port_filter_none(int fd)
 {
 	assert_int_equal(fd, SOCKET);
 	return step("filter") ? ENOBUFS : 0;

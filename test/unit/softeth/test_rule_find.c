@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_rule_find.c - which rule of a port gets a frame (dapl/softeth/rules.c): by priority, direction, destination,
+/* test_rule_find.c - which rule of a port gets a frame (dapl/softeth/rule_find.c): by priority, direction, destination,
  * time and the member of a group; rules that leave a port and come back; groups that the socket joins. Order and
  * memberships are test_rules.c's. */
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <linux/filter.h>
 #include <sys/socket.h>
 #include "dapl/softeth/packet.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/descriptors.h"

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "dapl/softeth/ingress.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/steer.h"
 #include "dapl/softeth/xdp.h"
