@@ -250,8 +250,9 @@ libdaplsoft_la_LDFLAGS = $(provider_ldflags) -Wl,--version-script=$(srcdir)/dapl
 # Packet sockets for its raw Ethernet endpoints, loaded at the first of them.
 noinst_LTLIBRARIES += libsofteth.la
 libsofteth_la_SOURCES = \
-	dapl/softeth/port.h dapl/softeth/port_types.h \
-	dapl/softeth/packet.c dapl/softeth/packet.h \
+	dapl/softeth/port.c dapl/softeth/port.h dapl/softeth/port_types.h \
+	dapl/softeth/counters.c dapl/softeth/counters.h \
+	dapl/softeth/receive.c dapl/softeth/receive.h \
 	dapl/softeth/bpf.c dapl/softeth/bpf.h \
 	dapl/softeth/change.c dapl/softeth/change.h \
 	dapl/softeth/filter.c dapl/softeth/filter.h \

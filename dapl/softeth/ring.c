@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/counters.h"
 #include "dapl/softeth/ring.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/validate.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/counters.h"
 #include "dapl/softeth/ring.h"
 #include "dapl/softeth/spread.h"
 #include "dapl/softeth/toeplitz.h"

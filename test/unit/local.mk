@@ -823,7 +823,7 @@ unit_softeth = \
 	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_filter_hash \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
-	test/unit/softeth/test_match_tunnels test/unit/softeth/test_packet test/unit/softeth/test_packet_open \
+	test/unit/softeth/test_match_tunnels test/unit/softeth/test_receive test/unit/softeth/test_port \
 	test/unit/softeth/test_place test/unit/softeth/test_ring test/unit/softeth/test_ring_open \
 	test/unit/softeth/test_rule_find test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
@@ -855,13 +855,13 @@ test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
 test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_packet_SOURCES = test/unit/softeth/test_packet.c $(softeth_control)
-test_unit_softeth_test_packet_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_packet_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \
+test_unit_softeth_test_receive_SOURCES = test/unit/softeth/test_receive.c $(softeth_control)
+test_unit_softeth_test_receive_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate
-test_unit_softeth_test_packet_open_SOURCES = test/unit/softeth/test_packet_open.c $(softeth_steps)
-test_unit_softeth_test_packet_open_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_packet_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=if_nametoindex,--wrap=socket,--wrap=close \
+test_unit_softeth_test_port_SOURCES = test/unit/softeth/test_port.c $(softeth_steps)
+test_unit_softeth_test_port_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=if_nametoindex,--wrap=socket,--wrap=close \
 	-Wl,--wrap=ioctl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request,--wrap=getifaddrs,--wrap=freeifaddrs \
 	-Wl,--wrap=bpf_has_tcx,--wrap=port_filter_none,--wrap=eth_ring_open,--wrap=eth_ring_close \
 	-Wl,--wrap=eth_rule_free_all,--wrap=calloc

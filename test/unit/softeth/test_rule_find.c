@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <linux/filter.h>
 #include <sys/socket.h>
-#include "dapl/softeth/packet.h"
+#include "dapl/softeth/counters.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_packet.c - posted receives of a port: which frames come, what is known of them, and what was lost. The socket is
- * replaced by a queue of messages here, rules by the first byte of a frame; ring receive is ring.c's. */
+/* test_receive.c - posted receives of a port: which frames come, what is known of them, and what was lost. The socket
+ * is replaced by a queue of messages here, rules by the first byte of a frame; ring receive is ring.c's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

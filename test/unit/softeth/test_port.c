@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_packet_open.c - opening and closing a port over a packet socket, and what a device can do. System calls are
- * replaced and recorded here; receiving is test_packet.c's matter. */
+/* test_port.c - opening and closing a port over a packet socket, and what a device can do. System calls are
+ * replaced and recorded here; receiving is test_receive.c's matter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

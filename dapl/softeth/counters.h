@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* packet.h - counters of a port (packet.c). port.h has the table of the other functions of packet.c. */
-#ifndef SOFTETH_PACKET_H
-#define SOFTETH_PACKET_H
+/* counters.h - frames and losses of a port: received, sent, dropped by the kernel or the device. */
+#ifndef SOFTETH_COUNTERS_H
+#define SOFTETH_COUNTERS_H
 #include "dapl/softeth/port_types.h"
 
 /* port->lock held. Reads the kernel's counter of dropped frames, which restarts. Returns what was new; 0 on error. */
@@ -9,5 +9,9 @@ uint32_t eth_read_drops(struct eth_port *port);
 /* port->lock held. Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are
  * set already. */
 void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
+/* Takes port->lock. Reads all counters, and those of the kernel and the device. */
+void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats);
+/* No lock is needed. Returns the frames for which the device had no room; ~0: unknown. */
+uint64_t eth_device_drops(const char *netdev);
 
 #endif
