@@ -161,6 +161,8 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/device.c \
 	dapl/soft/obj/input.c dapl/soft/obj/input.h \
 	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
+	dapl/soft/obj/stags.c dapl/soft/obj/stags.h \
+	dapl/soft/obj/window.c dapl/soft/obj/window.h \
 	dapl/soft/obj/populate.c dapl/soft/obj/populate.h \
 	dapl/soft/obj/random.c dapl/soft/obj/random.h \
 	dapl/soft/obj/async_event.c dapl/soft/obj/async_event.h \

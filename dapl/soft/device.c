@@ -21,6 +21,8 @@
 #include "dapl/soft/verbs/tap.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/stags.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/attach.h"
@@ -347,7 +349,7 @@ static void soft_close(struct dapl_device *dev)
 	soft_progress_close(dev);
 	dapl_service_flush();
 	soft_ud_close(dev);
-	soft_mem_fini(dev);
+	soft_stags_fini(dev);
 	dapl_service_put();
 	free(dev);
 }
@@ -385,7 +387,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	dapl_mutex_lock(&devices_lock);
 	LIST_INSERT_HEAD(&devices, dev, link);
 	dapl_mutex_unlock(&devices_lock);
-	err = soft_mem_init(dev, &soft_mr_directory);
+	err = soft_stags_init(dev, &soft_mr_directory);
 	if (!err)
 		err = soft_progress_open(dev);
 	if (!err)

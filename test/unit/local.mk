@@ -694,17 +694,17 @@ test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_SOURCES = test/unit/soft/test_qp_life.c $(stream_test)
 test_unit_soft_test_qp_life_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open,--wrap=soft_mem_forget_qp \
+	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open,--wrap=soft_mw_forget_qp \
 	-Wl,--wrap=soft_event_forget,--wrap=revoke_instead_of_flush,--wrap=rmem_map_for_consumer
 test_unit_soft_test_process_SOURCES = test/unit/soft/test_process.c $(descriptors) $(device_harness)
 test_unit_soft_test_process_LDADD = $(unit_soft_libs)
 test_unit_soft_test_process_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_mem_publish_all,--wrap=eventfd,--wrap=sealed_file_new,--wrap=sealed_file_map,--wrap=calloc
+	-Wl,--wrap=soft_stags_publish_all,--wrap=eventfd,--wrap=sealed_file_new,--wrap=sealed_file_map,--wrap=calloc
 test_unit_soft_test_attach_SOURCES = test/unit/soft/test_attach.c $(descriptors) $(device_harness)
 test_unit_soft_test_attach_LDADD = $(unit_soft_libs)
 test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=attach_server_use,--wrap=attach_server_name,--wrap=attach_server_leave \
-	-Wl,--wrap=attach_socket_connect,--wrap=soft_mem_publish_all,--wrap=revoke_close,--wrap=fence_fork_child \
+	-Wl,--wrap=attach_socket_connect,--wrap=soft_stags_publish_all,--wrap=revoke_close,--wrap=fence_fork_child \
 	-Wl,--wrap=attach_server_fork_prepare,--wrap=attach_server_fork_done,--wrap=attach_server_fork_child \
 	-Wl,--wrap=offers_fork_prepare,--wrap=offers_fork_done,--wrap=offers_fork_child \
 	-Wl,--wrap=shm_process_fork_prepare,--wrap=shm_process_fork_done,--wrap=shm_process_fork_child \

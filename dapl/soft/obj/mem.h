@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* mem.h - protection domains, memory regions and windows, and the table of STags; says whether an
- * access is allowed and where the memory is. */
+/* mem.h - protection domains and memory regions; says whether an access to a region or a window is allowed and where
+ * the memory is. */
 #ifndef SOFT_OBJ_MEM_H
 #define SOFT_OBJ_MEM_H
 #include "common/lock.h"
@@ -19,7 +19,6 @@ enum {
 struct dapl_device;
 struct shm_process;
 struct soft_qp;
-struct soft_stags;	/* the table STag -> region */
 struct soft_swqe;
 
 struct soft_pd {
@@ -27,6 +26,11 @@ struct soft_pd {
 	uint64_t id;			/* never 0, never reused */
 	unsigned refs;			/* atomic: objects made in it */
 };
+
+static inline struct soft_pd *soft_pd(struct ibv_pd *pd)
+{
+	return (struct soft_pd *)pd;
+}
 
 enum soft_region_kind { SOFT_MR, SOFT_WINDOW_1, SOFT_WINDOW_2 };
 
@@ -54,11 +58,6 @@ struct soft_mr {
 	struct soft_region region;
 };
 
-struct soft_mw {
-	struct ibv_mw mw;
-	struct soft_region region;
-};
-
 /* The MR that a request of a QP named last. Deregistration clears the whole structure, so that it
  * matches 0 bytes only, also if a request names lkey 0. */
 struct soft_local {
@@ -73,21 +72,6 @@ enum soft_check {
 	SOFT_WRAP = 4, SOFT_FINE = 100,
 };
 
-/* How the table of STags keeps the MR directory, which peers on this host read. */
-struct soft_directory {
-	/* Called with stags_lock held. */
-	void (*publish)(struct shm_process *process, const struct soft_region *region);
-	/* Called with stags_lock held. Returns true if peers may be within a write to the region. */
-	bool (*withdraw)(struct shm_process *process, const struct soft_region *region);
-	/* Waits until no peer is within a write that it began before the withdrawal. Called with no lock held. */
-	void (*wait_for_writers)(struct dapl_device *dev);
-};
-
-int soft_mem_init(struct dapl_device *dev, const struct soft_directory *directory);
-void soft_mem_fini(struct dapl_device *dev);
-/* The device has an MR directory from now on: publishes its regions there. Called with the progress lock
- * held. */
-void soft_mem_publish_all(struct dapl_device *dev, struct shm_process *process);
 int soft_pd_alloc(struct dapl_device *dev, struct ibv_pd **pd);
 int soft_pd_dealloc(struct ibv_pd *pd);
 /* The memory of a region that is to be registered. */
@@ -101,10 +85,7 @@ struct soft_memory {
 int soft_mr_add(struct ibv_pd *pd, const struct soft_memory *memory, int access,
 		struct ibv_mr **mr);
 int soft_mr_dereg(struct ibv_mr *mr);
-int soft_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw);
-int soft_mw_dealloc(struct ibv_mw *mw);
-/* The QP is destroyed: invalidates the windows of type 2 that are bound to it. Its lock is not held. */
-void soft_mem_forget_qp(struct soft_qp *qp);
+
 /* The functions from here on are called with the lock of a QP held. The memory that they find stays
  * registered until that lock is released. */
 /* Checks local memory. Sets *at to its address. */
@@ -132,8 +113,5 @@ int soft_mem_slice(const struct dapl_device *dev, const struct ibv_pd *pd,
 /* True: all segments of the list are registered for this access. */
 bool soft_mem_check_all(const struct dapl_device *dev, const struct ibv_pd *pd,
 			const struct ibv_sge *sge, uint32_t sges, int access);
-/* Execute a bind or a local invalidate. Return the completion status. */
-enum ibv_wc_status soft_mw_bind(struct soft_qp *qp, const struct soft_swqe *wqe);
-enum ibv_wc_status soft_mw_invalidate(struct soft_qp *qp, uint32_t stag);
 
 #endif

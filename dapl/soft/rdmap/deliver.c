@@ -2,6 +2,7 @@
 /* deliver.c - see deliver.h. */
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/tcp/wire.h"
 #include <arpa/inet.h>
 

@@ -7,6 +7,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/requester.h"
 #include "dapl/soft/rdmap/stream.h"

@@ -8,6 +8,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/random.h"
+#include "dapl/soft/obj/stags.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/sealed_file.h"
@@ -168,7 +169,7 @@ struct shm_process *shm_process_own(struct dapl_device *dev)
 		process = NULL;
 	}
 	if (process)
-		soft_mem_publish_all(dev, process);
+		soft_stags_publish_all(dev, process);
 	return process;
 }
 

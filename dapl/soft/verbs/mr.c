@@ -5,6 +5,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/populate.h"
+#include "dapl/soft/obj/stags.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/rmem_map.h"

@@ -8,7 +8,7 @@
 int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
 		struct ibv_mr **mr);
 
-/* What soft_mem_init() needs. */
+/* What soft_stags_init() needs. */
 struct soft_directory;
 extern const struct soft_directory soft_mr_directory;
 

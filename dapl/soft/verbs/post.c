@@ -10,6 +10,7 @@
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/requester_done.h"

@@ -11,6 +11,7 @@
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/ud.h"
@@ -195,7 +196,7 @@ int soft_qp_destroy(struct ibv_qp *ibqp)
 	dapl_mutex_lock(&qp->lock);
 	soft_srq_stop_waiting(qp);
 	dapl_mutex_unlock(&qp->lock);
-	soft_mem_forget_qp(qp);
+	soft_mw_forget_qp(qp);
 	soft_event_forget(dev, &qp->last_receive, ibqp);
 	purge(qp);
 	hold_objects(qp, -1);

@@ -10,6 +10,7 @@
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tcp/wire.h"

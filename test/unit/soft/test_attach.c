@@ -41,7 +41,7 @@ bool __wrap_attach_server_use(struct dapl_device *dev, uint64_t *name);
 uint64_t __wrap_attach_server_name(void);
 void __wrap_attach_server_leave(struct dapl_device *dev);
 int __wrap_attach_socket_connect(uint64_t name);
-void __wrap_soft_mem_publish_all(struct dapl_device *device, struct shm_process *process);
+void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process);
 void __wrap_revoke_close(struct dapl_device *dev);
 
 bool __wrap_attach_server_use(struct dapl_device *dev, uint64_t *name)
@@ -75,7 +75,7 @@ int __wrap_attach_socket_connect(uint64_t name)
 	return fd;
 }
 
-void __wrap_soft_mem_publish_all(struct dapl_device *device, struct shm_process *process)
+void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process)
 {
 	device->process = process;
 }

@@ -28,7 +28,7 @@ static int steps;
 static int racing[PROCESS_FDS];		/* descriptors of a second peer with the same id, or -1 */
 static struct shm_process *raced;
 
-void __wrap_soft_mem_publish_all(struct dapl_device *device, struct shm_process *process);
+void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process);
 int __wrap_eventfd(unsigned count, int flags);
 int __real_eventfd(unsigned count, int flags);
 int __wrap_sealed_file_new(uint64_t size, int seals);
@@ -38,7 +38,7 @@ void *__real_sealed_file_map(int fd, size_t size, int protection);
 void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
 
-void __wrap_soft_mem_publish_all(struct dapl_device *device, struct shm_process *process)
+void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process)
 {
 	assert_ptr_equal(device, dev);
 	device->process = process;

@@ -35,8 +35,8 @@ void *__wrap_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 int __wrap_soft_ud_open(struct dapl_device *dev);
-void __real_soft_mem_forget_qp(struct soft_qp *qp);
-void __wrap_soft_mem_forget_qp(struct soft_qp *qp);
+void __real_soft_mw_forget_qp(struct soft_qp *qp);
+void __wrap_soft_mw_forget_qp(struct soft_qp *qp);
 void __real_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
 void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
 void __real_revoke_instead_of_flush(struct soft_qp *qp);
@@ -71,10 +71,10 @@ int __wrap_soft_ud_open(struct dapl_device *dev)
 	return ud_err;
 }
 
-void __wrap_soft_mem_forget_qp(struct soft_qp *qp)
+void __wrap_soft_mw_forget_qp(struct soft_qp *qp)
 {
 	windows_forgotten += qp == made;
-	__real_soft_mem_forget_qp(qp);
+	__real_soft_mw_forget_qp(qp);
 }
 
 void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
