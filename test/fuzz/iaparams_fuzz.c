@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* iaparams_fuzz.c - any text as ia_params of an entry: what is read is a name of allowed characters and a
- * port, and is read the same when it is written again. The software device opens with it, or gives
+/* iaparams_fuzz.c - any text as ia_params of an entry: what is read is a name of allowed characters and a port, and is
+ * read the same when it is written again. The software device, which reads options behind them, opens with it, or gives
  * one line and a documented error. Host names are not looked up: a name server is no part of this. */
 #include "common/ia_params.h"
 #include "dapl/core/device.h"
+#include "dapl/soft/options.h"
 #include "test/unit/device_harness.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -141,6 +142,26 @@ static void check_device(const char *text, bool readable)
 		dapl_device_ops.close(dev);
 }
 
+/* Whether the device can read it: name and port, and options behind them. */
+static bool device_reads(const char *text)
+{
+	struct soft_options options, other;
+	const char *wrong = soft_options_read(&options, text), *end = text + strlen(text);
+	size_t offset = soft_options_offset(text);
+	char name[TEXT_MAX + 1] = "", again[TEXT_MAX + 32];
+	struct ia_params params;
+
+	demand(offset <= (size_t)(end - text), "options behind the end", text);
+	demand(!wrong || (wrong >= text + offset && wrong < end), "a wrong option outside the options", text);
+	if (!wrong) {
+		snprintf(again, sizeof again, "lo 0 %s", text + offset);
+		demand(!soft_options_read(&other, again), "options are refused when they are written again", text);
+		demand(other.eth_bypass == options.eth_bypass, "options are read otherwise again", text);
+	}
+	memcpy(name, text, offset);
+	return !wrong && !ia_params_read(&params, name);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
@@ -168,6 +189,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_again(&params, text);
 	}
 	check_printable(text);
-	check_device(text, !wrong);
+	check_device(text, device_reads(text));
 	return 0;
 }
