@@ -14,8 +14,8 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "common/compiler.h"
 #include "common/lock_check.h"
-#include "common/trace.h"	/* likely, unlikely */
 
 static inline void dapl_pause(void)
 {
@@ -58,7 +58,7 @@ static inline void dapl_spin_init(struct dapl_spin *lock, enum lock_rank rank)
 }
 
 /* Out of line: the callers are hot, this is not. */
-static __attribute__((noinline, cold, unused)) void dapl_spin_wait(struct dapl_spin *lock)
+static COLD __attribute__((unused)) void dapl_spin_wait(struct dapl_spin *lock)
 {
 	for (unsigned i = 1;; i++) {
 		if (!__atomic_load_n(&lock->held, __ATOMIC_RELAXED) &&

@@ -9,6 +9,7 @@
  * A ring outlives its thread (its records are part of the story) and is handed to the
  * next new thread. */
 #include "common/trace.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include <errno.h>

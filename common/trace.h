@@ -8,11 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#ifndef unlikely
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#define likely(x) __builtin_expect(!!(x), 1)
-#endif
+#include "common/compiler.h"
 
 enum trace_class {
 	TRC_DAPL_EVENT = 0x5C3, TRC_DAPL_ERROR = 0x5C4,

@@ -4,11 +4,10 @@
  * of one segment (doc/performance.md, test/bench/instructions). post_slow.c and post_recv.c handle all
  * other posts. event/dequeue.c takes completions. */
 #include "dapl/core/ep/post.h"
+#include "common/compiler.h"
 #include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/mem/lmr.h"
-
-#define COLD __attribute__((noinline, cold))
 
 /* --- fast path: one segment, default flags, no other thread posting, room in the queue. Other posts are
  * passed on with the call's own arguments, so that only `ep` is live across ibv_post_send: first to a
@@ -17,8 +16,7 @@
 
 /* Returns NULL if another thread posts, q->room is used up, or the length is 0 or above *max; else the
  * record, with q->lock held. */
-static inline __attribute__((always_inline))
-struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
+static ALWAYS_INLINE struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
 				  const uint32_t *max, DAT_DTO_COOKIE cookie, int op, unsigned counter)
 {
 	struct dapl_dto *dto;
@@ -61,8 +59,7 @@ static COLD DAT_RETURN post_failed(struct dapl_ep *ep, unsigned counter, int err
 }
 
 /* Fast path. wr lacks the fields that are the same for all requests, and its flags. */
-static inline __attribute__((always_inline))
-DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dto *dto,
+static ALWAYS_INLINE DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dto *dto,
 		      const DAT_LMR_TRIPLET *iov, uint32_t length, int op, unsigned send_flags,
 		      unsigned counter)
 {
@@ -83,15 +80,13 @@ DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dt
 }
 
 /* Returns the send flags of the two fast paths. */
-static inline __attribute__((always_inline))
-unsigned plain_flags(struct dapl_ep *ep, struct dapl_dto *dto, bool suppress)
+static ALWAYS_INLINE unsigned plain_flags(struct dapl_ep *ep, struct dapl_dto *dto, bool suppress)
 {
 	return suppress ? dapl_post_suppressed(&ep->sq, dto) : (unsigned)IBV_SEND_SIGNALED;
 }
 
 /* True if the post has another number of segments than one, or other flags than this fast path takes. */
-static inline __attribute__((always_inline))
-bool needs_slow_path(DAT_COUNT n, DAT_COMPLETION_FLAGS flags, bool suppress)
+static ALWAYS_INLINE bool needs_slow_path(DAT_COUNT n, DAT_COMPLETION_FLAGS flags, bool suppress)
 {
 	return ((unsigned)n - 1) | (flags ^ (suppress ? DAT_COMPLETION_SUPPRESS_FLAG : 0));
 }
@@ -104,8 +99,7 @@ static COLD DAT_RETURN bad_ep(void)
 static DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
-static inline __attribute__((always_inline))
-DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+static ALWAYS_INLINE DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 		     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, bool suppress)
 {
 	struct ibv_send_wr wr;
@@ -123,8 +117,7 @@ DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov
 			  DCNT_EP_POST_SEND);
 }
 
-static __attribute__((noinline))
-DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+static NOINLINE DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	return send_fast(ep, n, iov, cookie, flags, true);
@@ -170,8 +163,7 @@ static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags);
 
-static inline __attribute__((always_inline))
-DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+static ALWAYS_INLINE DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 		      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 		      DAT_COMPLETION_FLAGS flags, bool suppress)
 {
@@ -192,8 +184,7 @@ DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *io
 			  DCNT_EP_POST_WRITE);
 }
 
-static __attribute__((noinline))
-DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+static NOINLINE DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			    DAT_COMPLETION_FLAGS flags)
 {

@@ -2,12 +2,11 @@
 /* post_late.c - completes posts to a queue pair in ERR without the device (post_late.h). DTO-8, 9,
  * CONN-34. */
 #include "dapl/core/ep/post_late.h"
+#include "common/compiler.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/flush.h"
-
-#define COLD __attribute__((noinline, cold))
 
 /* Returns true if the endpoint is disconnected and posts complete without the device. Then ep->lock and
  * q->lock are held, so the queue was flushed before, and is not emptied meanwhile. */

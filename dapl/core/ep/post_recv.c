@@ -2,6 +2,7 @@
 /* post_recv.c - receives that the fast path of post.c does not take: other lists of segments, flags, and
  * queue pairs that are missing, in ERR, or may be replaced (post_recv.h). */
 #include <errno.h>
+#include "common/compiler.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_late.h"
@@ -9,8 +10,6 @@
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/ep/sge_list.h"
-
-#define COLD __attribute__((noinline, cold))
 
 /* Waits until no other call changes the endpoint, and makes its QP if there is none. */
 static COLD DAT_RETURN settle_qp(struct dapl_ep *posted_to)
@@ -101,8 +100,7 @@ static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *
 	}
 }
 
-static __attribute__((noinline))
-DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
+static NOINLINE DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_queue *q = &ep->rq;

@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/compiler.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"
 #include "dapl/core/event/polled.h"
-
-#define COLD __attribute__((noinline, cold))
 
 COLD DAT_RETURN dapl_post_bad_state(struct dapl_ep *ep)
 {
@@ -54,7 +53,7 @@ COLD DAT_RETURN dapl_post_refused(struct dapl_ep *ep, int err)
 }
 
 /* Translates completion flags other than DEFAULT for the record and for verbs. */
-static __attribute__((noinline)) unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto,
+static NOINLINE unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto,
 						  DAT_COMPLETION_FLAGS flags)
 {
 	unsigned to = IBV_SEND_SIGNALED;
@@ -118,8 +117,7 @@ static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
 
 /* Slow path: posts any request, on any endpoint, with any flags. In wr->send_flags only IBV_SEND_INLINE
  * counts: the payload goes inline if the endpoint allows it. */
-__attribute__((noinline))
-DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
+NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
 				unsigned dto_flags, unsigned counter)
 {

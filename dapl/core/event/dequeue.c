@@ -3,6 +3,7 @@
  * all other events. doc/performance.md has the budget of instructions (make bench-instructions). */
 #include <string.h>
 #include "dapl/core/event/dequeue.h"
+#include "common/compiler.h"
 #include "dapl/core/event/event.h"
 
 /* An EVD that takes completions returns QUEUE_EMPTY without the error class, as the old providers did,
@@ -40,8 +41,7 @@ static inline bool pass_gate(struct dapl_evd *evd)
 
 /* Fast path. Takes the next completion if it is a plain success, as most completions are.
  * TAKE_AGAIN: the slow path (dapl_evd_take) must handle it. DTO-1. */
-static inline __attribute__((always_inline))
-enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
+static ALWAYS_INLINE enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	struct dapl_dto *req;
@@ -96,7 +96,7 @@ enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 	return TAKE_EVENT;
 }
 
-static __attribute__((noinline)) DAT_RETURN dequeue_slow(struct dapl_evd *evd, DAT_EVENT *event)
+static NOINLINE DAT_RETURN dequeue_slow(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	struct dapl_after after = { .ep = NULL };
 	enum dapl_take took;

@@ -7,6 +7,7 @@
  * endpoint's completions to this EVD were dequeued (conn/terminate.c). And ESTABLISHED must overtake
  * receives that came early. See doc/design/event-path.md. */
 #include <string.h>
+#include "common/compiler.h"
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/base/srq_records.h"
 #include "dapl/core/dapl.h"

@@ -2,6 +2,7 @@
 /* cq.c - completion queues and completion channels. Which completions are added, and in which order,
  * is decided by qp.c and rdmap/. */
 #include "dapl/soft/obj/cq.h"
+#include "common/compiler.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/trace.h"

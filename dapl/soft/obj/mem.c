@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mem.c - see mem.h. Does not move bytes. The table of STags is in stags.c, windows are made and bound in window.c. */
 #include "dapl/soft/obj/mem.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include "dapl/soft/obj/populate.h"
@@ -103,8 +104,7 @@ static enum soft_check in_region(const struct soft_region *region, uint64_t addr
 }
 
 /* DAPL_SOFT_GUARD: the consumer may have unmapped or protected the pages since registration. */
-static __attribute__((noinline, cold))
-bool is_still_there(uint32_t stag, const char *at, uint64_t length, bool write)
+static COLD bool is_still_there(uint32_t stag, const char *at, uint64_t length, bool write)
 {
 	int err = soft_populate(at, length, write);
 

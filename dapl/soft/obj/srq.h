@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <sys/queue.h>
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"

@@ -6,6 +6,7 @@
  * doc/design/soft-progress.md argues why no thread sleeps while a message waits. */
 #include "dapl/soft/progress/owner.h"
 #include "common/clock.h"
+#include "common/compiler.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/trace.h"

@@ -3,6 +3,7 @@
  * (rings.c) and on sockets, which rdmap/ executes; acknowledges them (acks.c), and sends on. owner.c
  * decides which thread drives progress. */
 #include "dapl/soft/progress/progress.h"
+#include "common/compiler.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/once.h"
@@ -153,7 +154,7 @@ static unsigned turns_until_sockets(const struct dapl_device *dev)
 
 /* Looks at all sockets. Out of line, so that a poll that looks only at rings does not save the
  * registers that this needs. True: there was something. */
-static __attribute__((noinline)) bool serve_all_sockets(struct dapl_device *dev, bool polling)
+static NOINLINE bool serve_all_sockets(struct dapl_device *dev, bool polling)
 {
 	struct epoll_event event[PROGRESS_EVENTS];
 	int n;
@@ -169,7 +170,7 @@ static __attribute__((noinline)) bool serve_all_sockets(struct dapl_device *dev,
 }
 
 /* Reads the socket that had input last. Out of line as serve_all_sockets() is. */
-static __attribute__((noinline)) void serve_busy_socket(struct dapl_device *dev)
+static NOINLINE void serve_busy_socket(struct dapl_device *dev)
 {
 	if (serve_socket(dev->busy_conn, EPOLLIN, true) && dev->turns >= SOCKET_BUSY_TURNS)
 		dev->turns = SOCKET_BUSY_TURNS - 1;

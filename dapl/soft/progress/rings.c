@@ -2,6 +2,7 @@
 /* rings.c - the set of rings that a device looks at, and how seldom a poll looks at those that are
  * likely to be empty. receive/ring_rx.c takes the messages out of a ring. */
 #include "dapl/soft/progress/rings.h"
+#include "common/compiler.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/progress/acks.h"
@@ -191,7 +192,7 @@ static bool poll_rings_in_turn(struct dapl_device *dev, int most)
 /* If there are many rings, a poll looks at those at the front of the list, which had messages last,
  * at those that are marked as pending, and at some of the others in turn. Out of line: with few rings
  * a poll does not save the registers that this needs. */
-static __attribute__((noinline)) bool poll_some_rings(struct dapl_device *dev)
+static NOINLINE bool poll_some_rings(struct dapl_device *dev)
 {
 	bool all_marked = dev->numbered == dev->shm_count;
 	int in_turn = likely(all_marked) ? dev->polls % RINGS_PENDING_POLLS == 0 : RINGS_IN_TURN;

@@ -11,6 +11,7 @@
  * ready. The end of the stream and errors do so whatever the mark. doc/design/soft-progress.md,
  * test/model/wakeup.pml. */
 #include "dapl/soft/progress/wakeup.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"

@@ -6,6 +6,7 @@
 #define SOFT_RDMAP_FASTPATH_H
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include "common/compiler.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flush.c - flushes a QP: revokes the peer's access to memory, then completes all requests. */
 #include "dapl/soft/rdmap/flush.h"
+#include "common/compiler.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -5,6 +5,7 @@
  * copy valid once the transport took the segments. */
 #include "dapl/soft/rdmap/requester.h"
 #include "common/clock.h"
+#include "common/compiler.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"

@@ -2,6 +2,7 @@
 /* requester_done.c - completes requests, in the order of their posts: those that the transport took, that were
  * acknowledged or answered, and those that are executed without a segment. */
 #include "dapl/soft/rdmap/requester_done.h"
+#include "common/compiler.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "common/clock.h"
 #include "dapl/soft/obj/device.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* responder_quick.c - the common case of receiving: executes one small Send or write of one segment. All
  * other messages, and all that is wrong, take the general path (segment.c). */
+#include "common/compiler.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"

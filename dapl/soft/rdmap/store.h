@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include "common/compiler.h"
 #include "common/lock.h"
 
 /* Executes an atomic at an aligned address: compare and swap if `swap`, else fetch and add. Returns the value

@@ -7,6 +7,7 @@
  * cursor of the frame that was cut becomes valid, and the rest of that frame is copied.
  * So the consumer's memory is not referenced between two calls. */
 #include "dapl/soft/rdmap/transmit.h"
+#include "common/compiler.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fpdu_rx.c - receives the byte stream, cuts it into FPDUs and checks their CRC. The form of a segment is
  * checked by rdmap/segment.c; rdmap/responder_place.c tells where its payload goes. */
+#include "common/compiler.h"
 #include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/receive/fpdu_rx.h"

@@ -2,6 +2,7 @@
 /* ring_rx.c - takes messages and acknowledgements of the peer from shared memory. The messages are
  * executed by rdmap/, as those that come over TCP. progress/rings.c decides when to look, progress/acks.c when to
  * acknowledge. */
+#include "common/compiler.h"
 #include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/receive/ring_rx.h"

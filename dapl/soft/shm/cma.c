@@ -7,6 +7,7 @@
  * When a target revokes its permission, reads check afterwards whether it still held. The target
  * waits for writes, or cuts them off (revoke.c). doc/design/soft-shared-memory.md has the argument. */
 #include "dapl/soft/shm/cma.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"

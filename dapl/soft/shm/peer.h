@@ -3,6 +3,7 @@
  * words of both sides, and how to notify it. */
 #ifndef SOFT_PEER_H
 #define SOFT_PEER_H
+#include "common/compiler.h"
 #include "common/once.h"
 #include "common/trace.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* pending.c - the pending-ring bitmap (pending.h). */
 #include "dapl/soft/shm/pending.h"
+#include "common/compiler.h"
 #include "common/once.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"

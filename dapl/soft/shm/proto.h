@@ -16,7 +16,7 @@
 #ifndef SOFT_PROTO_H
 #define SOFT_PROTO_H
 #include <infiniband/verbs.h>
-#include "common/trace.h"	/* likely, unlikely */
+#include "common/compiler.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"
@@ -98,8 +98,7 @@ static inline enum shm_proto proto_through_ring(uint64_t length)
 	return length <= RING_INLINE ? PROTO_INLINE : PROTO_COPY;
 }
 
-static inline __attribute__((always_inline)) enum shm_proto
-proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
+static ALWAYS_INLINE enum shm_proto proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
 		    const struct proto_request *request)
 {
 	struct shm_conn *shm = conn->shm;
@@ -126,8 +125,7 @@ proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
 /* Selects the protocol of a request. UNDECIDED: the request waits in the send queue, and its protocol
  * is selected later. qp->lock held; conn->shm is set. Inlined for posting: with the constants of that
  * caller, a short send costs two comparisons. */
-static inline __attribute__((always_inline)) enum shm_proto
-proto_select(const struct soft_qp *qp, struct dapl_conn *conn, const struct proto_request *request)
+static ALWAYS_INLINE enum shm_proto proto_select(const struct soft_qp *qp, struct dapl_conn *conn, const struct proto_request *request)
 {
 	if (unlikely(!conn->dev->want_direct))
 		return proto_through_ring(request->length);

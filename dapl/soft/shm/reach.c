@@ -3,6 +3,7 @@
  * pidfd tells when it has ended. */
 #include "dapl/soft/shm/reach.h"
 #include "common/clock.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"

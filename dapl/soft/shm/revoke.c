@@ -10,6 +10,7 @@
  * truncates the file, which removes the iovec. */
 #include "dapl/soft/shm/revoke.h"
 #include "common/clock.h"
+#include "common/compiler.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/log.h"

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
+#include "common/compiler.h"
 #include "common/once.h"
 #include "dapl/soft/shm/ring.h"
 

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
-#include "common/trace.h"	/* likely, unlikely */
+#include "common/compiler.h"
 #include "common/once.h"
 #include "dapl/soft/shm/shared.h"
 

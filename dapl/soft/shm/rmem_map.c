@@ -8,6 +8,7 @@
  * which would delay every write, and those before it. So where both processes support it, the
  * target has the kernel make the fence (membarrier). */
 #include "dapl/soft/shm/rmem_map.h"
+#include "common/compiler.h"
 #include "common/mapping.h"
 #include "common/once.h"
 #include "common/trace.h"
@@ -200,7 +201,7 @@ static struct rmem_view *free_place(struct shm_conn *shm)
 
 /* Maps a region. One that cannot be mapped is remembered (proto.h), and not tried again
  * until another one failed. */
-static __attribute__((noinline)) struct rmem_view *make_view(struct dapl_conn *conn, uint32_t stag)
+static NOINLINE struct rmem_view *make_view(struct dapl_conn *conn, uint32_t stag)
 {
 	struct shm_conn *shm = conn->shm;
 	struct mr_permit permit;

@@ -6,6 +6,7 @@
  * to check. Everything else in a segment is checked as on TCP. */
 #include "dapl/soft/shm/shm_conn.h"
 #include "common/clock.h"
+#include "common/compiler.h"
 #include "common/once.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/device.h"
@@ -110,7 +111,7 @@ void rndv_cancel(struct dapl_conn *conn)
 }
 
 /* Takes the message by value, so that in the common case it is never stored in memory. */
-static __attribute__((noinline)) void put_large(struct ring_tx *tx, struct ring_message message,
+static NOINLINE void put_large(struct ring_tx *tx, struct ring_message message,
 						char *at)
 {
 	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
@@ -138,7 +139,7 @@ static inline bool write_directly(struct soft_qp *qp, struct dapl_conn *conn,
 }
 
 /* Executes a read, or an atomic in mapped memory. */
-static __attribute__((noinline)) bool read_directly(const struct soft_qp *qp,
+static NOINLINE bool read_directly(const struct soft_qp *qp,
 						    struct dapl_conn *conn,
 						    const struct ibv_send_wr *wr,
 						    enum shm_proto proto)
@@ -172,8 +173,7 @@ static inline uint32_t stag_of(const struct ibv_send_wr *wr)
 	       ? wr->wr.rdma.rkey : wr->wr.atomic.rkey;
 }
 
-static inline __attribute__((always_inline)) enum shm_proto
-select_posted(const struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
+static ALWAYS_INLINE enum shm_proto select_posted(const struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
 	      unsigned refused)
 {
 	struct proto_request request = {
@@ -198,8 +198,7 @@ static inline bool may_put(const struct soft_qp *qp, const struct dapl_conn *con
 }
 
 /* Puts the message, and the request into the send queue, where it waits for its acknowledgement. */
-static inline __attribute__((always_inline)) void
-put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
+static ALWAYS_INLINE void put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
 	   struct ring_message *message, char *at, uint32_t charge)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
@@ -219,7 +218,7 @@ put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr 
 }
 
 /* Every request of one segment but a short Send. */
-static __attribute__((noinline)) bool post_other(struct soft_qp *qp, struct dapl_conn *conn,
+static NOINLINE bool post_other(struct soft_qp *qp, struct dapl_conn *conn,
 						 const struct ibv_send_wr *wr)
 {
 	struct ring_message message;
@@ -244,8 +243,7 @@ static __attribute__((noinline)) bool post_other(struct soft_qp *qp, struct dapl
 }
 
 /* A short Send always goes into a slot of the ring (proto.h), so its path has no other choice. */
-static inline __attribute__((always_inline)) bool
-post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+static ALWAYS_INLINE bool post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	uint32_t length = wr->sg_list->length, charge = SOFT_CHARGE + length;
 	struct ring_message message = {

@@ -2,6 +2,7 @@
 /* post.c - see post.h. A request takes the fast path of its carrier, or joins the send queue, from
  * which rdmap/ sends it. */
 #include "dapl/soft/verbs/post.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
@@ -174,7 +175,7 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* Called with qp->lock held. */
-static inline __attribute__((always_inline)) int post_send(struct soft_qp *qp, struct ibv_send_wr *wr,
+static ALWAYS_INLINE int post_send(struct soft_qp *qp, struct ibv_send_wr *wr,
 							   struct ibv_send_wr **bad)
 {
 	int err = 0;

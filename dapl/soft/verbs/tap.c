@@ -9,6 +9,7 @@
  * out: their QPs have no connection. */
 #include "dapl/soft/verbs/tap.h"
 #include "common/clock.h"
+#include "common/compiler.h"
 #include "common/lock.h"
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
