@@ -234,8 +234,8 @@ static const char *printable(const struct token *token, char *out)
 	"ia_params platform_params"
 
 /* `at` is the place in the line that is wrong. */
-static void report_line(const struct parser *parser, const char *at, const char *field,
-		     const char *found, const char *expected, const char *message)
+static void report_line(const struct parser *parser, const char *at, const char *field, const char *found,
+			const char *expected, const char *message)
 {
 	const struct conf_fault fault = {
 		.file = parser->file,
@@ -261,8 +261,7 @@ static void report_field(const struct parser *parser, const struct token *words,
 }
 
 /* `end` is where the missing field would stand. */
-static void report_count(const struct parser *parser, const struct token *words,
-			   size_t count, const char *end)
+static void report_count(const struct parser *parser, const struct token *words, size_t count, const char *end)
 {
 	char name[PRINTABLE_SIZE], found[32], message[512];
 
@@ -276,8 +275,8 @@ static void report_count(const struct parser *parser, const struct token *words,
 
 /* The missing mark need not be the last field's, so the message names the column of the mark
  * that is left alone. */
-static void report_unterminated(const struct parser *parser, const struct token *words,
-				  size_t count, const char *opened)
+static void report_unterminated(const struct parser *parser, const struct token *words, size_t count,
+				const char *opened)
 {
 	char name[PRINTABLE_SIZE], message[512];
 
@@ -285,9 +284,8 @@ static void report_unterminated(const struct parser *parser, const struct token 
 		 "the line: the quotation mark in column %zu has no partner; line ignored",
 		 count ? "\"" : "", count ? printable(&words[F_NAME], name) : "",
 		 count ? "\": " : "", (size_t)(opened - parser->text) + 1);
-	report_line(parser, opened, count < FIELDS ? fields[count].name : "",
-		 "a quotation mark without a partner", "a closing quotation mark on the same line",
-		 message);
+	report_line(parser, opened, count < FIELDS ? fields[count].name : "", "a quotation mark without a partner",
+		    "a closing quotation mark on the same line", message);
 }
 
 /* --- entries ------------------------------------------------------------------ */
@@ -355,8 +353,7 @@ static void parse_include(struct parser *parser, const struct token *what)
 }
 
 /* An entry has eight fields, also one named "include". */
-static void report_include(const struct parser *parser, const struct token *words, size_t count,
-			     const char *end)
+static void report_include(const struct parser *parser, const struct token *words, size_t count, const char *end)
 {
 	if (count == 1)
 		report_line(parser, end, "include", "nothing", "auto",

@@ -12,8 +12,8 @@ static inline const char *thread_word(DAT_BOOLEAN thread_safe)
 
 /* Format of a key in messages: "name" u2.0 nonthreadsafe. */
 #define KEY_FMT "\"%s\" u%u.%u %s"
-#define KEY_ARGS(info) (info)->ia_name, (info)->dapl_version_major, \
-	(info)->dapl_version_minor, thread_word((info)->is_thread_safe)
+#define KEY_ARGS(info) \
+	(info)->ia_name, (info)->dapl_version_major, (info)->dapl_version_minor, thread_word((info)->is_thread_safe)
 
 /* The position of an entry. */
 struct where {

@@ -51,7 +51,7 @@ DAT_RETURN return_to_1_2(DAT_RETURN ret)
 	if (ret == DAT_SUCCESS)
 		return DAT_SUCCESS;
 	return (ret & (DAT_CLASS_ERROR | DAT_CLASS_WARNING)) | type_to_1_2(DAT_GET_TYPE(ret)) |
-		subtype_to_1_2(DAT_GET_SUBTYPE(ret));
+	       subtype_to_1_2(DAT_GET_SUBTYPE(ret));
 }
 
 DAT_RETURN return_to_2_0(DAT_RETURN ret)

@@ -57,8 +57,8 @@ static void fill_source(struct search *s, struct net_candidate *candidate, const
 	candidate->deprecated = from->deprecated;
 	candidate->same = is_same_address(&from->address, s->to);
 	candidate->common = net_order_common(s->to, (const struct sockaddr *)&from->address, from->prefix);
-	candidate->chosen_source = !s->choice.err && is_same_address(&s->choice.source,
-							       (const struct sockaddr *)&from->address);
+	candidate->chosen_source = !s->choice.err &&
+				   is_same_address(&s->choice.source, (const struct sockaddr *)&from->address);
 }
 
 static void copy_name(char *to, size_t size, const struct net_link *link)
@@ -88,10 +88,9 @@ static void fill_hop(struct search *s, struct net_candidate *candidate, const st
 	copy_name(candidate->route.netdev, sizeof candidate->route.netdev, link);
 	candidate->route.mtu = answer->mtu ? answer->mtu : link ? link->mtu : 0;
 	candidate->route.metric = answer->metric;
-	candidate->chosen_hop = s->choice.count && hop->index == chosen->index &&
-			  (hop->via.ss_family == chosen->via.ss_family) &&
-			  (!hop->via.ss_family || is_same_address(&hop->via,
-								  (const struct sockaddr *)&chosen->via));
+	candidate->chosen_hop =
+		s->choice.count && hop->index == chosen->index && (hop->via.ss_family == chosen->via.ss_family) &&
+		(!hop->via.ss_family || is_same_address(&hop->via, (const struct sockaddr *)&chosen->via));
 }
 
 static void fill_entry(struct search *s, struct net_candidate *candidate, const struct net_entry *entry)

@@ -12,8 +12,7 @@ void udapl_send_done(struct udapl_frag *f, int status)
 {
 	mca_btl_base_module_t *btl = &f->endpoint->module->super;
 	bool closing = f->endpoint->module->closing;
-	bool btl_owned = closing || !f->callback ||
-		    (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+	bool btl_owned = closing || !f->callback || (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
 	if (f->callback && f->base.des_cbfunc && !closing)
 		f->base.des_cbfunc(btl, f->endpoint, &f->base, status);

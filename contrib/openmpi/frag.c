@@ -107,8 +107,7 @@ mca_btl_base_descriptor_t *udapl_alloc(mca_btl_base_module_t *btl, mca_btl_base_
 	(void)order;
 	if (size > btl->btl_max_send_size)
 		return NULL;
-	f = (udapl_frag_t *)opal_free_list_get(size <= btl->btl_eager_limit ? &m->eager_frags
-									 : &m->max_frags);
+	f = (udapl_frag_t *)opal_free_list_get(size <= btl->btl_eager_limit ? &m->eager_frags : &m->max_frags);
 	if (!f)
 		return NULL;
 	f->endpoint = e;

@@ -60,8 +60,7 @@ static bool register_as(mca_btl_udapl_module_t *m, struct udapl_memory *memory, 
 			      &memory->rmr_context, &length, &at) == DAT_SUCCESS;
 }
 
-bool udapl_memory_alloc(mca_btl_udapl_module_t *m, struct udapl_memory *memory, size_t size,
-		      bool remote)
+bool udapl_memory_alloc(mca_btl_udapl_module_t *m, struct udapl_memory *memory, size_t size, bool remote)
 {
 	int fd = remote ? create_memfd(size) : -1;
 	char name[DAT_LMR_COOKIE_SIZE];

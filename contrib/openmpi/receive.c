@@ -77,8 +77,7 @@ static void repost(udapl_conn_t *c, udapl_frag_t *f, bool consumed_credit)
 }
 
 /* Completion of a receive. */
-void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f,
-		    const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	udapl_conn_t *c = f->work.conn ? f->work.conn : udapl_conn_from(dto->ep_handle);
 	size_t length = dto->transfered_length;

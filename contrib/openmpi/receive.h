@@ -16,8 +16,7 @@ static inline void udapl_deliver(mca_btl_udapl_module_t *m, mca_btl_base_tag_t t
 	udapl_message_deliver(&m->super, tag, to, message);
 }
 
-void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f,
-		    const DAT_DTO_COMPLETION_EVENT_DATA *dto);
+void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f, const DAT_DTO_COMPLETION_EVENT_DATA *dto);
 void udapl_credits_received(struct udapl_conn *c, int credits, uint32_t eager_credits);
 
 #endif

@@ -64,8 +64,8 @@ static inline uint32_t udapl_ring_slots(const struct udapl_ring_shape *shape, ui
 }
 
 /* Advances the cursor to the next message. Returns the slots passed. */
-static inline uint32_t udapl_ring_advance(const struct udapl_ring_shape *shape,
-				       struct udapl_ring_cursor *at, uint32_t size)
+static inline uint32_t udapl_ring_advance(const struct udapl_ring_shape *shape, struct udapl_ring_cursor *at,
+					  uint32_t size)
 {
 	uint32_t taken = udapl_ring_slots(shape, at->end, size);
 

@@ -25,8 +25,7 @@ static bool is_btl_owned(const mca_btl_base_descriptor_t *des)
 }
 
 /* The payload is copied into a ring, so the fragment is complete. */
-static int finish_copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
-		  mca_btl_base_descriptor_t *des)
+static int finish_copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, mca_btl_base_descriptor_t *des)
 {
 	bool btl_owned = des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 

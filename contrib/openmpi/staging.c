@@ -173,8 +173,8 @@ static bool ring_is_full(mca_btl_base_endpoint_t *e, size_t length, bool *mapped
 
 	OPAL_THREAD_LOCK(&e->lock);
 	c = e->conn;
-	full = c && c->state == UDAPL_CONN_ESTABLISHED && c->ring_out.buffer &&
-		  opal_list_is_empty(&e->sends) && !(may_write(c) && udapl_ring_has_room(c, length));
+	full = c && c->state == UDAPL_CONN_ESTABLISHED && c->ring_out.buffer && opal_list_is_empty(&e->sends) &&
+	       !(may_write(c) && udapl_ring_has_room(c, length));
 	*mapped = full && c->ring_out.ctl;
 	OPAL_THREAD_UNLOCK(&e->lock);
 	return full;
@@ -207,9 +207,9 @@ int send_slow_path(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_
 		tries += wait_for_space((mca_btl_udapl_module_t *)btl, mapped);
 		rc = send_in_place(e, conv, header, header_size, payload_size, tag);
 	}
-	return rc != OPAL_ERR_RESOURCE_BUSY ? rc
-		     : udapl_sendi_frag(btl, e, conv, header, header_size, payload_size, order,
-					flags, tag, des);
+	return rc != OPAL_ERR_RESOURCE_BUSY
+		       ? rc
+		       : udapl_sendi_frag(btl, e, conv, header, header_size, payload_size, order, flags, tag, des);
 }
 
 int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_convertor_t *conv,

@@ -142,8 +142,8 @@ static void say_absent(const struct ifaddrs *all, const char *said, const char *
 		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such interface: none that is "
 			 "up has an IP address", said);
 	else if (if_nametoindex(name))
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": interface %s %s no IP address",
-			 said, name, is_up(all, name) ? "has" : "is down and has");
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": interface %s %s no IP address", said, name,
+			   is_up(all, name) ? "has" : "is down and has");
 	else if (digits && !strncmp(name, "127.", 4))
 		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such local address; as an "
 			 "address of the loopback network it can be added to lo: ip address add "

@@ -61,8 +61,8 @@ static int query(const char *netdev, struct dapl_eth_attr *attr)
 	*attr = (struct dapl_eth_attr){ .clock = 1, .rx_queues = 1, .tx_queues = 1,
 		.max_rules = ETH_MAX_RULES };
 	attr->caps = ETH_CAP_COPY | ETH_CAP_EGRESS | ETH_CAP_PARTIAL_MASK | ETH_CAP_INNER | ETH_CAP_TUNNEL |
-		ETH_CAP_VLAN_STRIP | ETH_CAP_HASH | ETH_CAP_RX_CSUM | ETH_CAP_JOIN | ETH_CAP_TX_CSUM |
-		ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
+		     ETH_CAP_VLAN_STRIP | ETH_CAP_HASH | ETH_CAP_RX_CSUM | ETH_CAP_JOIN | ETH_CAP_TX_CSUM |
+		     ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
 	if (bpf_has_tcx())
 		attr->caps |= ETH_CAP_TAKE;
 	if (eth_xdp_is_there())

@@ -97,7 +97,7 @@ static int bind_queue(struct xsk *x, int interface, uint32_t queue)
 	if (err)
 		return err;
 	x->zero_copy = !getsockopt(x->fd, SOL_XDP, XDP_OPTIONS, &options, &size) &&
-		(options.flags & XDP_OPTIONS_ZEROCOPY);
+		       (options.flags & XDP_OPTIONS_ZEROCOPY);
 	return 0;
 }
 

@@ -194,9 +194,8 @@ static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
 	if (access(path, F_OK)) {
 		snprintf(path, sizeof(path), RDMA_CLASS "/%s/ports", p->device);
 		list_directory(list, sizeof(list), path);
-		log_report(REPORT_NO_DEVICE, NULL,
-			   "\"%s\": RDMA device %s has no port %u; its ports: %s",
-			 printable, p->device, p->port, list);
+		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": RDMA device %s has no port %u; its ports: %s", printable,
+			   p->device, p->port, list);
 		return ENODEV;
 	}
 	add_gid_places(p, all, p->port);
@@ -204,9 +203,8 @@ static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
 		add_places(p, all, NULL, NULL);
 	if (p->n)
 		return 0;
-	log_report(REPORT_NO_ADDRESS, NULL,
-		   "\"%s\": no network device of RDMA device %s has an IP address",
-		 printable, p->device);
+	log_report(REPORT_NO_ADDRESS, NULL, "\"%s\": no network device of RDMA device %s has an IP address", printable,
+		   p->device);
 	return ENODEV;
 }
 
@@ -260,9 +258,8 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 
 	list_directory(list, sizeof(list), RDMA_CLASS);
 	if (strcmp(list, "none") == 0) {
-		log_report(REPORT_NO_DEVICE, NULL,
-			   "\"%s\": this machine has no RDMA device (%s is empty)",
-			 printable, RDMA_CLASS);
+		log_report(REPORT_NO_DEVICE, NULL, "\"%s\": this machine has no RDMA device (%s is empty)", printable,
+			   RDMA_CLASS);
 		return ENODEV;
 	}
 	if (is_netdev(all, name)) {
@@ -278,8 +275,8 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 		add_places(p, all, NULL, (struct sockaddr *)&address);
 		if (p->n)
 			return 0;
-		log_report(REPORT_NO_ADDRESS, NULL, "\"%s\": no network device here has the address %s",
-			 printable, name);
+		log_report(REPORT_NO_ADDRESS, NULL, "\"%s\": no network device here has the address %s", printable,
+			   name);
 		return ENODEV;
 	}
 	snprintf(path, sizeof(path), RDMA_CLASS "/%s", name);

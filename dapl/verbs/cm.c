@@ -49,8 +49,7 @@ static void device_removed(struct dapl_device *dev)
 	if (dev->removed)
 		return;
 	dev->removed = true;
-	log_report(REPORT_DEVICE_LOST, NULL, "%s port %u: the device was removed", dev->attr.device,
-		 dev->attr.port);
+	log_report(REPORT_DEVICE_LOST, NULL, "%s port %u: the device was removed", dev->attr.device, dev->attr.port);
 	dapl_up_async(dev->ia, &event);
 }
 

@@ -173,8 +173,7 @@ void hw_conn_queue_task(struct dapl_conn *conn)
 	dapl_task_queue(&conn->task, conn_task);
 }
 
-void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err,
-		       const char *text)
+void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text)
 {
 	assert_held(&conn->lock);
 	hw_caused(conn, err, DAPL_CODE_NONE, 0, text);

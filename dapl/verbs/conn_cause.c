@@ -3,8 +3,8 @@
 #include "conn_cause.h"
 #include "conn_state.h"
 
-void hw_caused_in(struct dapl_conn *conn, enum dapl_conn_step step, int err,
-		      enum dapl_code_kind kind, unsigned code, const char *text)
+void hw_caused_in(struct dapl_conn *conn, enum dapl_conn_step step, int err, enum dapl_code_kind kind, unsigned code,
+		  const char *text)
 {
 	assert_held(&conn->lock);
 	if (conn->caused)
@@ -14,8 +14,7 @@ void hw_caused_in(struct dapl_conn *conn, enum dapl_conn_step step, int err,
 		.code = code, .text = text };
 }
 
-void hw_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
-		   const char *text)
+void hw_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code, const char *text)
 {
 	hw_caused_in(conn, hw_conn_step(conn), err, kind, code, text);
 }

@@ -16,8 +16,8 @@ enum {
 	SIDR_REJECT = 2,		/* 1 means no listener */
 };
 
-static void handle_rejection(struct dapl_conn *conn, const struct rdma_cm_event *event,
-		     bool by_consumer, const uint8_t *bytes, size_t len)
+static void handle_rejection(struct dapl_conn *conn, const struct rdma_cm_event *event, bool by_consumer,
+			     const uint8_t *bytes, size_t len)
 {
 	struct hw_pdata pdata;
 
@@ -42,8 +42,7 @@ static bool is_pending(enum conn_state state)
 }
 
 /* The connection failed or broke, other than by a disconnect. */
-static void handle_failure(struct dapl_conn *conn, const struct rdma_cm_event *event,
-		   const uint8_t *bytes, size_t len)
+static void handle_failure(struct dapl_conn *conn, const struct rdma_cm_event *event, const uint8_t *bytes, size_t len)
 {
 	int status = event->status;
 
@@ -55,10 +54,8 @@ static void handle_failure(struct dapl_conn *conn, const struct rdma_cm_event *e
 		   conn->wire == HW_WIRE_IWARP) {
 		/* The peer answered, but the driver did not accept the answer. siw reports this, too, if
 		 * the peer's first message follows its answer at once. */
-		hw_caused_in(conn, DAPL_STEP_REPLY, abs(status), DAPL_CODE_CM_STATUS,
-			  (unsigned)status, NULL);
-		hw_report_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED,
-			    NULL, 0);
+		hw_caused_in(conn, DAPL_STEP_REPLY, abs(status), DAPL_CODE_CM_STATUS, (unsigned)status, NULL);
+		hw_report_failed(conn, status == -ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_REFUSED, NULL, 0);
 	} else if (is_pending(conn->state)) {
 		hw_caused_by_event(conn, event);
 		hw_report_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
@@ -85,8 +82,7 @@ static void handle_disconnect(struct dapl_conn *conn, const struct rdma_cm_event
 		/* fall through */
 	case CONN_ESTABLISHED:
 		if (event->status)
-			hw_caused(conn, abs(event->status), DAPL_CODE_CM_STATUS,
-			       (unsigned)event->status, NULL);
+			hw_caused(conn, abs(event->status), DAPL_CODE_CM_STATUS, (unsigned)event->status, NULL);
 		hw_report_disconnected(conn, CONN_PEER_CLOSED, event->status == 0);
 		return;
 	case CONN_DISCONNECTING:

@@ -17,8 +17,7 @@ void hw_learn_addresses(struct dapl_conn *conn)
 		address_copy(&conn->remote, remote);
 }
 
-void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata,
-			size_t len)
+void hw_report_failed(struct dapl_conn *conn, enum dapl_conn_failure why, const void *pdata, size_t len)
 {
 	assert_held(&conn->lock);
 	hw_conn_set_state(conn, CONN_CLOSED);

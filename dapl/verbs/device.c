@@ -77,7 +77,7 @@ static void report_absence(const struct hw_places *places, const char *printable
 /* Binds an rdma_cm_id to the first place that has an RDMA device. If the entry names a device, only that
  * device and port will do. */
 static int bind_first_place(struct dapl_device *dev, struct hw_places *places, const char *printable,
-			  struct rdma_cm_id **bound)
+			    struct rdma_cm_id **bound)
 {
 	int failed = 0;		/* an error of rdma_bind_addr() other than "this address has no RDMA device" */
 

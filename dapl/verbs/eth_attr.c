@@ -36,7 +36,7 @@ static uint64_t caps_of(const struct hw_eth_caps *found)
 		if (*(const bool *)((const char *)found + caps[i].found))
 			all |= caps[i].cap;
 	return all | (found->max_tso ? ETH_CAP_TSO : 0) | (found->rate_max ? ETH_CAP_PACE : 0) |
-		(found->moderate_frames ? ETH_CAP_MODERATE : 0) | (found->hash_fields ? ETH_CAP_RSS : 0);
+	       (found->moderate_frames ? ETH_CAP_MODERATE : 0) | (found->hash_fields ? ETH_CAP_RSS : 0);
 }
 
 int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)

@@ -86,7 +86,7 @@ struct header {
 static bool asks_for_ip(const struct dapl_eth_key *mask)
 {
 	return ASKS(mask, ip_version) || ASKS(mask, protocol) || ASKS(mask, tos) || ASKS(mask, flow_label) ||
-		ASKS(mask, ip_src) || ASKS(mask, ip_dst);
+	       ASKS(mask, ip_src) || ASKS(mask, ip_dst);
 }
 
 static int version_of(const struct header *h)

@@ -192,7 +192,7 @@ static void probe_offloads(struct hw_eth_device *eth)
 	if (ibv_query_device_ex(eth->dev->verbs, NULL, &ex))
 		return;
 	c->checksums = ex.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM ||
-		ex.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
+		       ex.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	c->fcs = ex.raw_packet_caps & IBV_RAW_PACKET_CAP_SCATTER_FCS;
 	if (is_for_raw(ex.tso_caps.supported_qpts) && c->checksums)
 		c->max_tso = ex.tso_caps.max_tso;

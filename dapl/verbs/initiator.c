@@ -176,7 +176,7 @@ void hw_initiator_response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 }
 
 void hw_initiator_ud_established(struct dapl_conn *conn, const struct rdma_cm_event *event,
-			   const struct hw_pdata *pdata)
+				 const struct hw_pdata *pdata)
 {
 	struct dapl_ud_peer peer;
 	int err = hw_ud_peer_active(conn->dev, conn->qp->pd, &event->param.ud, &peer);
@@ -194,7 +194,7 @@ void hw_initiator_ud_established(struct dapl_conn *conn, const struct rdma_cm_ev
  * smaller one never allows too many reads. If it is 0, reads go in one direction only, and there is no
  * limit. */
 void hw_initiator_iwarp_established(struct dapl_conn *conn, const struct rdma_cm_event *event,
-			      const struct hw_pdata *pdata)
+				    const struct hw_pdata *pdata)
 {
 	const struct rdma_conn_param *agreed = &event->param.conn;
 

@@ -66,8 +66,7 @@ static void advance(struct siw_qp *q)
 {
 	for (; !q->closed && q->tail != q->next_held; q->tail++) {
 		struct request *r = request_at(q, q->tail);
-		bool transmitted = !r->is_read && !r->signaled &&
-			(int32_t)(q->done_to - q->tail) > 0;
+		bool transmitted = !r->is_read && !r->signaled && (int32_t)(q->done_to - q->tail) > 0;
 
 		if (r->state == REQUEST_COMPLETE)
 			complete(q, r);
@@ -131,9 +130,9 @@ static int split_read(struct siw_qp *q, struct request *r, const struct ibv_send
 static int post_to_device(struct siw_qp *q, struct request *r, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr own = *wr, *bad;
-	bool crosses_page = wr->num_sge == 1 &&
-		is_short_on_two_pages(r->is_read ? wr->wr.rdma.remote_addr : wr->sg_list->addr,
-				      wr->sg_list->length);
+	bool crosses_page =
+		wr->num_sge == 1 &&
+		is_short_on_two_pages(r->is_read ? wr->wr.rdma.remote_addr : wr->sg_list->addr, wr->sg_list->length);
 	int err;
 
 	own.wr_id = (uintptr_t)r;

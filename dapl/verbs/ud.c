@@ -91,7 +91,7 @@ int hw_ud_peer_passive(struct dapl_device *dev, struct ibv_pd *pd,
 		attr.dlid = told->lid;
 		memcpy(attr.grh.dgid.raw, told->gid, 16);
 		attr.is_global = dapl_settings.global_routing ||
-			attr.grh.dgid.global.subnet_prefix != dev->attr.gid.global.subnet_prefix;
+				 attr.grh.dgid.global.subnet_prefix != dev->attr.gid.global.subnet_prefix;
 	}
 	peer->qpn = told->qpn;
 	peer->qkey = told->qkey;

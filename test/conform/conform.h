@@ -63,8 +63,8 @@ void expect_true(const char *what, bool holds);
 		expect_return(found_, sizeof((const DAT_RETURN[]){ __VA_ARGS__ }) / sizeof(DAT_RETURN), \
 			      (const DAT_RETURN[]){ __VA_ARGS__ }); \
 	} while (0)
-#define EQUAL(found, expected) (AT(#found), \
-	expect_equal(#found, (uint64_t)(uintptr_t)(found), (uint64_t)(uintptr_t)(expected)))
+#define EQUAL(found, expected) \
+	(AT(#found), expect_equal(#found, (uint64_t)(uintptr_t)(found), (uint64_t)(uintptr_t)(expected)))
 #define HOLDS(condition) (AT(#condition), expect_true(#condition, (condition)))
 /* An optional call: DAT_NOT_IMPLEMENTED and DAT_MODEL_NOT_SUPPORTED skip the test. */
 #define OPTIONAL(call) (AT(#call), expect_supported(#call, (call)))

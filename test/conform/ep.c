@@ -444,8 +444,8 @@ TEST("EP-R1", receives_that_are_posted_stay_when_queues_grow_and_shrink)
 {
 	struct end end = AN_END(), peer = AN_END();
 	DAT_EP_PARAM param = { .ep_attr = ep_attr() };
-	DAT_EP_PARAM_MASK mask = DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
-		DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS | DAT_EP_FIELD_REQUEST_EVD_HANDLE;
+	DAT_EP_PARAM_MASK mask = DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+				 DAT_EP_FIELD_REQUEST_EVD_HANDLE;
 
 	for (int i = 0; i < 3; i++)
 		post_recv(&end, i * 64, 64, i);

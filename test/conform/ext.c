@@ -241,7 +241,7 @@ TEST("EXT-3", datagram_endpoints_exist_where_they_are_listed)
 {
 	needs_extensions();
 	DAT_EVD_HANDLE dto = an_evd((DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)),
-		conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG));
+		       conn = an_evd((DAT_EVD_FLAGS)(DAT_EVD_CONNECTION_FLAG | DAT_IB_EVD_EXTENSION_FLAG));
 	DAT_EP_ATTR attr = ud_attr();
 	DAT_EP_HANDLE ep;
 	DAT_RETURN ret = dat_ep_create(ia(), a_pz(), dto, dto, conn, &attr, &ep);
@@ -258,8 +258,8 @@ TEST("EXT-15", a_datagram_is_received_behind_its_header)
 {
 	needs_attr(DAT_IB_ATTR_UD);
 	struct end a = a_ud_end(), b = a_ud_end();
-	struct listener listener = a_listener_on(ia(),
-		an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)), DAT_PSP_CONSUMER_FLAG);
+	struct listener listener = a_listener_on(
+		ia(), an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)), DAT_PSP_CONSUMER_FLAG);
 
 	post_recv(&b, 0, 1024, 1);
 	dial(a.ep, listener.qual);
@@ -400,8 +400,8 @@ TEST("SP-12 EXT-27", a_psp_makes_endpoints_for_datagrams)
 	struct ud_pair p = { .a = a_ud_end(), .b = a_ud_end() };
 	DAT_EP_PARAM param = { .pz_handle = p.b.pz, .recv_evd_handle = p.b.recv,
 			       .request_evd_handle = p.b.request, .connect_evd_handle = p.b.conn };
-	struct listener listener = a_listener_on(ia(),
-		an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)), DAT_PSP_PROVIDER_FLAG);
+	struct listener listener = a_listener_on(
+		ia(), an_evd((DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_IB_EVD_EXTENSION_FLAG)), DAT_PSP_PROVIDER_FLAG);
 	DAT_CR_HANDLE cr;
 	DAT_EVENT event;
 

@@ -16,8 +16,7 @@ void check_ok(DAT_RETURN ret, const char *file, int line, const char *call)
 	exit(1);
 }
 
-void check_fails(DAT_RETURN ret, unsigned type, unsigned subtype, const char *file, int line,
-	const char *call)
+void check_fails(DAT_RETURN ret, unsigned type, unsigned subtype, const char *file, int line, const char *call)
 {
 	if ((ret & DAT_CLASS_ERROR) && DAT_GET_TYPE(ret) == type &&
 	    DAT_GET_SUBTYPE(ret) == subtype)
@@ -36,8 +35,7 @@ static void remove_conf(void)
 		unlink(conf);
 }
 
-static void add_entry(FILE *file, const char *name, const char *version, const char *top,
-	const char *library)
+static void add_entry(FILE *file, const char *name, const char *version, const char *top, const char *library)
 {
 	fprintf(file, "%s %s nonthreadsafe default %s/.libs/%s dapl.3.0 \"lo 0\" \"\"\n", name, version,
 		top, library);
@@ -87,18 +85,17 @@ void pair_prepare(struct pair *p)
 	OK(dat_pz_create(p->ia, &p->pz));
 	OK(dat_evd_create(p->ia, 16, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &p->cr_evd));
 	for (i = 0; i < 2; i++) {
-		OK(dat_evd_create(p->ia, 16, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG,
-			&p->conn[i]));
+		OK(dat_evd_create(p->ia, 16, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &p->conn[i]));
 		OK(dat_evd_create(p->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &p->recv[i]));
-		OK(dat_evd_create(p->ia, 64, DAT_HANDLE_NULL,
-			(DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG), &p->request[i]));
+		OK(dat_evd_create(p->ia, 64, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG),
+				  &p->request[i]));
 	}
 	OK(dat_psp_create_any(p->ia, &p->qual, p->cr_evd, DAT_PSP_CONSUMER_FLAG, &p->psp));
 	p->memory = calloc(1, MEMORY_BYTES);
 	EXPECT(p->memory != NULL);
 	region.for_va = p->memory;
-	OK(dat_lmr_create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, MEMORY_BYTES, p->pz,
-		DAT_MEM_PRIV_ALL_FLAG, &p->lmr, &p->lmr_context, &p->rmr_context, NULL, NULL));
+	OK(dat_lmr_create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, MEMORY_BYTES, p->pz, DAT_MEM_PRIV_ALL_FLAG, &p->lmr,
+			  &p->lmr_context, &p->rmr_context, NULL, NULL));
 }
 
 void pair_connect(struct pair *p, const DAT_EP_ATTR *attr)
@@ -107,10 +104,9 @@ void pair_connect(struct pair *p, const DAT_EP_ATTR *attr)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		OK(dat_ep_create(p->ia, p->pz, p->recv[i], p->request[i], p->conn[i], attr,
-			&p->ep[i]));
-	OK(dat_ep_connect(p->ep[0], p->address, p->qual, WAIT_MAX, 0, NULL,
-		DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+		OK(dat_ep_create(p->ia, p->pz, p->recv[i], p->request[i], p->conn[i], attr, &p->ep[i]));
+	OK(dat_ep_connect(p->ep[0], p->address, p->qual, WAIT_MAX, 0, NULL, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 	wait_event(p->cr_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
 	EXPECT(event.event_data.cr_arrival_event_data.sp_handle.psp_handle == p->psp);
 	EXPECT(event.event_data.cr_arrival_event_data.conn_qual == p->qual);

@@ -21,8 +21,7 @@ void check_ok(DAT_RETURN ret, const char *file, int line, const char *call);
 /* The error has this type and subtype. */
 #define FAILS(call, type, subtype) \
 	check_fails((call), (type), (subtype), __FILE__, __LINE__, #call)
-void check_fails(DAT_RETURN ret, unsigned type, unsigned subtype, const char *file, int line,
-	const char *call);
+void check_fails(DAT_RETURN ret, unsigned type, unsigned subtype, const char *file, int line, const char *call);
 
 /* Bounds every wait; on a busy machine nothing takes as long. */
 #define WAIT_MAX ((DAT_TIMEOUT)60 * 1000 * 1000)	/* microseconds */

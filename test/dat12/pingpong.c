@@ -47,8 +47,8 @@ static void prepare(struct side *s, DAT_RMR_TRIPLET *mine)
 	s->area = calloc(1, sizeof *s->area);
 	EXPECT(s->area != NULL);
 	region.for_va = s->area;
-	OK(dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *s->area, s->pz,
-		DAT_MEM_PRIV_ALL_FLAG, &lmr, &s->local, &remote, &length, &address));
+	OK(dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *s->area, s->pz, DAT_MEM_PRIV_ALL_FLAG, &lmr,
+			  &s->local, &remote, &length, &address));
 	mine->rmr_context = remote;
 	mine->pad = 0;
 	mine->target_address = address;
@@ -63,8 +63,7 @@ static void reap(struct side *s)
 	while (dat_evd_dequeue(s->request, &event) == DAT_SUCCESS) {
 		EXPECT(event.event_number == DAT_DTO_COMPLETION_EVENT);
 		EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
-		EXPECT(event.event_data.dto_completion_event_data.user_cookie.as_64 ==
-			++s->completed);
+		EXPECT(event.event_data.dto_completion_event_data.user_cookie.as_64 == ++s->completed);
 	}
 }
 
@@ -82,8 +81,7 @@ static void put(struct side *s, size_t from, size_t to, DAT_VLEN length)
 	far.segment_length = length;
 	while (s->posted - s->completed >= 8)
 		reap(s);
-	OK(dat_ep_post_rdma_write(s->ep, 1, &near, cookie_of(++s->posted), &far,
-		DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_rdma_write(s->ep, 1, &near, cookie_of(++s->posted), &far, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 static char byte_of(size_t length, DAT_UINT64 turn, size_t i)
@@ -183,8 +181,8 @@ static void connect_and_play(int from)
 	prepare(&s, &mine);
 	EXPECT(read(from, &qual, sizeof qual) == sizeof qual);
 	OK(dat_ia_query(s.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-	OK(dat_ep_connect(s.ep, attr.ia_address_ptr, qual, WAIT_MAX, sizeof mine, &mine,
-		DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(s.ep, attr.ia_address_ptr, qual, WAIT_MAX, sizeof mine, &mine, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 	wait_event(s.conn, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 	EXPECT(event.event_data.connect_event_data.private_data_size >= (DAT_COUNT)sizeof s.peer);
 	memcpy(&s.peer, event.event_data.connect_event_data.private_data, sizeof s.peer);

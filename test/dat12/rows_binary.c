@@ -53,14 +53,12 @@ void connection_request_and_its_data(struct pair *p)
 
 	pair_prepare(p);
 	for (i = 0; i < 2; i++)
-		OK(dat_ep_create(p->ia, p->pz, p->recv[i], p->request[i], p->conn[i], NULL,
-			&p->ep[i]));
-	OK(dat_ep_connect(p->ep[0], p->address, p->qual, WAIT_MAX, sizeof request, request,
-		DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+		OK(dat_ep_create(p->ia, p->pz, p->recv[i], p->request[i], p->conn[i], NULL, &p->ep[i]));
+	OK(dat_ep_connect(p->ep[0], p->address, p->qual, WAIT_MAX, sizeof request, request, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 	memset(&event, 0xff, sizeof event);
 	wait_event(p->cr_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
-	EXPECT(event.event_data.cr_arrival_event_data.local_ia_address_ptr->sa_family ==
-		p->address->sa_family);
+	EXPECT(event.event_data.cr_arrival_event_data.local_ia_address_ptr->sa_family == p->address->sa_family);
 	EXPECT(event.event_data.cr_arrival_event_data.conn_qual == p->qual);
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
@@ -96,10 +94,9 @@ void endpoint_parameters(struct pair *p)
 	OK(dat_ep_query(p->ep[1], DAT_EP_FIELD_REMOTE_PORT_QUAL, &param));
 	OK(dat_ep_get_status(p->ep[0], &state, &idle, &idle));
 	EXPECT(state == DAT_EP_STATE_CONNECTED);
-	FAILS(dat_ep_query(p->ep[0], DAT_EP_FIELD_ALL | (DAT_EP_PARAM_MASK)1 << 40, &param),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	FAILS(dat_ep_query(p->ep[0], DAT_EP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG3);
+	FAILS(dat_ep_query(p->ep[0], DAT_EP_FIELD_ALL | (DAT_EP_PARAM_MASK)1 << 40, &param), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG2);
+	FAILS(dat_ep_query(p->ep[0], DAT_EP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 }
 
 void ia_attributes(struct pair *p)
@@ -128,8 +125,8 @@ void ia_attributes(struct pair *p)
 		EXPECT(strlen(g.attr.vendor_attr[i].name) > 0);
 	for (i = 0; i < sizeof g.guard; i++)
 		EXPECT(g.guard[i] == 0xa5);
-	FAILS(dat_ia_query(p->ia, NULL, (DAT_IA_ATTR_MASK)1 << 50, &g.attr, 0, NULL),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	FAILS(dat_ia_query(p->ia, NULL, (DAT_IA_ATTR_MASK)1 << 50, &g.attr, 0, NULL), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG3);
 }
 
 void provider_attributes(struct pair *p)
@@ -157,8 +154,8 @@ void provider_attributes(struct pair *p)
 		EXPECT(strlen(g.attr.provider_specific_attr[i].name) > 0);
 	for (i = 0; i < (int)sizeof g.guard; i++)
 		EXPECT(g.guard[i] == 0xa5);
-	FAILS(dat_ia_query(p->ia, NULL, 0, NULL, (DAT_PROVIDER_ATTR_MASK)1 << 50, &g.attr),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	FAILS(dat_ia_query(p->ia, NULL, 0, NULL, (DAT_PROVIDER_ATTR_MASK)1 << 50, &g.attr), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG5);
 }
 
 void memory_and_event_parameters(struct pair *p)
@@ -177,8 +174,7 @@ void memory_and_event_parameters(struct pair *p)
 	EXPECT(lmr.registered_size >= MEMORY_BYTES);
 	EXPECT(lmr.registered_address == (DAT_VADDR)(size_t)p->memory);
 	OK(dat_lmr_query(p->lmr, DAT_LMR_FIELD_REGISTERED_ADDRESS, &lmr));
-	FAILS(dat_lmr_query(p->lmr, (DAT_LMR_PARAM_MASK)0x1000, &lmr), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG2);
+	FAILS(dat_lmr_query(p->lmr, (DAT_LMR_PARAM_MASK)0x1000, &lmr), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	OK(dat_evd_query(p->recv[0], DAT_EVD_FIELD_ALL, &evd));
 	EXPECT(evd.ia_handle == p->ia && evd.evd_qlen >= 64);
 	EXPECT(evd.evd_flags == DAT_EVD_DTO_FLAG && evd.cno_handle == DAT_HANDLE_NULL);
@@ -239,19 +235,15 @@ void codes_and_their_names(struct pair *p)
 	const char *major, *minor;
 
 	pair_prepare(p);
-	FAILS(dat_ia_open((char *)"dat12-absent", 8, &async, &ia), DAT_PROVIDER_NOT_FOUND,
-		DAT_NAME_NOT_REGISTERED);
-	FAILS(dat_psp_query(p->psp, DAT_PSP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG3);
-	FAILS(dat_psp_query(DAT_HANDLE_NULL, DAT_PSP_FIELD_ALL, &param), DAT_INVALID_HANDLE,
-		DAT_INVALID_HANDLE_PSP);
+	FAILS(dat_ia_open((char *)"dat12-absent", 8, &async, &ia), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	FAILS(dat_psp_query(p->psp, DAT_PSP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	FAILS(dat_psp_query(DAT_HANDLE_NULL, DAT_PSP_FIELD_ALL, &param), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
 	FAILS(dat_pz_free(p->pz), DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
 	OK(dat_strerror(DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG3, &major, &minor));
 	EXPECT(!strcmp(major, "DAT_INVALID_PARAMETER") && !strcmp(minor, "DAT_INVALID_ARG3"));
 	OK(dat_strerror(DAT_CLASS_ERROR | DAT_NOT_IMPLEMENTED, &major, &minor));
 	EXPECT(!strcmp(major, "DAT_NOT_IMPLEMENTED") && !*minor);
-	OK(dat_strerror(DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND | DAT_NAME_NOT_REGISTERED, &major,
-		&minor));
+	OK(dat_strerror(DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND | DAT_NAME_NOT_REGISTERED, &major, &minor));
 	EXPECT(!strcmp(minor, "DAT_NAME_NOT_REGISTERED"));
 }
 
@@ -296,7 +288,7 @@ void providers_are_listed(struct pair *p)
 		EXPECT(list[i]->dapl_version_major == 1 && list[i]->dapl_version_minor == 2);
 #endif
 		OK(dat_ia_openv(list[i]->ia_name, 8, &async, &ia, list[i]->dapl_version_major,
-			list[i]->dapl_version_minor, list[i]->is_thread_safe));
+				list[i]->dapl_version_minor, list[i]->is_thread_safe));
 		OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 	}
 	EXPECT(found == 1);
@@ -324,14 +316,13 @@ void u1_2_entry_is_first(struct pair *p)
 		OK(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
 		EXPECT(attr.dapl_version_major == 1 && attr.dapl_version_minor == 2);
 		OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-		FAILS(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_HANDLE,
-			DAT_INVALID_HANDLE_IA);
+		FAILS(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	}
 	async = DAT_HANDLE_NULL;
-	FAILS(dat_ia_openv((char *)IA_NAME, 8, &async, &ia, 1, 1, DAT_FALSE),
-		DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
-	FAILS(dat_ia_openv((char *)IA_NAME_1_2, 8, &async, &ia, 1, 1, DAT_FALSE),
-		DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
+	FAILS(dat_ia_openv((char *)IA_NAME, 8, &async, &ia, 1, 1, DAT_FALSE), DAT_PROVIDER_NOT_FOUND,
+	      DAT_MAJOR_NOT_FOUND);
+	FAILS(dat_ia_openv((char *)IA_NAME_1_2, 8, &async, &ia, 1, 1, DAT_FALSE), DAT_PROVIDER_NOT_FOUND,
+	      DAT_MINOR_NOT_FOUND);
 }
 
 /* Providers for DAT 1.2 have a table of another shape: they are refused, in 1.2's numbers. */
@@ -348,8 +339,7 @@ void providers_for_1_2_are_refused(struct pair *p)
 	EXPECT(dat_registry_add_provider(table, &info) == 0x8fff0000);
 	FAILS(dat_registry_add_provider(NULL, &info), DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
 	FAILS(dat_registry_add_provider(table, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	FAILS(dat_registry_remove_provider(table, &info), DAT_PROVIDER_NOT_FOUND,
-		DAT_NAME_NOT_REGISTERED);
+	FAILS(dat_registry_remove_provider(table, &info), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }
 
 /* What a mask does not select stays as the program left it. */
@@ -363,7 +353,7 @@ void only_selected_attributes_are_written(struct pair *p)
 	memset(&attr, 0x5a, sizeof attr);
 	memset(&provider, 0x5a, sizeof provider);
 	OK(dat_ia_query(p->ia, NULL, DAT_IA_FIELD_IA_NUM_VENDOR_ATTR, &attr,
-		DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR, &provider));
+			DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR, &provider));
 	EXPECT(attr.num_vendor_attr >= 0 && attr.num_vendor_attr < 1000);
 	EXPECT(attr.max_eps == 0x5a5a5a5a && attr.num_transport_attr == 0x5a5a5a5a);
 	EXPECT(provider.num_provider_specific_attr < 1000);

@@ -17,8 +17,8 @@ void lmr_create_has_11_arguments(struct pair *p)
 
 	pair_prepare(p);
 	region.for_va = p->memory;
-	OK(create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, p->pz, DAT_MEM_PRIV_ALL_FLAG, &lmr,
-		&local, &remote, &length, &address));
+	OK(create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, p->pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, &local, &remote,
+		  &length, &address));
 	EXPECT(length >= 4096 && address == (DAT_VADDR)(size_t)p->memory);
 	OK(dat_lmr_free(lmr));
 	/* the position of the argument is that of 1.2: in 2.0 the handle is the 8th */
@@ -34,8 +34,7 @@ void cr_reject_has_1_argument(struct pair *p)
 
 	pair_prepare(p);
 	OK(dat_ep_create(p->ia, p->pz, p->recv[0], p->request[0], p->conn[0], NULL, &ep));
-	OK(dat_ep_connect(ep, p->address, p->qual, WAIT_MAX, 0, NULL, DAT_QOS_BEST_EFFORT,
-		DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(ep, p->address, p->qual, WAIT_MAX, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	wait_event(p->cr_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
 	OK(reject(event.event_data.cr_arrival_event_data.cr_handle));
 	wait_event(p->conn[0], DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
@@ -135,25 +134,23 @@ void lengths_of_4_gib_are_refused(struct pair *p)
 		set_segment(p, &bad[0], 0, 64);
 		set_segment(p, &bad[1], 64, lengths[i]);
 		set_target(p, &far, 4096, lengths[i]);
-		FAILS(dat_ep_post_send(p->ep[0], 2, bad, cookie_of(1), NO_FLAG),
-			DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		FAILS(dat_ep_post_recv(p->ep[0], 2, bad, cookie_of(1), NO_FLAG),
-			DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		FAILS(dat_srq_post_recv(srq, 2, bad, cookie_of(1)), DAT_INVALID_PARAMETER,
-			DAT_INVALID_ARG3);
-		FAILS(dat_ep_post_rdma_read(p->ep[0], 2, bad, cookie_of(1), &to, NO_FLAG),
-			DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		FAILS(dat_ep_post_rdma_write(p->ep[0], 2, bad, cookie_of(1), &to, NO_FLAG),
-			DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		FAILS(dat_ep_post_rdma_read(p->ep[0], 1, &good, cookie_of(1), &far, NO_FLAG),
-			DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-		FAILS(dat_ep_post_rdma_write(p->ep[0], 1, &good, cookie_of(1), &far, NO_FLAG),
-			DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+		FAILS(dat_ep_post_send(p->ep[0], 2, bad, cookie_of(1), NO_FLAG), DAT_INVALID_PARAMETER,
+		      DAT_INVALID_ARG3);
+		FAILS(dat_ep_post_recv(p->ep[0], 2, bad, cookie_of(1), NO_FLAG), DAT_INVALID_PARAMETER,
+		      DAT_INVALID_ARG3);
+		FAILS(dat_srq_post_recv(srq, 2, bad, cookie_of(1)), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		FAILS(dat_ep_post_rdma_read(p->ep[0], 2, bad, cookie_of(1), &to, NO_FLAG), DAT_INVALID_PARAMETER,
+		      DAT_INVALID_ARG3);
+		FAILS(dat_ep_post_rdma_write(p->ep[0], 2, bad, cookie_of(1), &to, NO_FLAG), DAT_INVALID_PARAMETER,
+		      DAT_INVALID_ARG3);
+		FAILS(dat_ep_post_rdma_read(p->ep[0], 1, &good, cookie_of(1), &far, NO_FLAG), DAT_INVALID_PARAMETER,
+		      DAT_INVALID_ARG5);
+		FAILS(dat_ep_post_rdma_write(p->ep[0], 1, &good, cookie_of(1), &far, NO_FLAG), DAT_INVALID_PARAMETER,
+		      DAT_INVALID_ARG5);
 		FAILS(dat_rmr_bind(rmr, &bad[1], DAT_MEM_PRIV_REMOTE_READ_FLAG, p->ep[0],
 			cookie_of(1), NO_FLAG, &context), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		FAILS(sync_read(p->ia, bad, 2), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		FAILS(dat_lmr_sync_rdma_write(p->ia, bad, 2), DAT_INVALID_PARAMETER,
-			DAT_INVALID_ARG2);
+		FAILS(dat_lmr_sync_rdma_write(p->ia, bad, 2), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	}
 	/* the endpoint still works, and none of those was posted */
 	OK(dat_ep_post_rdma_write(p->ep[0], 1, &good, cookie_of(2), &to, NO_FLAG));
@@ -189,14 +186,11 @@ void long_lists(struct pair *p)
 	wait_completion(p->request[0], 2, (DAT_VLEN)max * 16);
 	wait_completion(p->recv[1], 1, (DAT_VLEN)max * 16);
 	EXPECT(!memcmp(p->memory, p->memory + MEMORY_BYTES / 2, (size_t)max * 16));
-	FAILS(dat_ep_post_send(p->ep[0], max + 1, list, cookie_of(3), NO_FLAG),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	FAILS(dat_ep_post_send(p->ep[0], 1000, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG2);
-	FAILS(dat_ep_post_recv(p->ep[0], 1000, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG2);
-	FAILS(dat_ep_post_send(p->ep[0], -1, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG2);
+	FAILS(dat_ep_post_send(p->ep[0], max + 1, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG2);
+	FAILS(dat_ep_post_send(p->ep[0], 1000, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	FAILS(dat_ep_post_recv(p->ep[0], 1000, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	FAILS(dat_ep_post_send(p->ep[0], -1, list, cookie_of(3), NO_FLAG), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	OK(dat_lmr_sync_rdma_read(p->ia, list, 1000));
 	OK(dat_lmr_sync_rdma_write(p->ia, list, 1000));
 	/* the last of many pieces is looked at, too */
@@ -250,10 +244,8 @@ void cno_param_has_an_agent(struct pair *p)
 	EXPECT(param.agent.proxy_agent_func == agent_function);
 	OK(dat_cno_query(silent, DAT_CNO_FIELD_AGENT, &param));
 	EXPECT(param.agent.instance_data == NULL && !param.agent.proxy_agent_func);
-	FAILS(dat_cno_query(cno, (DAT_CNO_PARAM_MASK)4, &param), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG2);
-	FAILS(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
-		DAT_INVALID_ARG3);
+	FAILS(dat_cno_query(cno, (DAT_CNO_PARAM_MASK)4, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	FAILS(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	OK(dat_evd_create(p->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
 	memset(&event, 0, sizeof event);
 	event.event_number = DAT_SOFTWARE_EVENT;
@@ -287,12 +279,12 @@ void endpoint_lengths_have_64_bits(struct pair *p)
 	EXPECT(*length > 0 && *length < FOUR_GIB);
 	attr = param.ep_attr;
 	attr.max_message_size = FOUR_GIB + 4096;
-	FAILS(dat_ep_create(p->ia, p->pz, p->recv[0], p->request[0], p->conn[0], &attr, &ep),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	FAILS(dat_ep_create(p->ia, p->pz, p->recv[0], p->request[0], p->conn[0], &attr, &ep), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG6);
 	attr.max_message_size = 4096;
 	attr.max_rdma_size = FOUR_GIB;
-	FAILS(dat_ep_create(p->ia, p->pz, p->recv[0], p->request[0], p->conn[0], &attr, &ep),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	FAILS(dat_ep_create(p->ia, p->pz, p->recv[0], p->request[0], p->conn[0], &attr, &ep), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG6);
 	srq_attr.max_recv_dtos = 8;
 	srq_attr.max_recv_iov = 2;
 	srq_attr.low_watermark = DAT_SRQ_LW_DEFAULT;
@@ -301,8 +293,8 @@ void endpoint_lengths_have_64_bits(struct pair *p)
 		&attr, &ep), DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	changed = param;
 	changed.ep_attr.max_message_size = FOUR_GIB;
-	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, &changed),
-		DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	FAILS(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, &changed), DAT_INVALID_PARAMETER,
+	      DAT_INVALID_ARG3);
 	/* a member that the mask does not select is not looked at */
 	changed.recv_evd_handle = p->recv[1];
 	OK(dat_ep_modify(ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &changed));

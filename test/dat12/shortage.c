@@ -36,8 +36,8 @@ int main(void)
 	OK(dat_pz_free(pz));	/* fails while the zone has a region */
 
 	table_is_full = 0;
-	OK(dat_lmr_create(p.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, p.pz, DAT_MEM_PRIV_ALL_FLAG, &lmr,
-		&context, NULL, NULL, NULL));
+	OK(dat_lmr_create(p.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, p.pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, &context, NULL,
+			  NULL, NULL));
 	EXPECT(dats_lmr_find(p.ia, context) == lmr);
 	OK(dat_lmr_free(lmr));
 	EXPECT(dats_lmr_find(p.ia, context) == DAT_HANDLE_NULL);

@@ -115,7 +115,7 @@ static bool lies_in(const struct run *r, uint64_t block, const struct dapl_eth_f
 	const uint8_t *begin = r->port.ring.map + block % r->port.ring.blocks * BLOCK, *end = begin + BLOCK;
 
 	return frame->data >= begin + (r->port.ring.blocks > 1) && frame->data <= end &&
-		frame->length <= end - frame->data;
+	       frame->length <= end - frame->data;
 }
 
 /* Frames come from blocks in the order in which those were filled. */

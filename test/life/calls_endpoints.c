@@ -184,8 +184,7 @@ void call_sp(struct worker *w, unsigned ia)
 	case 0: case 1: case 2:
 		if (has_place(w, ia, PSP) &&
 		    CALL(dat_psp_create_any, pick(w, ia, IA), &qual, pick(w, ia, EVD),
-			 one_in(w, 3) ? DAT_PSP_PROVIDER_FLAG : DAT_PSP_CONSUMER_FLAG, &psp) ==
-		    DAT_SUCCESS) {
+			 one_in(w, 3) ? DAT_PSP_PROVIDER_FLAG : DAT_PSP_CONSUMER_FLAG, &psp) == DAT_SUCCESS) {
 			keep(w, ia, PSP, psp);
 			quals[ia][slot] = (unsigned)qual;
 		}

@@ -106,9 +106,8 @@ static void make_lmr(struct worker *w, unsigned ia)
 		region.for_lmr_handle = pick(w, ia, LMR);
 	}
 	if (!has_place(w, ia, LMR) ||
-	    CALL(dat_lmr_create, pick(w, ia, IA), type, region, ARENA, pick(w, ia, PZ),
-		 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, &local, &remote, NULL, NULL) !=
-	    DAT_SUCCESS)
+	    CALL(dat_lmr_create, pick(w, ia, IA), type, region, ARENA, pick(w, ia, PZ), DAT_MEM_PRIV_ALL_FLAG,
+		 DAT_VA_TYPE_VA, &lmr, &local, &remote, NULL, NULL) != DAT_SUCCESS)
 		return;
 	local_context[ia][slot] = local;
 	remote_context[ia][slot] = remote;
@@ -181,8 +180,7 @@ void call_evd(struct worker *w, unsigned ia)
 	case 0: case 1: case 2:
 		if (has_place(w, ia, EVD) &&
 		    CALL(dat_evd_create, pick(w, ia, IA), 1 + roll(w, 64),
-			 one_in(w, 2) ? pick(w, ia, CNO) : DAT_HANDLE_NULL, evd_flags(w), &evd) ==
-		    DAT_SUCCESS)
+			 one_in(w, 2) ? pick(w, ia, CNO) : DAT_HANDLE_NULL, evd_flags(w), &evd) == DAT_SUCCESS)
 			keep(w, ia, EVD, evd);
 		break;
 	case 3:

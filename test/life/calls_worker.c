@@ -55,8 +55,7 @@ bool has_place(struct worker *w, unsigned ia, enum kind kind)
 {
 	DAT_HANDLE_TYPE type;
 
-	return one_in(w, 8) ||
-		dat_get_handle_type((DAT_HANDLE)handles[ia][kind][roll(w, SLOTS)], &type) != DAT_SUCCESS;
+	return one_in(w, 8) || dat_get_handle_type((DAT_HANDLE)handles[ia][kind][roll(w, SLOTS)], &type) != DAT_SUCCESS;
 }
 
 DAT_TIMEOUT moment(struct worker *w)

@@ -39,8 +39,8 @@ unsigned port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
-void expect_error(DAT_EP_HANDLE ep, DAT_EVENT_NUMBER event, DAT_DIAG_STEP step, int err,
-			 DAT_DIAG_CODE_KIND kind, unsigned code)
+void expect_error(DAT_EP_HANDLE ep, DAT_EVENT_NUMBER event, DAT_DIAG_STEP step, int err, DAT_DIAG_CODE_KIND kind,
+		  unsigned code)
 {
 	DAT_LAST_ERROR error;
 
@@ -101,8 +101,8 @@ struct sockaddr_in address_of(const char *text)
 	return address;
 }
 
-void connect_gives(struct active *a, DAT_EP_HANDLE ep, const char *host, unsigned port,
-			  DAT_TIMEOUT timeout, DAT_EVENT_NUMBER event)
+void connect_gives(struct active *a, DAT_EP_HANDLE ep, const char *host, unsigned port, DAT_TIMEOUT timeout,
+		   DAT_EVENT_NUMBER event)
 {
 	struct sockaddr_in to = address_of(host);
 

@@ -87,7 +87,7 @@ struct end {
 	unsigned reads;			/* on the way */
 	uint64_t sent, received, returned, credits;
 	bool read_done;			/* the reads before the next send are posted */
-	
+
 	double progress;		/* when there was some */
 };
 
@@ -448,8 +448,7 @@ static bool finished(const struct end *e)
 {
 	uint64_t all = e->board->messages;
 
-	return e->sent == all && e->received == all && e->returned == all &&
-		credit_now(e) == all && e->reads == 0;
+	return e->sent == all && e->received == all && e->returned == all && credit_now(e) == all && e->reads == 0;
 }
 
 static void traffic(struct end *e)

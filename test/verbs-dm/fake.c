@@ -94,8 +94,8 @@ static int free_dm(struct ibv_dm *ibdm)
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset,
 				size_t length, unsigned access)
 {
-	const unsigned allowed = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
+	const unsigned allowed = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
 	struct fake_dm *dm = (struct fake_dm *)ibdm;
 
 	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~allowed) || offset > dm->length ||

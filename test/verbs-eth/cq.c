@@ -23,7 +23,7 @@ uint64_t fake_cycles(void)
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return ((uint64_t)now.tv_sec * 300000000ull + (uint64_t)now.tv_nsec * 3 / 10 + 77777) &
-		((1ull << CLOCK_BITS) - 1);
+	       ((1ull << CLOCK_BITS) - 1);
 }
 
 int fake_query_rt(struct ibv_context *context, struct ibv_values_ex *values)

@@ -270,15 +270,15 @@ static bool is_refused(const struct ibv_flow_attr *attr)
 	for (int i = 0; i < attr->num_of_specs; i++) {
 		int type = (int)spec->hdr.type;
 
-		if (fake_lacks("tunnels") && (type & IBV_FLOW_SPEC_INNER || (type >= IBV_FLOW_SPEC_VXLAN_TUNNEL &&
-									type <= IBV_FLOW_SPEC_MPLS)))
+		if (fake_lacks("tunnels") &&
+		    (type & IBV_FLOW_SPEC_INNER || (type >= IBV_FLOW_SPEC_VXLAN_TUNNEL && type <= IBV_FLOW_SPEC_MPLS)))
 			return true;
 		if (fake_lacks("tags") && type == IBV_FLOW_SPEC_ACTION_TAG)
 			return true;
 		spec = (const struct ibv_flow_spec *)((const uint8_t *)spec + spec->hdr.size);
 	}
 	return (fake_lacks("copy") && (attr->flags || attr->type == IBV_FLOW_ATTR_SNIFFER)) ||
-		(fake_lacks("partial") && fake_flow_is_partial(attr));
+	       (fake_lacks("partial") && fake_flow_is_partial(attr));
 }
 
 /* fake_lock held. Until a QP has a flow, frames are not its business. */

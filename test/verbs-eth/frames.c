@@ -210,17 +210,17 @@ static bool ethernet_matches(const struct ibv_flow_spec_eth *spec, const struct 
 	uint16_t type = htons(h->type), tci = htons(h->tci);
 
 	return h->ethernet && same(h->ethernet, spec->val.dst_mac, spec->mask.dst_mac, 6) &&
-		same(h->ethernet + 6, spec->val.src_mac, spec->mask.src_mac, 6) &&
-		same(&type, &spec->val.ether_type, &spec->mask.ether_type, 2) &&
-		(!spec->mask.vlan_tag || h->tagged) && same(&tci, &spec->val.vlan_tag, &spec->mask.vlan_tag, 2);
+	       same(h->ethernet + 6, spec->val.src_mac, spec->mask.src_mac, 6) &&
+	       same(&type, &spec->val.ether_type, &spec->mask.ether_type, 2) && (!spec->mask.vlan_tag || h->tagged) &&
+	       same(&tci, &spec->val.vlan_tag, &spec->mask.vlan_tag, 2);
 }
 
 static bool ipv4_matches(const struct ibv_flow_spec_ipv4_ext *spec, const struct headers *h)
 {
 	return h->l3 && h->type == 0x0800 && same(h->l3 + 12, &spec->val.src_ip, &spec->mask.src_ip, 4) &&
-		same(h->l3 + 16, &spec->val.dst_ip, &spec->mask.dst_ip, 4) &&
-		same(h->l3 + 9, &spec->val.proto, &spec->mask.proto, 1) &&
-		same(h->l3 + 1, &spec->val.tos, &spec->mask.tos, 1);
+	       same(h->l3 + 16, &spec->val.dst_ip, &spec->mask.dst_ip, 4) &&
+	       same(h->l3 + 9, &spec->val.proto, &spec->mask.proto, 1) &&
+	       same(h->l3 + 1, &spec->val.tos, &spec->mask.tos, 1);
 }
 
 static bool ipv6_matches(const struct ibv_flow_spec_ipv6 *spec, const struct headers *h)
@@ -233,16 +233,16 @@ static bool ipv6_matches(const struct ibv_flow_spec_ipv6 *spec, const struct hea
 	memcpy(&first, h->l3, 4);
 	class = (uint8_t)(ntohl(first) >> 20);
 	return same(h->l3 + 8, spec->val.src_ip, spec->mask.src_ip, 16) &&
-		same(h->l3 + 24, spec->val.dst_ip, spec->mask.dst_ip, 16) &&
-		same(&first, &spec->val.flow_label, &spec->mask.flow_label, 4) &&
-		same(&h->protocol, &spec->val.next_hdr, &spec->mask.next_hdr, 1) &&
-		same(&class, &spec->val.traffic_class, &spec->mask.traffic_class, 1);
+	       same(h->l3 + 24, spec->val.dst_ip, spec->mask.dst_ip, 16) &&
+	       same(&first, &spec->val.flow_label, &spec->mask.flow_label, 4) &&
+	       same(&h->protocol, &spec->val.next_hdr, &spec->mask.next_hdr, 1) &&
+	       same(&class, &spec->val.traffic_class, &spec->mask.traffic_class, 1);
 }
 
 static bool ports_match(const struct ibv_flow_spec_tcp_udp *spec, const struct headers *h, int protocol)
 {
 	return h->l4 && h->protocol == protocol && same(h->l4, &spec->val.src_port, &spec->mask.src_port, 2) &&
-		same(h->l4 + 2, &spec->val.dst_port, &spec->mask.dst_port, 2);
+	       same(h->l4 + 2, &spec->val.dst_port, &spec->mask.dst_port, 2);
 }
 
 static bool vxlan_matches(const struct ibv_flow_spec_tunnel *spec, const struct headers *h)
@@ -258,15 +258,15 @@ static bool vxlan_matches(const struct ibv_flow_spec_tunnel *spec, const struct 
 static bool gre_matches(const struct ibv_flow_spec_gre *spec, const struct headers *h)
 {
 	return h->tunnel && h->protocol == 47 && h->tunnel + 8 <= h->end &&
-		same(h->tunnel, &spec->val.c_ks_res0_ver, &spec->mask.c_ks_res0_ver, 2) &&
-		same(h->tunnel + 2, &spec->val.protocol, &spec->mask.protocol, 2) &&
-		same(h->tunnel + 4, &spec->val.key, &spec->mask.key, 4);
+	       same(h->tunnel, &spec->val.c_ks_res0_ver, &spec->mask.c_ks_res0_ver, 2) &&
+	       same(h->tunnel + 2, &spec->val.protocol, &spec->mask.protocol, 2) &&
+	       same(h->tunnel + 4, &spec->val.key, &spec->mask.key, 4);
 }
 
 static bool mpls_matches(const struct ibv_flow_spec_mpls *spec, const struct headers *h)
 {
 	return (h->type == 0x8847 || h->type == 0x8848) && h->l3 == NULL && h->tunnel && h->tunnel + 4 <= h->end &&
-		same(h->tunnel, &spec->val.label, &spec->mask.label, 4);
+	       same(h->tunnel, &spec->val.label, &spec->mask.label, 4);
 }
 
 /* The headers within the tunnel of `outer`. */
@@ -413,8 +413,7 @@ bool fake_checksums_are_right(const uint8_t *frame, size_t length)
 	size_t n;
 
 	return fake_find_headers(frame, frame + length, &h) && h.l3 && h.type == 0x0800 &&
-		sum_of(h.l3, (size_t)(h.l3[0] & 15) * 4, 0) == 0xffff && has_l4_checksum(&h) &&
-		sum_l4(&h, &n) == 0xffff;
+	       sum_of(h.l3, (size_t)(h.l3[0] & 15) * 4, 0) == 0xffff && has_l4_checksum(&h) && sum_l4(&h, &n) == 0xffff;
 }
 
 size_t fake_segment(uint8_t *frame, const uint8_t *header, size_t header_length, const uint8_t *payload,

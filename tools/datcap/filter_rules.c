@@ -304,7 +304,7 @@ static bool address_term(const char *layer, struct direction d, bool is_net, con
 
 	if (!strcmp(layer, "ether"))	/* a rule for a destination also matches frames to other stations */
 		return !is_net && rule_parse_mac(address, mac) && (promiscuous || !d.dst) &&
-			add_address(to, d, address, &all);
+		       add_address(to, d, address, &all);
 	if (*layer && strcmp(layer, "ip") != 0 && strcmp(layer, "ip6") != 0)
 		return false;
 	return is_ip_address(address, is_net) && add_ip_address(to, *layer ? layer[2] ? 6 : 4 : 0, d, address);

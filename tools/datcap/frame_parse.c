@@ -330,7 +330,7 @@ static bool range(struct parser *p, struct frame_vary *vary, uint64_t max)
 		good = is_number(p->word, max, &vary->first) && is_number(minus + 1, max, &vary->last);
 	} else {
 		good = address_value(p->word, vary->address_size, first) &&
-			address_value(minus + 1, vary->address_size, last);
+		       address_value(minus + 1, vary->address_size, last);
 		if (good) {
 			vary->first = value_of(first, vary->address_size);
 			vary->last = value_of(last, vary->address_size);

@@ -24,11 +24,11 @@
 #define NEXT "       "
 
 static const char usage[] =
-FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE NEXT CAPS_LINE
-"\n"
-"  -i, --interface DEVICE  network device, or IA of dat.conf\n"
-"  -c, --count N           ends after N frames (stat: after N seconds)\n"
-"  -h, --help, --version   behind a command, --help lists its options\n";
+	FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE NEXT CAPS_LINE
+	"\n"
+	"  -i, --interface DEVICE  network device, or IA of dat.conf\n"
+	"  -c, --count N           ends after N frames (stat: after N seconds)\n"
+	"  -h, --help, --version   behind a command, --help lists its options\n";
 
 #define DEVICE_OPTION "\n  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 #define RECEIVE_OPTIONS \

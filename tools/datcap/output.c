@@ -131,7 +131,7 @@ static void flush(void)
 
 		if (!(most = write_limit(used - put))) {
 			cli_warn("the reader of %s does not read: the last %zu bytes are not written",
-				path_of(file_number), used - put);
+				 path_of(file_number), used - put);
 			output_ended = true;
 			break;
 		}

@@ -267,7 +267,7 @@ static void summary(const struct sender *s, double seconds)
 
 	if (s->o->json) {
 		print("{\"device\": \"%s\", \"frames\": %llu, \"bytes\": %llu, \"seconds\": %.6f", s->o->interface,
-		       (unsigned long long)s->sent, (unsigned long long)s->bytes, seconds);
+		      (unsigned long long)s->sent, (unsigned long long)s->bytes, seconds);
 		if (is_timed(s->o))
 			print(", \"late_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}", p50, p99, max);
 		print("}\n");

@@ -312,7 +312,7 @@ static bool is_malformed(const struct tap *tap, const struct tap_entry *e, uint3
 	if (size < 8 || size % 8 || size > TAP_SIZE - tap->next % TAP_SIZE || size > tap->head - tap->next)
 		return true;
 	return state == TAP_VALID &&
-		(size < sizeof *e || parts_size(e->parts) + (uint64_t)e->captured > size - sizeof *e);
+	       (size < sizeof *e || parts_size(e->parts) + (uint64_t)e->captured > size - sizeof *e);
 }
 
 /* Returns the oldest unread entry, or NULL if there is none. Closes a ring that is malformed. */

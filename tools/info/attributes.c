@@ -98,8 +98,8 @@ static json_t *names_of_bits(unsigned bits, const struct bit *names, size_t coun
 			output_append(list, output_text(names[i].name));
 	return list;
 }
-#define BITS(member, names) output_set(to, #member, \
-	names_of_bits((unsigned)attr->member, names, sizeof names / sizeof *names))
+#define BITS(member, names) \
+	output_set(to, #member, names_of_bits((unsigned)attr->member, names, sizeof names / sizeof *names))
 
 static const struct bit qos[] = {
 	{ DAT_QOS_HIGH_THROUGHPUT, "high throughput" },

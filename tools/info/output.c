@@ -123,8 +123,7 @@ void table_add(struct table *table, const char *const *cells)
 {
 	if (table->rows == table->room) {
 		table->room = table->room ? 2 * table->room : 16;
-		table->cells = checked(realloc(table->cells,
-			table->room * table->columns * sizeof *table->cells));
+		table->cells = checked(realloc(table->cells, table->room * table->columns * sizeof *table->cells));
 	}
 	for (int i = 0; i < table->columns; i++)
 		table->cells[table->rows * table->columns + i] = clean_copy(cells[i]);

@@ -164,11 +164,14 @@ static void print_table(const json_t *ports)
 	json_array_foreach(ports, i, port) {
 		char at[24], services[16], pid[24];
 		const char *cells[] = { output_get_number(at, port, "port"),
-			output_get(port, "qualifier"), output_get(port, "type"),
-			services_text(services, port), output_get(port, "address"),
-			output_get(port, "ia"), output_get(port, "device"),
-			number(port, "pid") ? output_get_number(pid, port, "pid") : "",
-			output_get(port, "program") };
+					output_get(port, "qualifier"),
+					output_get(port, "type"),
+					services_text(services, port),
+					output_get(port, "address"),
+					output_get(port, "ia"),
+					output_get(port, "device"),
+					number(port, "pid") ? output_get_number(pid, port, "pid") : "",
+					output_get(port, "program") };
 
 		table_add(table, cells);
 	}

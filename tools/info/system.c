@@ -264,10 +264,10 @@ const char *system_verbs_node(char node[PATH_MAX], const char *device)
 	size_t i;
 
 	node[0] = '\0';
-	json_array_foreach(nodes, i, name)
-		if (system_value(owner, sizeof owner, "/sys/class/infiniband_verbs/%s/ibdev",
-				 json_string_value(name)) && !strcmp(owner, device))
-			system_path(node, "/dev/infiniband/%s", json_string_value(name));
+	json_array_foreach(nodes, i, name) if (system_value(owner, sizeof owner, "/sys/class/infiniband_verbs/%s/ibdev",
+							    json_string_value(name)) &&
+					       !strcmp(owner, device))
+		system_path(node, "/dev/infiniband/%s", json_string_value(name));
 	json_decref(nodes);
 	return node;
 }

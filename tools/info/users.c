@@ -222,10 +222,15 @@ static void print_users(const json_t *users)
 
 	json_array_foreach(users, i, user) {
 		char pid[24], qp[24], sent[24], received[24];
-		const char *cells[] = { output_get_number(pid, user, "pid"), output_get(user, "program"),
-			output_get(user, "ia"), output_get_number(qp, user, "qp"), output_get(user, "state"),
-			output_get(user, "carrier"), output_get_number(sent, user, "bytes_sent"),
-			output_get_number(received, user, "bytes_received"), output_get(user, "remote") };
+		const char *cells[] = { output_get_number(pid, user, "pid"),
+					output_get(user, "program"),
+					output_get(user, "ia"),
+					output_get_number(qp, user, "qp"),
+					output_get(user, "state"),
+					output_get(user, "carrier"),
+					output_get_number(sent, user, "bytes_sent"),
+					output_get_number(received, user, "bytes_received"),
+					output_get(user, "remote") };
 
 		table_add(table, cells);
 	}

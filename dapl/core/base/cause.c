@@ -184,8 +184,7 @@ static void add_terminate(struct dapl_text *t, const char *head, unsigned code)
 {
 	const char *name = find_name(terminates, code);
 
-	dapl_text_add(t, "%s%s (%u/%u/%u)", head, name ? name : "code", code >> 12, code >> 8 & 15,
-	    code & 255);
+	dapl_text_add(t, "%s%s (%u/%u/%u)", head, name ? name : "code", code >> 12, code >> 8 & 15, code & 255);
 }
 
 static void add_code(struct dapl_text *t, const struct dapl_conn_cause *cause)

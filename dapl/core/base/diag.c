@@ -177,8 +177,7 @@ const char *dapl_diag_format(const struct dapl_diag *diag, char text[DIAG_TEXT])
 enum log_id dapl_diag_id(const struct dapl_diag *diag)
 {
 	const struct dapl_conn_cause *cause = &diag->cause;
-	bool resolving = cause->step == DAPL_STEP_RESOLVE_ADDRESS ||
-		cause->step == DAPL_STEP_RESOLVE_ROUTE;
+	bool resolving = cause->step == DAPL_STEP_RESOLVE_ADDRESS || cause->step == DAPL_STEP_RESOLVE_ROUTE;
 
 	if (cause->err == EMFILE || cause->err == ENFILE)
 		return REPORT_NO_DESCRIPTORS;

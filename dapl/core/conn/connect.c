@@ -114,9 +114,8 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to,
-				 DAT_CONN_QUAL qual, DAT_TIMEOUT timeout, int len,
-				 const void *data, DAT_QOS qos)
+static DAT_RETURN connect_to(struct dapl_ep *ep, const struct sockaddr *to, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout,
+			     int len, const void *data, DAT_QOS qos)
 {
 	DAT_RETURN ret;
 

@@ -18,8 +18,7 @@ static bool is_marker_of(const struct dapl_dto *dto, const struct ibv_wc *wc, co
 bool dapl_conn_is_drained(struct dapl_ep *ep)
 {
 	assert_held(&ep->lock);
-	return !dapl_queue_count(&ep->sq) ||
-		dapl_evd_holds(dapl_ep_request_evd(ep), is_marker_of, ep);
+	return !dapl_queue_count(&ep->sq) || dapl_evd_holds(dapl_ep_request_evd(ep), is_marker_of, ep);
 }
 
 /* Times between two looks at the queue. A hardware queue drains in less than the first. */

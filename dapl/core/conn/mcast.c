@@ -82,8 +82,7 @@ static struct dapl_mcast_group *by_address(const struct dapl_ep *ep,
 	return group;
 }
 
-static struct dapl_mcast_group *by_membership(const struct dapl_ep *ep,
-					const struct dapl_membership *membership)
+static struct dapl_mcast_group *by_membership(const struct dapl_ep *ep, const struct dapl_membership *membership)
 {
 	struct dapl_mcast_group *group = ep->groups;
 

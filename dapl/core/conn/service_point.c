@@ -315,9 +315,8 @@ DAT_RETURN dapl_rsp_free(DAT_RSP_HANDLE handle)
 
 static bool good_comm(const DAT_COMM *comm, const struct sockaddr *address)
 {
-	return (comm->domain == AF_INET || comm->domain == AF_INET6) &&
-		comm->domain == address->sa_family && comm->type == SOCK_STREAM &&
-		(comm->protocol == 0 || comm->protocol == IPPROTO_TCP);
+	return (comm->domain == AF_INET || comm->domain == AF_INET6) && comm->domain == address->sa_family &&
+	       comm->type == SOCK_STREAM && (comm->protocol == 0 || comm->protocol == IPPROTO_TCP);
 }
 
 /* dat_csp_create (DAT 2.0): a listener at a socket address; port 0 lets the device choose. SP-37. */

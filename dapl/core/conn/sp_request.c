@@ -77,8 +77,7 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 		struct dapl_ep *ep = sp->ep;
 
 		dapl_mutex_lock(&ep->lock);
-		reserved = dapl_object_is_live(&ep->obj) &&
-			dapl_ep_step(ep, EP_REQUEST_ARRIVED, NULL);
+		reserved = dapl_object_is_live(&ep->obj) && dapl_ep_step(ep, EP_REQUEST_ARRIVED, NULL);
 		if (reserved) {
 			ep->rsp = NULL;
 			ep->cr = cr;

@@ -16,8 +16,7 @@
 void dapl_ep_post_event(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
-	bool has_data = number == DAT_CONNECTION_EVENT_ESTABLISHED ||
-		number == DAT_CONNECTION_EVENT_PEER_REJECTED;
+	bool has_data = number == DAT_CONNECTION_EVENT_ESTABLISHED || number == DAT_CONNECTION_EVENT_PEER_REJECTED;
 
 	assert_held(&ep->lock);
 	if (!ep->connect_evd || !number)
@@ -41,7 +40,7 @@ static bool must_wait(struct dapl_ep *ep)
 	if (!ep->connect_evd)
 		return false;
 	return (ep->connect_evd == ep->request_evd && dapl_queue_count(&ep->sq)) ||
-		(ep->connect_evd == ep->recv_evd && dapl_queue_count(&ep->rq));
+	       (ep->connect_evd == ep->recv_evd && dapl_queue_count(&ep->rq));
 }
 
 static bool of_this_ep(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)

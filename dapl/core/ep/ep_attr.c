@@ -53,7 +53,7 @@ static bool good_flags(const DAT_EP_ATTR *attr)
 		DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_EVD_THRESHOLD_FLAG };
 
 	return one_of(attr->recv_completion_flags, recv, 4) &&
-		one_of(attr->request_completion_flags & ~DAPL_PER_POST_FLAGS, request, 3);
+	       one_of(attr->request_completion_flags & ~DAPL_PER_POST_FLAGS, request, 3);
 }
 
 /* Returns the name of an attribute that cannot be granted, for the trace. EP-6, 8. */
@@ -112,10 +112,10 @@ void dapl_ep_attr_fill(const struct dapl_ia *ia, DAT_EP_ATTR *attr)
 	attr->max_request_dtos = or_else(attr->max_request_dtos, 1);
 	attr->max_recv_iov = or_else(attr->max_recv_iov, 1);
 	attr->max_request_iov = or_else(attr->max_request_iov, 1);
-	attr->max_rdma_read_iov = or_else(attr->max_rdma_read_iov,
-		at_most(attr->max_request_iov, max->max_iov_segments_per_rdma_read));
-	attr->max_rdma_write_iov = or_else(attr->max_rdma_write_iov,
-		at_most(attr->max_request_iov, max->max_iov_segments_per_rdma_write));
+	attr->max_rdma_read_iov =
+		or_else(attr->max_rdma_read_iov, at_most(attr->max_request_iov, max->max_iov_segments_per_rdma_read));
+	attr->max_rdma_write_iov =
+		or_else(attr->max_rdma_write_iov, at_most(attr->max_request_iov, max->max_iov_segments_per_rdma_write));
 }
 
 static bool is_true(const char *text)

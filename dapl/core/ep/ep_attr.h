@@ -5,8 +5,8 @@
 #include "dapl/core/dapl.h"
 
 /* Bits that every post may set. They have no meaning in the attribute of an endpoint. */
-#define DAPL_PER_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
-		  DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#define DAPL_PER_POST_FLAGS \
+	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
 /* Sets the attributes of an endpoint that is created without attributes. */
 void dapl_ep_default_attr(const struct dapl_ia *ia, DAT_EP_ATTR *attr);

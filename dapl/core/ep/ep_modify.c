@@ -25,7 +25,7 @@
 static bool may_modify(const struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	bool may_change_pz = ep->state == DAT_EP_STATE_UNCONNECTED ||
-		ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+			     ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 
 	return dapl_ep_is_modifiable(ep) && (may_change_pz || !(mask & DAT_EP_FIELD_PZ_HANDLE));
 }
@@ -89,10 +89,9 @@ static DAT_RETURN new_config(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const D
 	struct dapl_ia *ia = ep->obj.ia;
 	DAT_RETURN ret;
 
-	ret = dapl_ep_enter_evds(ia,
-		mask & DAT_EP_FIELD_RECV_EVD_HANDLE ? param->recv_evd_handle : NULL,
-		mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ? param->request_evd_handle : NULL,
-		mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ? param->connect_evd_handle : NULL, evds);
+	ret = dapl_ep_enter_evds(ia, mask & DAT_EP_FIELD_RECV_EVD_HANDLE ? param->recv_evd_handle : NULL,
+				 mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE ? param->request_evd_handle : NULL,
+				 mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE ? param->connect_evd_handle : NULL, evds);
 	if (ret)
 		return ret;
 	if (mask & DAT_EP_FIELD_RECV_EVD_HANDLE)
@@ -125,7 +124,7 @@ static DAT_RETURN new_config(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask, const D
 static bool qp_is_pinned(struct dapl_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	DAT_EP_PARAM_MASK pins = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE |
-		DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS;
+				 DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS;
 
 	if (ep->is_ud)
 		pins |= QP_FIELDS;

@@ -109,9 +109,9 @@ bool dapl_ep_may_request(const struct dapl_ep *ep)
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_RELAXED);
 
 	assert_held(&ep->sq.lock);
-	return ep->qp && !ep->is_ud &&	/* without a QP, ep may have been freed, so its IA is not read */
-		(state == DAT_EP_STATE_CONNECTED ||
-		 (state == DAT_EP_STATE_DISCONNECTED && !ep->obj.ia->attr.no_late_flush));
+	return ep->qp && !ep->is_ud && /* without a QP, ep may have been freed, so its IA is not read */
+	       (state == DAT_EP_STATE_CONNECTED ||
+		(state == DAT_EP_STATE_DISCONNECTED && !ep->obj.ia->attr.no_late_flush));
 }
 
 bool dapl_ep_is_modifiable(const struct dapl_ep *ep)

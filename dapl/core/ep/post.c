@@ -17,7 +17,8 @@
 /* Returns NULL if another thread posts, q->room is used up, or the length is 0 or above *max; else the
  * record, with q->lock held. */
 static ALWAYS_INLINE struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
-				  const uint32_t *max, DAT_DTO_COOKIE cookie, int op, unsigned counter)
+						       const uint32_t *max, DAT_DTO_COOKIE cookie, int op,
+						       unsigned counter)
 {
 	struct dapl_dto *dto;
 	uint32_t head;
@@ -60,8 +61,8 @@ static COLD DAT_RETURN post_failed(struct dapl_ep *ep, unsigned counter, int err
 
 /* Fast path. wr lacks the fields that are the same for all requests, and its flags. */
 static ALWAYS_INLINE DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dto *dto,
-		      const DAT_LMR_TRIPLET *iov, uint32_t length, int op, unsigned send_flags,
-		      unsigned counter)
+					   const DAT_LMR_TRIPLET *iov, uint32_t length, int op, unsigned send_flags,
+					   unsigned counter)
 {
 	struct ibv_send_wr *bad;
 	int err;
@@ -100,7 +101,7 @@ static DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR
 				  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 static ALWAYS_INLINE DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-		     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, bool suppress)
+					  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, bool suppress)
 {
 	struct ibv_send_wr wr;
 	struct dapl_dto *dto;
@@ -118,7 +119,7 @@ static ALWAYS_INLINE DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const
 }
 
 static NOINLINE DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+					   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	return send_fast(ep, n, iov, cookie, flags, true);
 }
@@ -155,8 +156,8 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 		return BAD_PARAM(3);
 	if (!ep->obj.ia->attr.send_invalidate)
 		return NOT_SUPPORTED;
-	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
-			   READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov), READ_ONCE(ep->max_message),
+				DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
 static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -164,8 +165,8 @@ static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 				   DAT_COMPLETION_FLAGS flags);
 
 static ALWAYS_INLINE DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-		      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-		      DAT_COMPLETION_FLAGS flags, bool suppress)
+					   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					   DAT_COMPLETION_FLAGS flags, bool suppress)
 {
 	struct ibv_send_wr wr;
 	struct dapl_dto *dto;
@@ -185,8 +186,8 @@ static ALWAYS_INLINE DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, cons
 }
 
 static NOINLINE DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			    DAT_COMPLETION_FLAGS flags)
+					    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					    DAT_COMPLETION_FLAGS flags)
 {
 	return write_fast(ep, n, iov, cookie, remote, flags, true);
 }

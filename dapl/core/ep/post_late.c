@@ -42,9 +42,8 @@ static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, b
 	return posted ? DAT_SUCCESS : NO_RESOURCE(MEMORY);
 }
 
-DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
-				 DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
-				 unsigned counter, DAT_RMR_HANDLE rmr)
+DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			  int op, unsigned dto_flags, unsigned counter, DAT_RMR_HANDLE rmr)
 {
 	struct dapl_dto *dto;
 	unsigned to;
@@ -60,8 +59,7 @@ DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE co
 	return end_late_post(ep, &ep->sq, dto != NULL);
 }
 
-DAT_RETURN dapl_post_late_receive(struct dapl_ep *ep, uint32_t length,
-					 DAT_DTO_COOKIE cookie, unsigned dto_flags)
+DAT_RETURN dapl_post_late_receive(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie, unsigned dto_flags)
 {
 	struct dapl_queue *q = &ep->rq;
 	bool room;

@@ -75,8 +75,7 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	dapl_spin_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep)) {	/* RMR-4 */
 		dapl_spin_unlock(&ep->sq.lock);
-		return dapl_post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags,
-				 DAPL_NOT_COUNTED, rmr);
+		return dapl_post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, DAPL_NOT_COUNTED, rmr);
 	}
 	dto = dapl_post_take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, &to);
 	if (!dto) {

@@ -101,7 +101,7 @@ static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *
 }
 
 static NOINLINE DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_wr *wr, uint32_t length,
-			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+					    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_queue *q = &ep->rq;
 	struct dapl_saved_recv *saved;
@@ -131,8 +131,8 @@ static NOINLINE DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_
 }
 
 /* Leaves out empty segments. */
-DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov,
-		       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dapl_receive_any(struct dapl_ep *ep, int n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			    DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_sge copy[DAPL_SGE_MAX];
 	struct ibv_recv_wr wr;

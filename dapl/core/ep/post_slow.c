@@ -53,8 +53,7 @@ COLD DAT_RETURN dapl_post_refused(struct dapl_ep *ep, int err)
 }
 
 /* Translates completion flags other than DEFAULT for the record and for verbs. */
-static NOINLINE unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto,
-						  DAT_COMPLETION_FLAGS flags)
+static NOINLINE unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto, DAT_COMPLETION_FLAGS flags)
 {
 	unsigned to = IBV_SEND_SIGNALED;
 
@@ -69,9 +68,8 @@ static NOINLINE unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto,
 	return to;
 }
 
-struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length,
-				    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-				    int op, unsigned dto_flags, unsigned *to)
+struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
+				       DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags, unsigned *to)
 {
 	struct dapl_queue *q = &ep->sq;
 	struct dapl_dto *dto;
@@ -118,8 +116,8 @@ static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
 /* Slow path: posts any request, on any endpoint, with any flags. In wr->send_flags only IBV_SEND_INLINE
  * counts: the payload goes inline if the endpoint allows it. */
 NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
-				unsigned dto_flags, unsigned counter)
+					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
+					 unsigned counter)
 {
 	struct ibv_send_wr *bad;
 	struct dapl_dto *dto;
@@ -152,10 +150,9 @@ NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr 
 }
 
 /* DTO-5, 6, 11, 12, 27 */
-DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			      struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
-			      unsigned dto_flags, unsigned counter)
+DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			    DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
+			    unsigned dto_flags, unsigned counter)
 {
 	struct ibv_sge copy[DAPL_SGE_MAX];
 	uint64_t total;
@@ -174,13 +171,13 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
 }
 
-DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-		    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
-	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
-			   READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov), READ_ONCE(ep->max_message),
+				DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
 }
 
 /* Returns how many bytes may be written: the endpoint's limit, or the length of the target if that is less.
@@ -206,13 +203,12 @@ static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLE
 		return BAD_PARAM(5);
 	wr->wr.rdma.remote_addr = remote->virtual_address;
 	wr->wr.rdma.rkey = remote->rmr_context;
-	return dapl_post_gather(ep, n, iov, cookie, flags, wr, READ_ONCE(ep->max_write_iov),
-			   write_room(ep, remote), op, dto_flags, counter);
+	return dapl_post_gather(ep, n, iov, cookie, flags, wr, READ_ONCE(ep->max_write_iov), write_room(ep, remote), op,
+				dto_flags, counter);
 }
 
-DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-		     DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-		     DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 
@@ -245,9 +241,8 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 }
 
 /* Reads as much as the length of the remote segment: a longer list is cut there. DTO-22, 23. */
-DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-		    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-		    DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			 const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ };
 	struct ibv_sge copy[DAPL_SGE_MAX];

@@ -22,8 +22,7 @@ struct ibv_sge *dapl_sge_nonempty(const DAT_LMR_TRIPLET *iov, int *n, struct ibv
 	return to;
 }
 
-struct ibv_sge *dapl_sge_cut(const DAT_LMR_TRIPLET *iov, int *n, uint32_t length,
-				 struct ibv_sge *to)
+struct ibv_sge *dapl_sge_cut(const DAT_LMR_TRIPLET *iov, int *n, uint32_t length, struct ibv_sge *to)
 {
 	int used = 0;
 

@@ -333,8 +333,7 @@ void dapl_srq_limit(struct dapl_srq *srq)
 	srq->low_watermark = 0;
 	dapl_spin_unlock(&srq->lock);
 	if (armed)
-		dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
-			      DAT_SRQ_LOW_WATERMARK_EVENT);
+		dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
 void dapl_srq_failed(struct dapl_srq *srq)
@@ -342,8 +341,7 @@ void dapl_srq_failed(struct dapl_srq *srq)
 	dapl_spin_lock(&srq->lock);
 	srq->state = DAT_SRQ_STATE_ERROR;
 	dapl_spin_unlock(&srq->lock);
-	dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
-		      DAT_SRQ_TRANSFER_TO_ERROR);
+	dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_TRANSFER_TO_ERROR);
 }
 
 /* dat_srq_set_lw: requests one event when fewer buffers are left, perhaps at once. SRQ-11. */

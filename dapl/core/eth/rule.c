@@ -170,8 +170,7 @@ static bool is_group(const DAT_ETH_KEY *key)
 static bool is_good(const DAT_ETH_RULE *rule)
 {
 	return !(rule->flags & ~RULE_FLAGS) && !exceeds(&rule->key, &rule->mask) &&
-		!exceeds(&rule->inner_key, &rule->inner_mask) &&
-		(!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
+	       !exceeds(&rule->inner_key, &rule->inner_mask) && (!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
 }
 
 /* True if the device can keep the mode of the rule. Frames that this host sends reach the packet socket
@@ -183,7 +182,7 @@ static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
 	if (rule->mode == DAT_ETH_COPY)
 		return true;
 	return (rule->mode == DAT_ETH_TAKE || (rule->mode == DAT_ETH_DROP && place->ep)) &&
-		(place_caps(place) & DAT_ETH_CAP_TAKE) && !(rule->flags & DAT_ETH_EGRESS);
+	       (place_caps(place) & DAT_ETH_CAP_TAKE) && !(rule->flags & DAT_ETH_EGRESS);
 }
 
 static DAT_RETURN add_status(int err)

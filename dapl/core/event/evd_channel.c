@@ -56,8 +56,8 @@ void dapl_evd_lose_channel(struct dapl_evd *evd, int err)
 	if (!__atomic_exchange_n(&evd->channel_lost, true, __ATOMIC_ACQ_REL)) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "evd", evd, "channel lost", "it can't be read: %s",
 		      strerror(err));
-		dapl_async_post(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
-			      evd->discard ? NULL : evd, DAT_EVD_OTHER_ERROR);
+		dapl_async_post(evd->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, evd->discard ? NULL : evd,
+				DAT_EVD_OTHER_ERROR);
 	}
 	dapl_evd_notify(evd);
 }

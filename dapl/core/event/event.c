@@ -227,9 +227,8 @@ static bool is_early(struct dapl_ep *ep, struct dapl_after *after)
 
 	if (state == DAT_EP_STATE_COMPLETION_PENDING)
 		note(after, ep, AFTER_COMM_ESTABLISHED);
-	return state == DAT_EP_STATE_COMPLETION_PENDING ||
-		state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
-		(state == DAT_EP_STATE_CONNECTED && !ep->is_ud);	/* ESTABLISHED is being
+	return state == DAT_EP_STATE_COMPLETION_PENDING || state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
+	       (state == DAT_EP_STATE_CONNECTED && !ep->is_ud); /* ESTABLISHED is being
 									 * delivered */
 }
 

@@ -14,8 +14,7 @@ static inline bool dapl_polled_makes_event(const struct ibv_wc *wc)
 {
 	const struct dapl_dto *req = dapl_polled_request(wc);
 
-	return !(req->flags & REQ_MARKER) &&
-		!(wc->status == IBV_WC_SUCCESS && (req->flags & REQ_SUPPRESS));
+	return !(req->flags & REQ_MARKER) && !(wc->status == IBV_WC_SUCCESS && (req->flags & REQ_SUPPRESS));
 }
 
 /* True if the completion may notify a waiter or a CNO (doc/spec/calls.md, dat_evd_wait 3). */

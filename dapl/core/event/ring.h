@@ -16,8 +16,7 @@ struct dapl_ring {
 
 static inline uint32_t ring_count(const struct dapl_ring *r)
 {
-	return __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) -
-		__atomic_load_n(&r->head, __ATOMIC_RELAXED);
+	return __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) - __atomic_load_n(&r->head, __ATOMIC_RELAXED);
 }
 
 /* Called by a producer with post_lock held. Returns NULL if the ring is full; the caller reports the

@@ -14,7 +14,7 @@ static void mark_passed(struct dapl_task *task)
 
 	if (marks & MARK_SOFT)
 		dapl_async_post(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
-			      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+				DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	if (marks & MARK_HARD)
 		dapl_conn_hooks.broken(ep, DAPL_CODE_NONE, 0,
 			       "it holds more SRQ buffers than its hard high watermark");

@@ -331,8 +331,7 @@ DAT_RETURN dapl_attr_present(struct dapl_ia *ia, DAT_IA_ATTR_MASK ia_mask, DAT_I
 {
 	struct dapl_device_attr now;
 	/* a forked child must not touch the device */
-	bool known = provider_mask && ia->pid == getpid() &&
-		!dapl_device_ops.query(ia->dev, &now);
+	bool known = provider_mask && ia->pid == getpid() && !dapl_device_ops.query(ia->dev, &now);
 	DAT_RETURN ret;
 
 	dapl_mutex_lock(&ia->lock);

@@ -56,7 +56,7 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 	case IBV_EVENT_CQ_ERR:	/* EVD-52 */
 		dapl_count(ia, DCNT_IA_ASYNC_CQ_ERROR);
 		dapl_async_post(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, event->element.cq->cq_context,
-			      DAT_EVD_OVERFLOW_ERROR);
+				DAT_EVD_OVERFLOW_ERROR);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		dapl_srq_limit(event->element.srq->srq_context);

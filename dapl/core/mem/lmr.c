@@ -234,8 +234,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return NO_RESOURCE(MEMORY);
 	if (!(lmr = dapl_lmr_new(ia)))
 		return NO_RESOURCE(MEMORY);
-	access = dapl_lmr_access(ia, priv) |
-		(va_type == DAT_VA_TYPE_ZB ? IBV_ACCESS_ZERO_BASED : 0);
+	access = dapl_lmr_access(ia, priv) | (va_type == DAT_VA_TYPE_ZB ? IBV_ACCESS_ZERO_BASED : 0);
 	err = dapl_device_ops.reg_mr(pz->pd, start, length, access, name, &lmr->mr);
 	if (err) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ia", ia, NULL, "register %p, %llu bytes: %s",
@@ -296,8 +295,7 @@ bool dapl_lmr_holds(const struct dapl_lmr *lmr, DAT_VADDR va, uint64_t len)
 {
 	DAT_VADDR start = lmr->param.registered_address;
 
-	return va >= start && len <= lmr->param.registered_size &&
-		va - start <= lmr->param.registered_size - len;
+	return va >= start && len <= lmr->param.registered_size && va - start <= lmr->param.registered_size - len;
 }
 
 /* Enters the first live LMR that satisfies `is`. Returns NULL if there is none. */
@@ -319,8 +317,7 @@ static bool has_local(const struct dapl_lmr *lmr, const void *arg)
 {
 	const DAT_LMR_TRIPLET *t = arg;
 
-	return lmr->param.lmr_context == t->lmr_context &&
-		dapl_lmr_holds(lmr, t->virtual_address, t->segment_length);
+	return lmr->param.lmr_context == t->lmr_context && dapl_lmr_holds(lmr, t->virtual_address, t->segment_length);
 }
 
 static bool has_remote(const struct dapl_lmr *lmr, const void *arg)
@@ -328,7 +325,7 @@ static bool has_remote(const struct dapl_lmr *lmr, const void *arg)
 	const DAT_RMR_TRIPLET *t = arg;
 
 	return lmr->param.rmr_context && lmr->param.rmr_context == t->rmr_context &&
-		dapl_lmr_holds(lmr, t->virtual_address, t->segment_length);
+	       dapl_lmr_holds(lmr, t->virtual_address, t->segment_length);
 }
 
 bool dapl_lmr_sink(struct dapl_ia *ia, struct dapl_pz *pz, const DAT_RMR_TRIPLET *remote,

@@ -138,8 +138,7 @@ static void sweep(struct dapl_timer *timer)
 		if (port->paused && listen_watch(port))
 			cm_sweep_within(dev, RETRY_US);
 	if (next != UINT64_MAX)
-		cm_sweep_within(dev, (next - now) / 1000 > SWEEP_LEAST_US ? (next - now) / 1000
-				: SWEEP_LEAST_US);
+		cm_sweep_within(dev, (next - now) / 1000 > SWEEP_LEAST_US ? (next - now) / 1000 : SWEEP_LEAST_US);
 	soft_progress_unlock(dev);
 }
 

@@ -88,7 +88,7 @@ static bool is_ready(const struct soft_eth *eth)
 	if (eth->config.xdp)
 		return soft_eth_ports->has_frame(eth->port);
 	return !eth->stamps || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN)) ||
-		getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
+	       getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
 }
 
 /* Fills the receives of the QP's own queue. */

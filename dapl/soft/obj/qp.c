@@ -47,8 +47,8 @@ static inline void complete(const struct soft_qp *qp, struct ibv_cq *to, uint64_
 	soft_cq_add(soft_cq(to), &wc, solicited);
 }
 
-void soft_qp_complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode,
-			  enum ibv_wc_status status, uint32_t length)
+void soft_qp_complete_send(struct soft_qp *qp, uint64_t wr_id, enum ibv_wr_opcode opcode, enum ibv_wc_status status,
+			   uint32_t length)
 {
 	assert_held(&qp->lock);
 	complete(qp, qp->qp.send_cq, wr_id, status, wc_opcode(opcode), length, false);
@@ -105,8 +105,7 @@ void soft_qp_end_flush(struct soft_qp *qp)
 		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
 		bool guilty = status != IBV_WC_SUCCESS && qp->sq_head == qp->flush_culprit;
 
-		soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode,
-			      guilty ? status : IBV_WC_WR_FLUSH_ERR, 0);
+		soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, guilty ? status : IBV_WC_WR_FLUSH_ERR, 0);
 	}
 	if (qp->taken_valid)
 		soft_qp_received(qp, IBV_WC_WR_FLUSH_ERR, &receive, false);

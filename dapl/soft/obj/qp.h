@@ -95,8 +95,7 @@ static inline bool soft_is_signaled(const struct soft_qp *qp, unsigned send_flag
 
 static inline struct soft_swqe *soft_swqe(const struct soft_qp *qp, uint32_t index)
 {
-	return (struct soft_swqe *)(qp->sq + (size_t)(index & (qp->sq_size - 1)) *
-				    qp->sq_stride);
+	return (struct soft_swqe *)(qp->sq + (size_t)(index & (qp->sq_size - 1)) * qp->sq_stride);
 }
 
 /* Returns NULL if there is no such QP. Called with dev->qps_lock held. */

@@ -205,8 +205,7 @@ static NOINLINE bool poll_some_rings(struct dapl_device *dev)
 bool soft_rings_poll(struct dapl_device *dev, bool polling)
 {
 	assert_held(&dev->progress_lock);
-	return polling && unlikely(dev->shm_count > RINGS_FEW) ? poll_some_rings(dev)
-								: poll_all_rings(dev, polling);
+	return polling && unlikely(dev->shm_count > RINGS_FEW) ? poll_some_rings(dev) : poll_all_rings(dev, polling);
 }
 
 bool soft_rings_ready(struct dapl_device *dev)

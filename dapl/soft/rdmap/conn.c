@@ -21,8 +21,7 @@ enum dapl_conn_step soft_conn_step(const struct dapl_conn *conn)
 	}
 }
 
-void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
-		    const char *text)
+void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code, const char *text)
 {
 	if (conn->caused)
 		return;

@@ -15,8 +15,7 @@ int soft_receive_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)
 	return term;
 }
 
-int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_t word,
-		   uint32_t length)
+int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_t word, uint32_t length)
 {
 	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .byte_len = length };
 	bool solicited = false;

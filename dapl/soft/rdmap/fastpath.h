@@ -65,8 +65,8 @@ static inline bool fastpath_payload(struct soft_qp *qp, const struct ibv_send_wr
 }
 
 /* Appends the request to the send queue, which has room. */
-static inline void fastpath_queue(struct soft_qp *qp, const struct ibv_send_wr *wr,
-			       enum soft_swqe_state state, uint32_t seq)
+static inline void fastpath_queue(struct soft_qp *qp, const struct ibv_send_wr *wr, enum soft_swqe_state state,
+				  uint32_t seq)
 {
 	struct soft_swqe *wqe = soft_swqe(qp, qp->sq_tail++);
 

@@ -27,7 +27,7 @@ static uint32_t most_payload(const struct dapl_conn *conn, uint32_t head)
 }
 
 enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct dapl_conn *conn,
-				const struct soft_swqe *wqe)
+					const struct soft_swqe *wqe)
 {
 	int access = soft_is_read(wqe) ? IBV_ACCESS_LOCAL_WRITE : 0;
 	bool atomic = soft_is_read(wqe) && wqe->opcode != IBV_WR_RDMA_READ;
@@ -38,8 +38,8 @@ enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct d
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (atomic && (wqe->length != 8 || wqe->sges != 1))
 		return IBV_WC_LOC_LEN_ERR;
-	if (!conn->peer_is_dapl && (atomic || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
-			    wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM))
+	if (!conn->peer_is_dapl &&
+	    (atomic || wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM))
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (!soft_mem_check_all(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, access))
 		return IBV_WC_LOC_PROT_ERR;
@@ -47,8 +47,8 @@ enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct d
 }
 
 /* May a large request begin, and does it need segments? */
-static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *conn,
-			     struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
+static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe,
+				  const struct soft_tx_cursor *cur)
 {
 	struct proto_request request = proto_request_of(PROTO_STARTS, wqe);
 
@@ -64,8 +64,8 @@ static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *co
 }
 
 /* May the request at the cursor begin? */
-static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn *conn,
-			   struct soft_swqe *wqe, const struct soft_tx_cursor *cur)
+static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn *conn, struct soft_swqe *wqe,
+				const struct soft_tx_cursor *cur)
 {
 	uint32_t outstanding = cur->reads - conn->reads_done;
 
@@ -184,7 +184,7 @@ static bool put_part(struct soft_batch *b, const struct dapl_conn *conn, const s
 }
 
 static enum soft_step frame_send(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
-			    struct soft_swqe *wqe, struct soft_tx_cursor *cur)
+				 struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	uint32_t left = wqe->length - cur->offset;
 	uint32_t charge = cur->offset ? 0 : SOFT_CHARGE, length;
@@ -215,8 +215,8 @@ static enum soft_step frame_send(struct soft_batch *b, const struct dapl_conn *c
 	return STEP_FRAMED;
 }
 
-static enum soft_step frame_immediate(struct soft_batch *b, const struct dapl_conn *conn,
-				 struct soft_swqe *wqe, struct soft_tx_cursor *cur)
+static enum soft_step frame_immediate(struct soft_batch *b, const struct dapl_conn *conn, struct soft_swqe *wqe,
+				      struct soft_tx_cursor *cur)
 {
 	uint8_t body[WIRE_IMMEDIATE_LENGTH];
 	bool open;
@@ -243,7 +243,7 @@ static enum soft_step frame_immediate(struct soft_batch *b, const struct dapl_co
 }
 
 static enum soft_step frame_write(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
-			     struct soft_swqe *wqe, struct soft_tx_cursor *cur)
+				  struct soft_swqe *wqe, struct soft_tx_cursor *cur)
 {
 	uint32_t left = wqe->length - cur->offset, length;
 	struct part part;
@@ -269,8 +269,8 @@ static enum soft_step frame_write(struct soft_batch *b, const struct dapl_conn *
 	return STEP_FRAMED;
 }
 
-static enum soft_step frame_read(struct soft_batch *b, const struct dapl_conn *conn,
-			    struct soft_swqe *wqe, struct soft_tx_cursor *cur)
+static enum soft_step frame_read(struct soft_batch *b, const struct dapl_conn *conn, struct soft_swqe *wqe,
+				 struct soft_tx_cursor *cur)
 {
 	uint8_t body[WIRE_READ_REQUEST_LENGTH];
 
@@ -288,8 +288,8 @@ static enum soft_step frame_read(struct soft_batch *b, const struct dapl_conn *c
 	return STEP_FRAMED;
 }
 
-static enum soft_step frame_atomic(struct soft_batch *b, const struct dapl_conn *conn,
-			      struct soft_swqe *wqe, struct soft_tx_cursor *cur)
+static enum soft_step frame_atomic(struct soft_batch *b, const struct dapl_conn *conn, struct soft_swqe *wqe,
+				   struct soft_tx_cursor *cur)
 {
 	bool swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH];
@@ -312,8 +312,8 @@ static enum soft_step frame_atomic(struct soft_batch *b, const struct dapl_conn 
 }
 
 /* Requests begin in the order of their posts. DTO-29, 30. */
-static enum soft_step frame_request(struct soft_batch *b, const struct dapl_conn *conn,
-			       struct soft_qp *qp, struct soft_tx_cursor *cur)
+static enum soft_step frame_request(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
+				    struct soft_tx_cursor *cur)
 {
 	struct soft_swqe *wqe;
 	enum soft_step step;
@@ -360,9 +360,8 @@ static enum soft_step answer_fails(struct soft_batch *b, int term, const char *c
 	return STEP_BROKEN;
 }
 
-static enum soft_step frame_response(struct soft_batch *b, const struct dapl_conn *conn,
-				struct soft_qp *qp, const struct soft_answer *answer,
-				struct soft_tx_cursor *cur)
+static enum soft_step frame_response(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
+				     const struct soft_answer *answer, struct soft_tx_cursor *cur)
 {
 	uint32_t left = answer->length - cur->answered, most = most_payload(conn, WIRE_TAGGED);
 	uint32_t length = left < most ? left : most;
@@ -404,8 +403,8 @@ static enum soft_step frame_response(struct soft_batch *b, const struct dapl_con
 	return STEP_FRAMED;
 }
 
-static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn *conn,
-			      struct soft_qp *qp, struct soft_tx_cursor *cur)
+static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
+				   struct soft_tx_cursor *cur)
 {
 	const struct soft_answer *answer;
 	uint8_t body[WIRE_ATOMIC_RESPONSE_LENGTH];
@@ -429,8 +428,7 @@ static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn 
 	return STEP_FRAMED;
 }
 
-enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn,
-			      struct soft_tx_cursor *cur)
+enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
 {
 	struct soft_qp *qp = conn->qp;
 	enum soft_step request = STEP_NOTHING, answer = STEP_NOTHING;
@@ -447,11 +445,10 @@ enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn 
 	do {
 		/* Messages are interleaved only for peers of this implementation. */
 		answer = !conn->peer_is_dapl && (cur->offset || cur->second) ? STEP_NOTHING
-			 : frame_answer(b, conn, qp, cur);
+									     : frame_answer(b, conn, qp, cur);
 		if (answer == STEP_BROKEN)
 			return STEP_BROKEN;
-		request = !conn->peer_is_dapl && cur->answered ? STEP_NOTHING
-			  : frame_request(b, conn, qp, cur);
+		request = !conn->peer_is_dapl && cur->answered ? STEP_NOTHING : frame_request(b, conn, qp, cur);
 		if (request == STEP_BROKEN)
 			return STEP_BROKEN;
 	} while (answer == STEP_FRAMED || request == STEP_FRAMED);

@@ -46,8 +46,7 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 			     wqe->measured && qp->conn && qp->conn->shm))
 			proto_measured(qp->conn, wqe);
 		if (soft_is_signaled(qp, wqe->flags))
-			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS,
-				      wqe->length);
+			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS, wqe->length);
 	}
 }
 

@@ -104,8 +104,8 @@ static int place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 }
 
 /* A payload that has no place is an error, since the caller would repeat the call for ever. */
-int soft_responder_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
-		      struct iovec *iov, int max, struct soft_region **held, int *term)
+int soft_responder_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length, struct iovec *iov, int max,
+			 struct soft_region **held, int *term)
 {
 	int n;
 

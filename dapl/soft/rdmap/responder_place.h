@@ -11,8 +11,8 @@ struct soft_region;
 
 /* Fills iov with the places of the next bytes of the segment's payload, `length` bytes at most. Returns the number of
  * iovecs, and in *held the window to pass to soft_mem_done(); or -1 and in *term the Terminate code. */
-int soft_responder_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
-		      struct iovec *iov, int max, struct soft_region **held, int *term);
+int soft_responder_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length, struct iovec *iov, int max,
+			 struct soft_region **held, int *term);
 /* The first `length` bytes of these places were written. */
 void soft_responder_placed(struct dapl_conn *conn, uint32_t length);
 

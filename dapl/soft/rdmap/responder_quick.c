@@ -39,10 +39,9 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 	const struct soft_rwqe *rwqe;
 	char *at;
 
-	if (conn->rx.send_open || !TAILQ_EMPTY(&conn->unexpected) || !(rwqe = next_receive(qp)) ||
-	    rwqe->sges != 1 || m->length > rwqe->length ||
-	    soft_mem_local(qp->dev, soft_receive_pd(qp), rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
-	    SOFT_FINE)
+	if (conn->rx.send_open || !TAILQ_EMPTY(&conn->unexpected) || !(rwqe = next_receive(qp)) || rwqe->sges != 1 ||
+	    m->length > rwqe->length ||
+	    soft_mem_local(qp->dev, soft_receive_pd(qp), rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) != SOFT_FINE)
 		return false;
 	copy_payload(at, m->data, m->length);
 	conn->rx.msn_send++;
@@ -83,8 +82,7 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 	return true;
 }
 
-bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn,
-		       const struct ring_message *m)
+bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct ring_message *m)
 {
 	assert_held(&qp->lock);
 	if (!m->last || m->rndv || unlikely(qp->dev->guards))

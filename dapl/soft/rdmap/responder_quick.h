@@ -10,7 +10,6 @@ struct soft_qp;
 
 /* qp->lock held. Executes a small Send or write of one segment. Returns false, with nothing done, for any other
  * message. */
-bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn,
-		       const struct ring_message *message);
+bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct ring_message *message);
 
 #endif

@@ -196,9 +196,8 @@ int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
 		return soft_responder_send_begin(qp, conn);
 	}
 	*check = "length of a message";
-	if (message->op == WIRE_TERMINATE
-	    ? message->length < WIRE_TERMINATE_LENGTH || message->length > WIRE_BODY_MAX
-	    : message->length != (uint32_t)body)
+	if (message->op == WIRE_TERMINATE ? message->length < WIRE_TERMINATE_LENGTH || message->length > WIRE_BODY_MAX
+					  : message->length != (uint32_t)body)
 		return WIRE_TERM_LENGTH;
 	memcpy(rx->part + WIRE_HEAD_MAX, message->data, message->length);
 	rx->part_need = WIRE_HEAD_MAX + message->length;

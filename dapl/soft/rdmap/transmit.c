@@ -40,8 +40,7 @@ static void frame_ack(struct soft_batch *b, const struct dapl_conn *conn, struct
 		}
 		return;
 	}
-	if (!conn->peer_is_dapl || (cur->acked_seq == conn->delivered &&
-			    cur->acked_consumed == conn->consumed))
+	if (!conn->peer_is_dapl || (cur->acked_seq == conn->delivered && cur->acked_consumed == conn->consumed))
 		return;
 	if (!b->frames && !conn->tx.ack_now && !conn->tx.close_notice && !conn->tx.terminate)
 		return;
@@ -318,7 +317,7 @@ void soft_conn_send(struct dapl_conn *conn)
 
 /* Frames the request, and the acknowledgement that is due. */
 static void frame_fastpath(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur,
-			const struct ring_message *m, char *at)
+			   const struct ring_message *m, char *at)
 {
 	bool write = m->op == WIRE_WRITE;
 	struct iovec payload = { at, m->length };
@@ -365,9 +364,9 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 
 bool soft_owes_ack(const struct dapl_conn *conn)
 {
-	return conn->peer_is_dapl && (conn->delivered != conn->tx.cursor.acked_seq ||
-			      conn->consumed != conn->tx.cursor.acked_consumed ||
-			      (conn->shm && ring_ack_due(&conn->shm->rx)));
+	return conn->peer_is_dapl &&
+	       (conn->delivered != conn->tx.cursor.acked_seq || conn->consumed != conn->tx.cursor.acked_consumed ||
+		(conn->shm && ring_ack_due(&conn->shm->rx)));
 }
 
 /* Outside of a poll, the acknowledgement is not delayed. */

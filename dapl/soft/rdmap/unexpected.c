@@ -75,8 +75,7 @@ bool soft_unexpected_reserve(struct soft_unexpected *unexpected, uint32_t size)
 
 /* Copies the arrived part of an unexpected message into the taken receive. The rest of the segment that is
  * being received must fit, too. */
-static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn,
-		     const struct soft_unexpected *unexpected)
+static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn, const struct soft_unexpected *unexpected)
 {
 	bool coming = !unexpected->complete && conn->rx.sink == SOFT_SINK_UNEXPECTED;
 	uint64_t length = unexpected->length + (uint64_t)(coming ? conn->rx.payload_left : 0);
@@ -100,7 +99,7 @@ static int deliver_one(struct soft_qp *qp, struct dapl_conn *conn, struct soft_u
 
 	if (term == WIRE_TERM_NONE && unexpected->complete)
 		term = soft_deliver(qp, conn, unexpected->op, unexpected->word,
-			       immediate ? unexpected->write_length : unexpected->length);
+				    immediate ? unexpected->write_length : unexpected->length);
 	if (term != WIRE_TERM_NONE)
 		return term;
 	conn->consumed += SOFT_CHARGE + unexpected->length;

@@ -150,7 +150,7 @@ static int quick_segment(struct soft_qp *qp, struct dapl_conn *conn, const uint8
 
 /* An FPDU of any other form is left to the general path, which finds what is wrong with it. */
 static int consume_fastpath(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p, size_t *n,
-			   const char **check)
+			    const char **check)
 {
 	uint32_t ulpdu, size;
 	int term;
@@ -263,8 +263,7 @@ static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t
 	ssize_t n;
 
 	*asked = 0;
-	pieces = soft_responder_place(qp, conn, conn->rx.payload_left, iov, SOFT_MAX_SGE + 1, &held,
-				   &term);
+	pieces = soft_responder_place(qp, conn, conn->rx.payload_left, iov, SOFT_MAX_SGE + 1, &held, &term);
 	if (pieces < 0) {
 		soft_stream_fail(qp, conn, term, "place for payload");
 		return 1;

@@ -36,7 +36,7 @@ static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, uint32_t del
 	if (messages <= 0 && bytes <= 0)
 		return FINE;
 	return soft_requester_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
-				  conn->peer_consumed + (bytes > 0 ? bytes : 0));
+				    conn->peer_consumed + (bytes > 0 ? bytes : 0));
 }
 
 /* Where a payload is: in shared memory or, in a rendezvous, in the memory of the peer. */
@@ -68,8 +68,8 @@ static int place(struct soft_qp *qp, struct dapl_conn *conn, struct source from,
 	bool copied;
 
 	while (most && conn->rx.payload_left) {
-		n = soft_responder_place(qp, conn, most < conn->rx.payload_left ? most : conn->rx.payload_left,
-				      iov, 8, &held, &term);
+		n = soft_responder_place(qp, conn, most < conn->rx.payload_left ? most : conn->rx.payload_left, iov, 8,
+					 &held, &term);
 		if (n < 0)
 			return term;
 		length = 0;
@@ -166,8 +166,7 @@ static void take_fallback(struct dapl_conn *conn)
 }
 
 /* The rendezvous whose payload the peer requests, from byte `offset` on; NULL: there is none. */
-static const struct rndv_slot *find_rndv_slot(const struct soft_qp *qp, const struct shm_conn *shm,
-					 uint32_t offset)
+static const struct rndv_slot *find_rndv_slot(const struct soft_qp *qp, const struct shm_conn *shm, uint32_t offset)
 {
 	uint32_t slot = __atomic_load_n(&shm->tx.ack->head, __ATOMIC_ACQUIRE);
 	const struct rndv_slot *rndv;

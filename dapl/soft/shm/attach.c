@@ -51,8 +51,7 @@ struct attach_offer *attach_offer_new(struct dapl_device *dev, struct dapl_conn 
 
 /* The acceptor is in this process: both get the same segment. NULL and errno: no memory (ENOMEM), or
  * the offer has ended (ENODATA, as from another process). */
-static struct shm_segment *take_here(struct dapl_device *dev, uint64_t key,
-				      struct dapl_conn **conn)
+static struct shm_segment *take_here(struct dapl_device *dev, uint64_t key, struct dapl_conn **conn)
 {
 	struct shm_process *acceptor = offer_take(key, dev, conn);
 	struct shm_segment *segment;

@@ -192,8 +192,7 @@ bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe
 	return done;
 }
 
-bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
-			  uint32_t length)
+bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to, uint32_t length)
 {
 	struct target target = { stag, length, remote };
 	struct shm_conn *shm = conn->shm;
@@ -222,8 +221,7 @@ bool rndv_is_cancelled(const struct dapl_conn *conn)
 }
 
 /* As with a read, what was copied counts only if the payload was not withdrawn meanwhile. */
-bool rndv_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces,
-		       uint32_t length)
+bool rndv_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces, uint32_t length)
 {
 	struct iovec there = { (char *)(uintptr_t)address, length };
 	struct shm_conn *shm = conn->shm;

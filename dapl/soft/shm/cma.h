@@ -24,16 +24,14 @@ bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *w
 bool cma_read(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
 /* Reads into `to`, local memory. No request is before it. False: CMA failed, and the bytes at `to` may have
  * changed. qp->lock held. */
-bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
-			  uint32_t length);
+bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to, uint32_t length);
 /* Allows, or no longer allows, the peer to copy payloads that were sent by rendezvous. After
  * rndv_disable() the peer discards what it copies. qp->lock held. */
 void rndv_enable(struct shm_conn *shm);
 void rndv_disable(struct shm_conn *shm);
 /* Copies the payload of a rendezvous from the memory of the peer. False: this process may not, or
  * the payload was withdrawn. */
-bool rndv_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces,
-		       uint32_t length);
+bool rndv_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to, int pieces, uint32_t length);
 /* True: the peer has withdrawn its payloads for good. */
 bool rndv_is_cancelled(const struct dapl_conn *conn);
 

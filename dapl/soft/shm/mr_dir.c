@@ -130,8 +130,7 @@ static bool find_entry(const struct shm_mr_dir *mr_dir, uint32_t stag, struct mr
 }
 
 /* Checks what obj/mem.c checks at the target, except the range. */
-bool mr_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed,
-		      struct mr_permit *permit)
+bool mr_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed, struct mr_permit *permit)
 {
 	uint64_t pd;
 

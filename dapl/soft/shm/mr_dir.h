@@ -31,8 +31,7 @@ struct mr_permit {
 };
 
 /* False: the peer gives no permission for any of the rights in `needed` (IBV_ACCESS_REMOTE_*). */
-bool mr_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed,
-		      struct mr_permit *permit);
+bool mr_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed, struct mr_permit *permit);
 
 static inline bool mr_permit_is_valid(const struct mr_permit *permit)
 {
@@ -47,8 +46,7 @@ static inline bool mr_permit_still_valid(const struct mr_permit *permit)
 	return mr_permit_is_valid(permit);
 }
 
-static inline bool mr_permit_covers(const struct mr_permit *permit, uint64_t remote,
-				      uint64_t length)
+static inline bool mr_permit_covers(const struct mr_permit *permit, uint64_t remote, uint64_t length)
 {
 	const struct mr_dir_entry *is = &permit->is;
 

@@ -99,7 +99,7 @@ static inline enum shm_proto proto_through_ring(uint64_t length)
 }
 
 static ALWAYS_INLINE enum shm_proto proto_select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
-		    const struct proto_request *request)
+							const struct proto_request *request)
 {
 	struct shm_conn *shm = conn->shm;
 
@@ -125,7 +125,8 @@ static ALWAYS_INLINE enum shm_proto proto_select_posted(const struct soft_qp *qp
 /* Selects the protocol of a request. UNDECIDED: the request waits in the send queue, and its protocol
  * is selected later. qp->lock held; conn->shm is set. Inlined for posting: with the constants of that
  * caller, a short send costs two comparisons. */
-static ALWAYS_INLINE enum shm_proto proto_select(const struct soft_qp *qp, struct dapl_conn *conn, const struct proto_request *request)
+static ALWAYS_INLINE enum shm_proto proto_select(const struct soft_qp *qp, struct dapl_conn *conn,
+						 const struct proto_request *request)
 {
 	if (unlikely(!conn->dev->want_direct))
 		return proto_through_ring(request->length);

@@ -282,8 +282,7 @@ static inline bool done_with(struct shm_conn *shm, struct rmem_view *view, bool 
 	return might;
 }
 
-bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from,
-		       uint32_t length)
+bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from, uint32_t length)
 {
 	struct rmem_view *view = view_of(conn, stag, IBV_ACCESS_REMOTE_WRITE, remote, length);
 	struct ring_writer *own = shm_own_writer(conn);
@@ -300,8 +299,7 @@ bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, cons
 }
 
 /* The target need not wait for a reader: what was read is discarded if the permission was revoked. */
-bool rmem_map_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
-		      uint32_t length)
+bool rmem_map_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to, uint32_t length)
 {
 	struct rmem_view *view = view_of(conn, stag, IBV_ACCESS_REMOTE_READ, remote, length);
 
@@ -335,8 +333,8 @@ bool rmem_map_atomic(struct dapl_conn *conn, const struct ibv_send_wr *wr, char 
 
 /* --- for the application ---------------------------------------------------------------------- */
 
-int rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote,
-			     uint64_t length, struct dapl_mapping *mapping)
+int rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote, uint64_t length,
+			  struct dapl_mapping *mapping)
 {
 	struct mr_permit permit;
 	int err;

@@ -20,19 +20,17 @@ int rmem_map_file(const void *memory, size_t length, uint64_t *offset);
 
 /* The initiator. Executes a write, if the target has executed all requests before it. False: the
  * region is not mapped, or this is not permitted, and nothing was stored there. qp->lock held. */
-bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from,
-		       uint32_t length);
+bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from, uint32_t length);
 /* Executes a read in the same way. False: also, the bytes stored at `to`, local memory, must not be
  * given to the application. */
-bool rmem_map_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to,
-		      uint32_t length);
+bool rmem_map_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to, uint32_t length);
 /* Executes a fetch-add or compare-swap in the same way; stores the 8 bytes that were there before
  * at `to`. */
 bool rmem_map_atomic(struct dapl_conn *conn, const struct ibv_send_wr *wr, char *to);
 void rmem_map_free(struct shm_conn *shm);
 /* Maps memory that may be written by RDMA, for the application to use as it likes. 0; EOPNOTSUPP:
  * it cannot be mapped; EACCES: writing is not permitted. */
-int rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote,
-			     uint64_t length, struct dapl_mapping *mapping);
+int rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote, uint64_t length,
+			  struct dapl_mapping *mapping);
 
 #endif

@@ -58,9 +58,8 @@ void shm_conn_free(struct shm_conn *shm)
 
 /* --- to the peer ---------------------------------------------------------------------- */
 
-void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment,
-		   const void *body, uint32_t body_length, const struct iovec *payload,
-		   int pieces, uint32_t length)
+void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment, const void *body, uint32_t body_length,
+		  const struct iovec *payload, int pieces, uint32_t length)
 {
 	struct iovec whole = { (void *)body, body_length };
 	struct ring_message message = {
@@ -84,8 +83,8 @@ bool rndv_may_send(struct shm_conn *shm)
 	return shm->rndv_slots != NULL;
 }
 
-void rndv_send(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
-		    uint64_t offset, const struct iovec *payload)
+void rndv_send(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe, uint64_t offset,
+	       const struct iovec *payload)
 {
 	struct shm_conn *shm = conn->shm;
 	struct ring_message message = {
@@ -111,8 +110,7 @@ void rndv_cancel(struct dapl_conn *conn)
 }
 
 /* Takes the message by value, so that in the common case it is never stored in memory. */
-static NOINLINE void put_large(struct ring_tx *tx, struct ring_message message,
-						char *at)
+static NOINLINE void put_large(struct ring_tx *tx, struct ring_message message, char *at)
 {
 	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
 }
@@ -139,10 +137,8 @@ static inline bool write_directly(struct soft_qp *qp, struct dapl_conn *conn,
 }
 
 /* Executes a read, or an atomic in mapped memory. */
-static NOINLINE bool read_directly(const struct soft_qp *qp,
-						    struct dapl_conn *conn,
-						    const struct ibv_send_wr *wr,
-						    enum shm_proto proto)
+static NOINLINE bool read_directly(const struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
+				   enum shm_proto proto)
 {
 	uint32_t rkey = wr->wr.rdma.rkey, length = wr->sg_list->length;
 	uint64_t from = wr->wr.rdma.remote_addr;
@@ -173,8 +169,8 @@ static inline uint32_t stag_of(const struct ibv_send_wr *wr)
 	       ? wr->wr.rdma.rkey : wr->wr.atomic.rkey;
 }
 
-static ALWAYS_INLINE enum shm_proto select_posted(const struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
-	      unsigned refused)
+static ALWAYS_INLINE enum shm_proto select_posted(const struct soft_qp *qp, struct dapl_conn *conn,
+						  const struct ibv_send_wr *wr, unsigned refused)
 {
 	struct proto_request request = {
 		.moment = PROTO_POSTED, .opcode = wr->opcode, .flags = wr->send_flags,
@@ -199,7 +195,7 @@ static inline bool may_put(const struct soft_qp *qp, const struct dapl_conn *con
 
 /* Puts the message, and the request into the send queue, where it waits for its acknowledgement. */
 static ALWAYS_INLINE void put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
-	   struct ring_message *message, char *at, uint32_t charge)
+				     struct ring_message *message, char *at, uint32_t charge)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
 	struct shm_conn *shm = conn->shm;
@@ -218,8 +214,7 @@ static ALWAYS_INLINE void put_posted(struct soft_qp *qp, struct dapl_conn *conn,
 }
 
 /* Every request of one segment but a short Send. */
-static NOINLINE bool post_other(struct soft_qp *qp, struct dapl_conn *conn,
-						 const struct ibv_send_wr *wr)
+static NOINLINE bool post_other(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	struct ring_message message;
 	enum shm_proto proto;

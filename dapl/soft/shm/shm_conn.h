@@ -64,15 +64,14 @@ void shm_conn_free(struct shm_conn *shm);
 
 /* Puts one segment into the ring: `body`, or if that is empty the payload. The caller holds the
  * locks that soft_conn_send() needs. */
-void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment,
-		   const void *body, uint32_t body_length, const struct iovec *payload,
-		   int pieces, uint32_t length);
+void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment, const void *body, uint32_t body_length,
+		  const struct iovec *payload, int pieces, uint32_t length);
 /* True: payloads may be sent by rendezvous, which means that the peer copies them. */
 bool rndv_may_send(struct shm_conn *shm);
 /* Puts a message whose payload the peer copies from here. The payload is that of request `wqe` from
  * byte `offset` on. rndv_may_send() was true, and the ring has room for a message without payload. */
-void rndv_send(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe,
-		    uint64_t offset, const struct iovec *payload);
+void rndv_send(struct dapl_conn *conn, const struct wire_segment *segment, uint32_t wqe, uint64_t offset,
+	       const struct iovec *payload);
 /* The payloads sent by rendezvous may change from now on: the peer discards what it copies after
  * the return. qp->lock held. */
 void rndv_cancel(struct dapl_conn *conn);

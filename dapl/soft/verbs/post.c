@@ -175,14 +175,13 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* Called with qp->lock held. */
-static ALWAYS_INLINE int post_send(struct soft_qp *qp, struct ibv_send_wr *wr,
-							   struct ibv_send_wr **bad)
+static ALWAYS_INLINE int post_send(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	int err = 0;
 
 	assert_held(&qp->lock);
-	if (likely(qp->conn) && likely(qp->conn->shm ? shm_conn_post(qp, qp->conn, wr)
-						      : soft_tcp_post(qp, qp->conn, wr)))
+	if (likely(qp->conn) &&
+	    likely(qp->conn->shm ? shm_conn_post(qp, qp->conn, wr) : soft_tcp_post(qp, qp->conn, wr)))
 		return 0;
 	for (; wr; wr = wr->next) {
 		err = post_one(qp, wr);

@@ -535,7 +535,7 @@ static bool child_has_only_memory_of_its_own(void)
 		return false;
 	ia->pid = getpid();
 	return alloc(LENGTH, 0, &own) == DAT_SUCCESS && dapl_dm_copy(own, 0, host, UNIT, true) == DAT_SUCCESS &&
-		dapl_dm_free(own) == DAT_SUCCESS && core_dm.dms == 1;
+	       dapl_dm_free(own) == DAT_SUCCESS && core_dm.dms == 1;
 }
 
 static void child_does_not_have_the_memory(void **state)

@@ -127,7 +127,7 @@ static void refused_change_leaves_everything(void **state)
 		.ep_attr = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
 			     .request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG } };
 	const int mask = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
-		DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS | DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS;
+			 DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS | DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS;
 
 	(void)state;
 	assert_int_not_equal(modify((DAT_EP_PARAM_MASK)mask, &param), DAT_SUCCESS);

@@ -107,21 +107,21 @@ static void query_tells_the_state(void **state)
 	DAT_EVD_HANDLE handle = (DAT_EVD_HANDLE)evd;
 
 	(void)state;
-	assert_int_equal(param_of(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE |
-			 DAT_EVD_STATE_CONFIG_NOTIFY);
+	assert_int_equal(param_of(evd).evd_state,
+			 DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE | DAT_EVD_STATE_CONFIG_NOTIFY);
 	assert_int_equal(dapl_evd_disable(handle), DAT_SUCCESS);
 	assert_int_equal(dapl_evd_set_unwaitable(handle), DAT_SUCCESS);
 	evd->feeds.threshold = 1;
-	assert_int_equal(param_of(evd).evd_state, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE |
-			 DAT_EVD_STATE_CONFIG_THRESHOLD);
+	assert_int_equal(param_of(evd).evd_state,
+			 DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE | DAT_EVD_STATE_CONFIG_THRESHOLD);
 	evd->feeds.unsignaled = 1;
 	assert_int_equal(dapl_evd_enable(handle), DAT_SUCCESS);
 	assert_int_equal(dapl_evd_clear_unwaitable(handle), DAT_SUCCESS);
-	assert_int_equal(param_of(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE |
-			 DAT_EVD_STATE_CONFIG_NOTIFY);
+	assert_int_equal(param_of(evd).evd_state,
+			 DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE | DAT_EVD_STATE_CONFIG_NOTIFY);
 	evd->feeds.solicited = 1;
-	assert_int_equal(param_of(evd).evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE |
-			 DAT_EVD_STATE_CONFIG_SOLICITED);
+	assert_int_equal(param_of(evd).evd_state,
+			 DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE | DAT_EVD_STATE_CONFIG_SOLICITED);
 	end(evd);
 }
 

@@ -103,8 +103,8 @@ static void solicited_receives_share_no_evd_with_events_of_the_ring(void **state
 
 static void completions_of_the_extension_are_no_other_kind(void **state)
 {
-	struct dapl_evd *mixed = core_evd_new(ia, 8,
-		(DAT_EVD_FLAGS)((int)DAT_IB_EVD_EXTENSION_FLAG | DAT_EVD_DTO_FLAG));
+	struct dapl_evd *mixed =
+		core_evd_new(ia, 8, (DAT_EVD_FLAGS)((int)DAT_IB_EVD_EXTENSION_FLAG | DAT_EVD_DTO_FLAG));
 	const char *why;
 
 	(void)state;

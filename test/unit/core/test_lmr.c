@@ -187,8 +187,9 @@ static void region_without_remote_rights_has_no_remote_context(void **state)
 static void outputs_are_optional_but_for_the_handle(void **state)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
-#define CREATE(ia, pz, priv, va, handle) dapl_lmr_create((DAT_IA_HANDLE)(ia), DAT_MEM_TYPE_VIRTUAL, region, SIZE, \
-	(DAT_PZ_HANDLE)(pz), (DAT_MEM_PRIV_FLAGS)(priv), (DAT_VA_TYPE)(va), handle, NULL, NULL, NULL, NULL)
+#define CREATE(ia, pz, priv, va, handle) \
+	dapl_lmr_create((DAT_IA_HANDLE)(ia), DAT_MEM_TYPE_VIRTUAL, region, SIZE, (DAT_PZ_HANDLE)(pz), \
+			(DAT_MEM_PRIV_FLAGS)(priv), (DAT_VA_TYPE)(va), handle, NULL, NULL, NULL, NULL)
 
 	(void)state;
 	assert_int_equal(CREATE(pz, pz, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(IA));

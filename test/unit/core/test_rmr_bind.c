@@ -205,8 +205,9 @@ static void arguments_are_checked(void **state)
 	const DAT_LMR_TRIPLET range = { .virtual_address = START, .segment_length = 1, .lmr_context = CONTEXT };
 	DAT_RMR_COOKIE cookie = { .as_64 = 0 };
 	DAT_RMR_CONTEXT made;
-#define BIND(rmr, lmr, range, type, ep, context) dapl_rmr_bind((DAT_RMR_HANDLE)(rmr), (DAT_LMR_HANDLE)(lmr), range, \
-	DAT_MEM_PRIV_REMOTE_READ_FLAG, type, (DAT_EP_HANDLE)(ep), cookie, DAT_COMPLETION_DEFAULT_FLAG, context)
+#define BIND(rmr, lmr, range, type, ep, context) \
+	dapl_rmr_bind((DAT_RMR_HANDLE)(rmr), (DAT_LMR_HANDLE)(lmr), range, DAT_MEM_PRIV_REMOTE_READ_FLAG, type, \
+		      (DAT_EP_HANDLE)(ep), cookie, DAT_COMPLETION_DEFAULT_FLAG, context)
 
 	(void)state;
 	assert_int_equal(BIND(pz, lmr, &range, DAT_VA_TYPE_VA, ep, &made), BAD_HANDLE(RMR));

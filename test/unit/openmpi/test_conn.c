@@ -646,8 +646,8 @@ static void accepted_connection_counts_as_established(void **state)
 	(void)state;
 	for (int i = 0; i < UDAPL_CONN_STATES; i++) {
 		conn->state = i;
-		assert_int_equal(udapl_conn_is_established(conn), i == UDAPL_CONN_ACCEPTED ||
-				 i == UDAPL_CONN_ESTABLISHED);
+		assert_int_equal(udapl_conn_is_established(conn),
+				 i == UDAPL_CONN_ACCEPTED || i == UDAPL_CONN_ESTABLISHED);
 	}
 }
 

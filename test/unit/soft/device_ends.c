@@ -97,8 +97,7 @@ struct sockaddr_storage address_of(struct end *e, uint16_t port)
 	return attr.address;
 }
 
-struct dapl_conn_params params_of(struct end *e, const struct options *o,
-					 const struct sockaddr_storage *to)
+struct dapl_conn_params params_of(struct end *e, const struct options *o, const struct sockaddr_storage *to)
 {
 	return (struct dapl_conn_params){
 		.qp = e->qp, .owner = e, .remote = (const struct sockaddr *)to,
@@ -164,8 +163,8 @@ int post_wr(struct end *e, struct ibv_send_wr *wr)
 	return ibv_post_send(e->qp, wr, &bad);
 }
 
-int post(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags,
-		size_t offset, uint32_t length, const struct end *to, size_t remote)
+int post(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, size_t offset, uint32_t length,
+	 const struct end *to, size_t remote)
 {
 	struct ibv_sge sge = sge_of(e, offset, length);
 	struct ibv_send_wr wr = {
@@ -180,8 +179,8 @@ int post(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags,
 	return post_wr(e, &wr);
 }
 
-int post_atomic(struct end *e, uint64_t id, bool swap, uint64_t compare_add,
-		       uint64_t value, size_t offset, const struct end *to, size_t remote)
+int post_atomic(struct end *e, uint64_t id, bool swap, uint64_t compare_add, uint64_t value, size_t offset,
+		const struct end *to, size_t remote)
 {
 	struct ibv_sge sge = sge_of(e, offset, 8);
 	struct ibv_send_wr wr = {

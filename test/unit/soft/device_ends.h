@@ -33,8 +33,9 @@ struct end {
 	char *buf;
 };
 
-#define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-	IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
+#define ALL_ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+	 IBV_ACCESS_MW_BIND)
 
 struct options {
 	const char *device;
@@ -60,8 +61,7 @@ void release_conn(struct end *e);
 void close_end(struct end *e);
 /* Of the device of the end, with this port. */
 struct sockaddr_storage address_of(struct end *e, uint16_t port);
-struct dapl_conn_params params_of(struct end *e, const struct options *o,
-					 const struct sockaddr_storage *to);
+struct dapl_conn_params params_of(struct end *e, const struct options *o, const struct sockaddr_storage *to);
 void connect_ends(struct end *a, struct end *b, const struct options *o);
 void open_pair(struct end *a, struct end *b, const struct options *o);
 void close_pair(struct end *a, struct end *b);
@@ -72,10 +72,10 @@ struct ibv_sge sge_of(const struct end *e, size_t offset, uint32_t length);
 int post_recv(struct end *e, uint64_t id, size_t offset, uint32_t length);
 int post_wr(struct end *e, struct ibv_send_wr *wr);
 /* To the memory of `to`, if it is not NULL. */
-int post(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags,
-		size_t offset, uint32_t length, const struct end *to, size_t remote);
-int post_atomic(struct end *e, uint64_t id, bool swap, uint64_t compare_add,
-		       uint64_t value, size_t offset, const struct end *to, size_t remote);
+int post(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, size_t offset, uint32_t length,
+	 const struct end *to, size_t remote);
+int post_atomic(struct end *e, uint64_t id, bool swap, uint64_t compare_add, uint64_t value, size_t offset,
+		const struct end *to, size_t remote);
 /* A signaled RDMA write from the beginning of the buffer to any address. */
 int write_to(struct end *a, uint64_t id, uint64_t addr, uint32_t rkey, uint32_t n);
 /* Returns false if no completion came within `ms` milliseconds. */

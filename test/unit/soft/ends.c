@@ -153,8 +153,7 @@ bool uses_rings(const struct end *e)
 	return rings;
 }
 
-void post(struct end *e, enum ibv_wr_opcode opcode, uint32_t length, uint64_t remote,
-		 uint32_t rkey)
+void post(struct end *e, enum ibv_wr_opcode opcode, uint32_t length, uint64_t remote, uint32_t rkey)
 {
 	struct ibv_sge sge = { (uintptr_t)e->buf, length, e->mr->lkey };
 	struct ibv_send_wr *bad, wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode };

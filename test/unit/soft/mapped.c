@@ -19,8 +19,7 @@ struct shared shared_memory(int seals)
 	return s;
 }
 
-struct ibv_mr *registered(const struct end *e, void *at, size_t length, int access,
-				 const void *as)
+struct ibv_mr *registered(const struct end *e, void *at, size_t length, int access, const void *as)
 {
 	struct ibv_mr *mr;
 

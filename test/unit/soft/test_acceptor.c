@@ -240,8 +240,8 @@ static void provider_rejects_peers_of_this_implementation_with_a_flag(void **sta
 
 	(void)state;
 	OK(ops->reject(conn, false, "no", 2));
-	assert_int_equal(reply(data, &length).flags, WIRE_MPA_S | WIRE_MPA_REJECT | WIRE_DAPL_REPLY |
-			 WIRE_DAPL_REFUSED);
+	assert_int_equal(reply(data, &length).flags,
+			 WIRE_MPA_S | WIRE_MPA_REJECT | WIRE_DAPL_REPLY | WIRE_DAPL_REFUSED);
 	assert_int_equal(length, 0);
 	expect_end_of_stream();
 }
@@ -261,8 +261,8 @@ static void request_without_a_listener_of_its_kind_is_refused(void **state)
 	(void)state;
 	dial();
 	put_mpa(false, DAPL | WIRE_DAPL_UD, 2, &four_reads, "", 0);
-	assert_int_equal(reply(data, &length).flags, WIRE_MPA_S | WIRE_MPA_REJECT | WIRE_DAPL_REPLY |
-			 WIRE_DAPL_REFUSED);
+	assert_int_equal(reply(data, &length).flags,
+			 WIRE_MPA_S | WIRE_MPA_REJECT | WIRE_DAPL_REPLY | WIRE_DAPL_REFUSED);
 	expect_end_of_stream();
 	assert_int_equal(upcall_count(REQUEST, NULL), 0);
 }

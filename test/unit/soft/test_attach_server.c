@@ -209,7 +209,7 @@ int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(stru
 
 	if (!listens(fd))
 		return __atomic_load_n(&no_fetch_watch, __ATOMIC_ACQUIRE) ? REFUSED
-		       : __real_dapl_watch_start(watch, fd, ready);
+									  : __real_dapl_watch_start(watch, fd, ready);
 	fails = __atomic_load_n(&watch_fails, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&watch_fails, fails >> 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&watches, 1, __ATOMIC_RELEASE);

@@ -26,10 +26,10 @@ static bool cannot_load(void)
 	struct ibv_qp *qp = raw_new(false);
 
 	return soft_eth_ops.query(&eth_device, &attr) == ENOENT && begin(qp, 0) == ENOENT &&
-		soft_eth_ops.clock(&eth_device, &t[0], &t[1], &t[2]) == ENOENT && !soft_eth_destroy_qp(qp) &&
-		around.loads == 1 && around.unloads == !around.no_library && !around.queries && !around.opened &&
-		around.reports == 1 && around.report == REPORT_LIBRARY_NOT_LOADED &&
-		!!strstr(around.report_text, "another version") == around.other_version;
+	       soft_eth_ops.clock(&eth_device, &t[0], &t[1], &t[2]) == ENOENT && !soft_eth_destroy_qp(qp) &&
+	       around.loads == 1 && around.unloads == !around.no_library && !around.queries && !around.opened &&
+	       around.reports == 1 && around.report == REPORT_LIBRARY_NOT_LOADED &&
+	       !!strstr(around.report_text, "another version") == around.other_version;
 }
 
 static void assert_not_loaded(bool no_library, bool no_symbol, bool other_version)

@@ -41,8 +41,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	registrations = barriers = register_error = 0;
-	commands = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_GLOBAL_EXPEDITED |
-		MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+	commands = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 	fence_fork_child();
 	return 0;
 }

@@ -123,7 +123,7 @@ static void permission_needs_rights_domain_and_key(void **state)
 static void regions_of_no_use_to_peers_are_not_published(void **state)
 {
 	struct soft_region local = region(0x300, IBV_ACCESS_LOCAL_WRITE), window = region(0x400, RW),
-		unopened = region(0x500, RW);
+			   unopened = region(0x500, RW);
 	struct shm_process closed = process;
 
 	(void)state;

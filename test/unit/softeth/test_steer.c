@@ -348,7 +348,7 @@ static void frame_goes_on_unless_its_rule_takes_it(void **state)
 static void first_rule_that_matches_decides(void **state)
 {
 	const struct dapl_eth_rule take = of_port(53, ETH_TAKE), copy = of_port(53, ETH_COPY),
-		drop = of_port(53, ETH_DROP), other = of_port(54, ETH_COPY);
+				   drop = of_port(53, ETH_DROP), other = of_port(54, ETH_COPY);
 	const struct steer_rule copied[] = { { &other, 0, 0 }, { &copy, 0, 0 }, { &take, 0, 0 }, { &drop, 0, 0 } };
 	const struct steer_rule taken[] = { { &take, 0, 0 }, { &drop, 0, 0 }, { &copy, 0, 0 } };
 

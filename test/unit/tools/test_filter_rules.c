@@ -185,7 +185,7 @@ static void frames_that_pass_a_filter_match_its_rules(void **state)
 			const struct frame f = random_frame();
 			const struct pcap_pkthdr header = { .caplen = (uint32_t)f.length, .len = (uint32_t)f.length };
 			const bool passes = pcap_offline_filter(&program, &header, f.bytes),
-				is_matched = matches(&made, &f);
+				   is_matched = matches(&made, &f);
 
 			if (passes && !is_matched && !ends_within_next_header(&f))
 				fail_msg("%s: frame %d of %zu bytes matches no rule", rows[i].filter, k, f.length);

@@ -71,7 +71,7 @@ static void need(bool good, const char *what)
 static bool stands_still(void)
 {
 	unsigned total = __atomic_load_n(&sides[0].completed, __ATOMIC_RELAXED) +
-		__atomic_load_n(&sides[1].completed, __ATOMIC_RELAXED);
+			 __atomic_load_n(&sides[1].completed, __ATOMIC_RELAXED);
 	bool still;
 
 	pthread_mutex_lock(&lock);
@@ -190,8 +190,8 @@ static bool run(struct sockaddr_in *address)
 	need(!rdma_accept(sides[0].id, &param), "rdma_accept");
 	traffic(&sides[0], &sides[1]);
 	pthread_join(thread, NULL);
-	good = sides[0].completed == 2 * ROUNDS && sides[1].completed == 2 * ROUNDS &&
-		!sides[0].failed && !sides[1].failed;
+	good = sides[0].completed == 2 * ROUNDS && sides[1].completed == 2 * ROUNDS && !sides[0].failed &&
+	       !sides[1].failed;
 	if (good)
 		printf("# %s: all %u requests completed\n", kind_name[kind], 4 * ROUNDS);
 	else

@@ -70,8 +70,8 @@ static struct sockaddr_storage ip(const char *text, uint16_t port)
 
 static void addresses_are_compared_and_given_ports(void **state)
 {
-	struct sockaddr_storage a = ip("10.0.0.1", 4000), b = ip("10.0.0.1", 0),
-		c = ip("10.0.0.2", 4000), d = ip("fe80::1", 7), e = ip("fe80::1", 8), to;
+	struct sockaddr_storage a = ip("10.0.0.1", 4000), b = ip("10.0.0.1", 0), c = ip("10.0.0.2", 4000),
+				d = ip("fe80::1", 7), e = ip("fe80::1", 8), to;
 	static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
 	uint8_t gid[16];
 	char text[64];

@@ -229,10 +229,12 @@ static void each_port_is_matched_alone(void **state)
 
 static void partial_masks_are_told(void **state)
 {
-	static const size_t fields[] = { offsetof(struct dapl_eth_key, dst), offsetof(struct dapl_eth_key, src),
-		offsetof(struct dapl_eth_key, ip_src), offsetof(struct dapl_eth_key, ip_dst),
-		offsetof(struct dapl_eth_key, tos), offsetof(struct dapl_eth_key, port_src),
-		offsetof(struct dapl_eth_key, port_dst), offsetof(struct dapl_eth_key, vlan_tci) };
+	static const size_t fields[] = {
+		offsetof(struct dapl_eth_key, dst),      offsetof(struct dapl_eth_key, src),
+		offsetof(struct dapl_eth_key, ip_src),   offsetof(struct dapl_eth_key, ip_dst),
+		offsetof(struct dapl_eth_key, tos),      offsetof(struct dapl_eth_key, port_src),
+		offsetof(struct dapl_eth_key, port_dst), offsetof(struct dapl_eth_key, vlan_tci)
+	};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
 		ip(state, 4);

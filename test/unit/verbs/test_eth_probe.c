@@ -86,7 +86,7 @@ static unsigned kinds_found(void)
 	const struct hw_eth_caps *c = &eth.caps;
 
 	return (unsigned)c->tags << TAGS | (unsigned)c->partial << PARTIAL | (unsigned)c->copy << COPY |
-		(unsigned)c->sniffer << SNIFFER | (unsigned)c->vxlan << VXLAN | (unsigned)c->inner << INNER;
+	       (unsigned)c->sniffer << SNIFFER | (unsigned)c->vxlan << VXLAN | (unsigned)c->inner << INNER;
 }
 
 static const unsigned all_kinds = (1u << KINDS) - 1 - (1u << PLAIN);
@@ -324,7 +324,8 @@ static void hashes_of_one_version_suffice_for_groups(void **state)
 	assert_int_equal(eth.caps.hash_fields, HASH_ALL);
 	assert_int_equal(eth.caps.max_table, 128);
 	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_fields_mask, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
-			 IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP);
+									      IBV_RX_HASH_SRC_PORT_TCP |
+									      IBV_RX_HASH_DST_PORT_TCP);
 }
 
 /* A table that names a queue once only, as with mlx4, a hash of no fields, frames without tags, a field that is

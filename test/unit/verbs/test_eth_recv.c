@@ -181,8 +181,8 @@ static void frame_is_described_beside_its_completion(void **state)
 		assert_int_equal(wc[0].qp_num, 33);
 		assert_int_equal(wc[0].src_qp, 0);
 		assert_int_equal(wc[0].byte_len, 90);
-		assert_int_equal(frames[0].flags, ETH_FRAME_IP_OK | ETH_FRAME_L4_OK |
-						  (extended ? ETH_FRAME_HW_TIME : 0));
+		assert_int_equal(frames[0].flags,
+				 ETH_FRAME_IP_OK | ETH_FRAME_L4_OK | (extended ? ETH_FRAME_HW_TIME : 0));
 		assert_int_equal(frames[0].time, extended ? 1005 : 0);
 		assert_int_equal(frames[0].tag, RULE_TAG);
 		assert_int_equal(wc[1].src_qp, 1);

@@ -69,11 +69,9 @@ DESTROYS(ibv_dereg_mr, ibv_mr, mr)
 DESTROYS(ibv_destroy_comp_channel, ibv_comp_channel, channel)
 DESTROYS(ibv_destroy_cq, ibv_cq, cq)
 DESTROYS(ibv_destroy_qp, ibv_qp, qp)
-static DESTROYS(dealloc_mw, ibv_mw, mw)
-DESTROYS(ibv_destroy_srq, ibv_srq, srq)
-DESTROYS(ibv_destroy_ah, ibv_ah, ah)
+static DESTROYS(dealloc_mw, ibv_mw, mw) DESTROYS(ibv_destroy_srq, ibv_srq, srq) DESTROYS(ibv_destroy_ah, ibv_ah, ah)
 
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *of)
+	struct ibv_pd *ibv_alloc_pd(struct ibv_context *of)
 {
 	assert_ptr_equal(of, &context);
 	return object(&pd);

@@ -52,8 +52,7 @@ static void every_length_arrives(void **state)
 					assert_memory_equal(p.data, data, n);
 					if (m != HW_REJECT && w != HW_WIRE_IWARP)
 						assert_int_equal(p.mtu, 3);
-					assert_int_equal(p.has_self, w == HW_WIRE_UD &&
-							 m == HW_REQUEST);
+					assert_int_equal(p.has_self, w == HW_WIRE_UD && m == HW_REQUEST);
 					if (p.has_self)
 						assert_memory_equal(&p.self, &self, sizeof(self));
 				}
