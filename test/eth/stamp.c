@@ -134,6 +134,8 @@ static void ETH_36_a_time_that_comes_later_is_waited_for(void)
 		OK(wire_post_send(&w, 0, LENGTH, 3));
 		for (uint64_t i = 0; i < 3; i++) {
 			times[i] = departure(i);
+			if (!times[i] && wire_now() - before > 1000000000)
+				skip("this machine took more than a second to send three frames");
 			EXPECT(times[i] > (i ? times[i - 1] : before) && times[i] <= wire_now());
 		}
 		wire_event(w.request, DAT_DTO_COMPLETION_EVENT);
