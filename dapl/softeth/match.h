@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include "dapl/core/eth_device.h"
 
-/* Headers that match.c skips before it reads on. The program of steer_headers.c skips as many, so both read the same fields. */
+/* Headers that match.c skips before it reads on. The program of steer_headers.c skips as many, so both read the same
+ * fields. */
 enum {
 	MATCH_TAGS = 2,			/* VLAN tags: one service tag, one customer tag */
 	MATCH_EXTENSIONS = 6,		/* IPv6 extension headers */
