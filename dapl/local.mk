@@ -76,6 +76,9 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/tap_posts.c dapl/core/base/tap_posts.h \
 	dapl/core/ia/tap.c dapl/core/ia/tap.h \
 	dapl/core/ia/control_verbs.c dapl/core/ia/control_verbs.h \
+	dapl/core/ia/control_answer.c dapl/core/ia/control_answer.h \
+	dapl/core/ia/control_objects.c dapl/core/ia/control_objects.h \
+	dapl/core/ia/control_parameters.c dapl/core/ia/control_parameters.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
 	dapl/core/ep/post_late.c dapl/core/ep/post_late.h \
