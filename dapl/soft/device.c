@@ -11,6 +11,7 @@
 #include "dapl/core/base/fork.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/local_address.h"
 #include "dapl/soft/options.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
@@ -39,149 +40,13 @@
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/tunables.h"
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-/* --- addresses ------------------------------------------------------------------------- */
-
-static bool is_link_local(const struct sockaddr *address)
-{
-	return address->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-/* The preference of an address for a device named by its interface: IPv4 first. */
-static int rank(const struct ifaddrs *i, const char *name)
-{
-	if (!i->ifa_addr || strcmp(i->ifa_name, name))
-		return 0;
-	if (i->ifa_addr->sa_family == AF_INET)
-		return 3;
-	if (i->ifa_addr->sa_family != AF_INET6)
-		return 0;
-	return is_link_local(i->ifa_addr) ? 1 : 2;
-}
-
-static const struct ifaddrs *find_netdev(const struct ifaddrs *all, const char *name)
-{
-	const struct ifaddrs *best = NULL;
-
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (rank(i, name) > (best ? rank(best, name) : 0))
-			best = i;
-	return best;
-}
-
-/* True: the name may be that of this host. A name that looks like that of an absent interface is not
- * looked up, since a name server may take long. */
-static bool is_host_name(const char *name)
-{
-	char self[256] = "";
-
-	gethostname(self, sizeof self - 1);
-	return strpbrk(name, ".:") || !strcmp(name, "localhost") || !strcmp(name, self);
-}
-
-static const struct ifaddrs *find_host(const struct ifaddrs *all, const char *name)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-	const struct ifaddrs *match = NULL;
-
-	if (!is_host_name(name) || getaddrinfo(name, NULL, &hints, &found))
-		return NULL;
-	for (const struct addrinfo *a = found; a && !match; a = a->ai_next)
-		for (const struct ifaddrs *i = all; i && !match; i = i->ifa_next)
-			if (i->ifa_addr && address_same_host(i->ifa_addr, a->ai_addr))
-				match = i;
-	freeaddrinfo(found);
-	return match;
-}
-
-/* What an entry without ia_params gets: an interface that is up, loopback at worst. */
-static const struct ifaddrs *find_any(const struct ifaddrs *all)
-{
-	const struct ifaddrs *best = NULL;
-	int most = 0, score;
-
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		score = rank(i, i->ifa_name);
-		if (!score || !(i->ifa_flags & IFF_UP) || !(i->ifa_flags & IFF_RUNNING))
-			continue;
-		score += i->ifa_flags & IFF_LOOPBACK ? 0 : 10;
-		if (score > most) {
-			most = score;
-			best = i;
-		}
-	}
-	return best;
-}
-
-static bool is_up(const struct ifaddrs *all, const char *name)
-{
-	for (; all; all = all->ifa_next)
-		if (!strcmp(all->ifa_name, name))
-			return all->ifa_flags & IFF_UP;
-	return false;
-}
-
-/* Prints why a name is no address of this host. */
-static void say_absent(const struct ifaddrs *all, const char *said, const char *name)
-{
-	struct in6_addr address;
-	bool digits = inet_pton(AF_INET, name, &address) == 1;
-
-	if (!*name)
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such interface: none that is "
-			 "up has an IP address", said);
-	else if (if_nametoindex(name))
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": interface %s %s no IP address", said, name,
-			   is_up(all, name) ? "has" : "is down and has");
-	else if (digits && !strncmp(name, "127.", 4))
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such local address; as an "
-			 "address of the loopback network it can be added to lo: ip address add "
-			 "%s/8 dev lo", said, name);
-	else if (digits || inet_pton(AF_INET6, name, &address) == 1)
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such local address; no "
-			 "interface of this host has it", said);
-	else
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": no such interface or local "
-			 "address", said);
-}
-
-/* "raw:NETDEV": an interface that needs no IP address, for raw Ethernet endpoints alone. The device's
- * address is that of loopback. */
-static int find_raw(struct dapl_device *dev, const char *netdev)
-{
-	struct sockaddr_in *at = (struct sockaddr_in *)&dev->address;
-
-	if (!if_nametoindex(netdev)) {
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"raw:%s\": no such interface", netdev);
-		return ENODEV;
-	}
-	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	snprintf(dev->netdev, sizeof dev->netdev, "%.*s", IF_NAMESIZE - 1, netdev);
-	return 0;
-}
-
-/* Name and port of ia_params, without the options behind them. */
-static int read_params(struct ia_params *wanted, const char *params, const char **wrong)
-{
-	char *name = strndup(params, soft_options_offset(params));
-
-	if (!name)
-		return ENOMEM;
-	*wrong = ia_params_read(wanted, name);
-	free(name);
-	return 0;
-}
 
 static int read_options(struct dapl_device *dev, const char *params)
 {
@@ -196,41 +61,6 @@ static int read_options(struct dapl_device *dev, const char *params)
 		   "eth_qdisc=default", ia_params_printable(params, said, sizeof said),
 		   ia_params_printable(wrong, found, sizeof found));
 	return EINVAL;
-}
-
-/* The address that ia_params name: an interface, an address, or a name of this host. */
-static int find_address(struct dapl_device *dev, const char *params)
-{
-	const struct ifaddrs *found = NULL;
-	struct ia_params wanted;
-	char said[80];
-	struct ifaddrs *all;
-	const char *wrong;
-	int err = read_params(&wanted, params, &wrong);
-
-	if (err)
-		return err;
-	if (wrong) {
-		log_report(REPORT_BAD_PARAMS, NULL, "soft: ia_params \"%s\": %s; expected \"interface 0\", "
-			 "\"address 0\" or \"hostname 0\"", ia_params_printable(params, said, sizeof said), wrong);
-		return EINVAL;
-	}
-	if (!strncmp(wanted.name, "raw:", 4))
-		return find_raw(dev, wanted.name + 4);
-	if (getifaddrs(&all))
-		return errno;
-	if (!*wanted.name)
-		found = find_any(all);
-	else if (!(found = find_netdev(all, wanted.name)))
-		found = find_host(all, wanted.name);
-	if (found) {
-		memcpy(&dev->address, found->ifa_addr, address_length(found->ifa_addr));
-		snprintf(dev->netdev, sizeof dev->netdev, "%s", found->ifa_name);
-	} else {
-		say_absent(all, ia_params_printable(params, said, sizeof said), wanted.name);
-	}
-	freeifaddrs(all);
-	return found ? 0 : ENODEV;
 }
 
 /* --- fork: the child must not use devices --------------------------------------------------- */
@@ -365,7 +195,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 		return ENOMEM;
 	err = read_options(dev, params);
 	if (!err)
-		err = find_address(dev, params);
+		err = soft_local_address_find(params, &dev->address, dev->netdev);
 	if (!err)
 		err = dapl_service_get();
 	if (err) {
