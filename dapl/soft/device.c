@@ -8,9 +8,9 @@
 #include "common/log.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/core/base/fork.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/fork.h"
 #include "dapl/soft/local_address.h"
 #include "dapl/soft/options.h"
 #include "dapl/soft/obj/mem.h"
@@ -20,20 +20,16 @@
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/verbs/tap.h"
-#include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/stags.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/tcp/wire.h"
-#include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/dm.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"
-#include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/mcast.h"
@@ -61,75 +57,6 @@ static int read_options(struct dapl_device *dev, const char *params)
 		   "eth_qdisc=default", ia_params_printable(params, said, sizeof said),
 		   ia_params_printable(wrong, found, sizeof found));
 	return EINVAL;
-}
-
-/* --- fork: the child must not use devices --------------------------------------------------- */
-
-static struct dapl_mutex devices_lock = DAPL_MUTEX_INIT(RANK_SOFT_DEVICES);
-static LIST_HEAD(, dapl_device) devices = LIST_HEAD_INITIALIZER(devices);
-
-static void fork_prepare(void)
-{
-	struct dapl_device *dev;
-
-	dapl_mutex_lock(&devices_lock);
-	LIST_FOREACH(dev, &devices, link)
-		soft_progress_lock_another(dev);
-	soft_shm_fork_prepare();
-}
-
-static void fork_parent(void)
-{
-	struct dapl_device *dev;
-
-	soft_shm_fork_done();
-	LIST_FOREACH(dev, &devices, link)
-		soft_progress_unlock(dev);
-	dapl_mutex_unlock(&devices_lock);
-}
-
-/* Closes the descriptors in the child, so that peers notice when the parent ends. */
-static void fork_child(void)
-{
-	struct dapl_device *dev;
-	struct dapl_conn *conn;
-	struct soft_port *port;
-
-	soft_random_fork_child();
-	soft_shm_fork_child();
-	soft_half_open_fork_child();
-	LIST_FOREACH(dev, &devices, link) {
-		dev->dead = true;
-		dev->process = NULL;
-		dev->uses_server = false;
-		TAILQ_INIT(&dev->shm_conns);
-		dev->shm_count = 0;
-		LIST_FOREACH(conn, &dev->conns, link) {
-			if (conn->fd >= 0)
-				close(conn->fd);
-			if (conn->attach_fd >= 0)
-				close(conn->attach_fd);
-			conn->fd = conn->attach_fd = -1;
-			conn->in_cm = conn->in_data = false;
-			conn->shm = NULL;
-			conn->offer = NULL;
-			conn->tx.shut = true;
-		}
-		LIST_FOREACH(port, &dev->ports, link) {
-			close(port->fd);
-			port->fd = -1;
-		}
-		soft_ud_close(dev);
-	}
-	fork_parent();
-}
-
-static void watch_forks(void)
-{
-	static struct dapl_fork_part part = { .rank = RANK_SOFT_DEVICES, .before = fork_prepare,
-		.parent = fork_parent, .child = fork_child };
-
-	dapl_fork_register(&part);
 }
 
 /* --- open, close, query ---------------------------------------------------------------------- */
@@ -171,9 +98,7 @@ static void read_settings(struct dapl_device *dev)
 
 static void soft_close(struct dapl_device *dev)
 {
-	dapl_mutex_lock(&devices_lock);
-	LIST_REMOVE(dev, link);
-	dapl_mutex_unlock(&devices_lock);
+	soft_fork_remove_device(dev);
 	soft_cm_close(dev);
 	dapl_timer_drain(&dev->flush_timer);
 	soft_progress_close(dev);
@@ -186,7 +111,6 @@ static void soft_close(struct dapl_device *dev)
 
 static int soft_open(const char *params, void *ia, struct dapl_device **out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct dapl_device *dev = calloc(1, sizeof *dev);
 	struct ifreq ifr;
 	int err;
@@ -213,10 +137,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	TAILQ_INIT(&dev->events);
 	fabricate_verbs(dev);
 	read_settings(dev);
-	pthread_once(&once, watch_forks);
-	dapl_mutex_lock(&devices_lock);
-	LIST_INSERT_HEAD(&devices, dev, link);
-	dapl_mutex_unlock(&devices_lock);
+	soft_fork_add_device(dev);
 	err = soft_stags_init(dev, &soft_mr_directory);
 	if (!err)
 		err = soft_progress_open(dev);
