@@ -162,6 +162,7 @@ noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
 	dapl/soft/tunables.h dapl/soft/obj/device.h \
 	dapl/soft/device.c \
+	dapl/soft/device_attr.c dapl/soft/device_attr.h \
 	dapl/soft/fork.c dapl/soft/fork.h \
 	dapl/soft/local_address.c dapl/soft/local_address.h \
 	dapl/soft/obj/input.c dapl/soft/obj/input.h \

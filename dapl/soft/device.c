@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device.c - opens and closes a software RNIC, says what it can do, and has the table of operations, which the folders
  * implement. A device is one local address. */
-#include "config.h"
-#include "common/address.h"
 #include "common/ia_params.h"
 #include "common/interface.h"
 #include "common/log.h"
@@ -10,6 +8,7 @@
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
+#include "dapl/soft/device_attr.h"
 #include "dapl/soft/fork.h"
 #include "dapl/soft/local_address.h"
 #include "dapl/soft/options.h"
@@ -23,7 +22,6 @@
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/stags.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/tcp/wire.h"
 #include "dapl/soft/shm/dm.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
@@ -40,8 +38,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 static int read_options(struct dapl_device *dev, const char *params)
@@ -152,76 +148,6 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	return 0;
 }
 
-static void fill_limits(struct ibv_device_attr *limits)
-{
-	struct rlimit files;
-	int connections = SOFT_USUAL_FILES;
-
-	if (!getrlimit(RLIMIT_NOFILE, &files))
-		connections = files.rlim_cur < SOFT_MAX_QP ? (int)files.rlim_cur : SOFT_MAX_QP;
-	*limits = (struct ibv_device_attr){
-		.fw_ver = PACKAGE_VERSION, .max_mr_size = INT64_MAX, .page_size_cap = 4096,
-		.max_qp = connections, .max_qp_wr = SOFT_MAX_WR,
-		.device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
-		.max_sge = SOFT_MAX_SGE, .max_sge_rd = SOFT_MAX_SGE,
-		.max_cq = connections, .max_cqe = SOFT_MAX_CQE, .max_mr = SOFT_MAX_MR,
-		.max_pd = SOFT_MAX_PD, .max_qp_rd_atom = SOFT_MAX_READS,
-		.max_res_rd_atom = INT32_MAX, .max_qp_init_rd_atom = SOFT_MAX_READS,
-		.atomic_cap = IBV_ATOMIC_GLOB, .max_mw = SOFT_MAX_MR, .max_ah = SOFT_MAX_AH,
-		.max_srq = SOFT_MAX_SRQ, .max_srq_wr = SOFT_MAX_WR, .max_srq_sge = SOFT_MAX_SGE,
-		.max_pkeys = 1, .phys_port_cnt = 1,
-	};
-}
-
-static void fill_gid(const struct dapl_device *dev, union ibv_gid *gid)
-{
-	memset(gid, 0, sizeof *gid);
-	if (dev->address.ss_family == AF_INET6) {
-		memcpy(gid->raw, &((struct sockaddr_in6 *)&dev->address)->sin6_addr, 16);
-		return;
-	}
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, &((struct sockaddr_in *)&dev->address)->sin_addr, 4);
-}
-
-static unsigned present_mtu(const struct dapl_device *dev)
-{
-	struct ifreq ifr;
-	unsigned mtu = interface_request(dev->netdev, SIOCGIFMTU, &ifr) ? dev->mtu : (unsigned)ifr.ifr_mtu;
-
-	return mtu < SOFT_UD_MTU ? mtu : SOFT_UD_MTU;
-}
-
-static int soft_query(struct dapl_device *dev, struct dapl_device_attr *attr)
-{
-	struct ifreq ifr;
-
-	*attr = (struct dapl_device_attr){
-		.vendor = "software RNIC", .address = dev->address, .port = 1,
-		.mtu = present_mtu(dev),
-		.iwarp = true, .atomics = true, .write_immediate = true,
-		.send_invalidate = true, .ud = true, .multicast = true, .raw_ethernet = true, .windows_1 = true,
-		.windows_2 = true, .bind_access = true, .delayed_ack = true, .zero_based = true,
-		.inline_by_lkey = true, .tunes = DAPL_TUNES_ACK | DAPL_TUNES_CLASS,
-		.dm_size = dev->dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,
-		.max_inline = SOFT_MAX_INLINE, .max_message = SOFT_MAX_MESSAGE,
-		.pdata_connect = WIRE_PDATA_MAX, .pdata_accept = WIRE_PDATA_MAX,
-		.pdata_reject = WIRE_PDATA_MAX,
-	};
-	snprintf(attr->device, sizeof attr->device, "%s", dev->identity.name);
-	snprintf(attr->netdev, sizeof attr->netdev, "%s", dev->netdev);
-	address_set_port((struct sockaddr *)&attr->address, 0);
-	fill_limits(&attr->limits);
-	fill_gid(dev, &attr->gid);
-	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
-	attr->limits.sys_image_guid = attr->limits.node_guid;
-	attr->port_active = !interface_request(dev->netdev, SIOCGIFFLAGS, &ifr) &&
-			    (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
-	return 0;
-}
-
 /* The ranges and defaults of read_settings(). */
 static const struct dapl_parameter parameters[] = {
 	{ "DAPL_SOFT_CRC", 0, 1, 0, PARAMETER_NEXT_IA },
@@ -235,7 +161,7 @@ static const struct dapl_parameter parameters[] = {
 
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "soft", .parameters = parameters,
-	.open = soft_open, .close = soft_close, .query = soft_query,
+	.open = soft_open, .close = soft_close, .query = soft_device_query,
 	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
 	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,
 	.alloc_dm = soft_dm_alloc, .free_dm = soft_dm_free, .reg_dm = soft_dm_reg,
