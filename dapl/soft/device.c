@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.c - opens and closes a software RNIC, says what it can do, and has the table of operations, which the folders
+/* device.c - opens and closes a software RNIC, and has the table of operations, which the folders and files beside it
  * implement. A device is one local address. */
 #include "common/ia_params.h"
 #include "common/interface.h"
 #include "common/log.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/device_attr.h"
-#include "dapl/soft/fork.h"
-#include "dapl/soft/local_address.h"
-#include "dapl/soft/options.h"
-#include "dapl/soft/obj/mem.h"
-#include "dapl/soft/obj/qp.h"
-#include "dapl/soft/verbs/mr.h"
-#include "dapl/soft/verbs/poll.h"
-#include "dapl/soft/verbs/post.h"
-#include "dapl/soft/verbs/qp_life.h"
-#include "dapl/soft/verbs/tap.h"
-#include "dapl/soft/obj/srq.h"
-#include "dapl/soft/obj/stags.h"
-#include "dapl/soft/obj/window.h"
-#include "dapl/soft/shm/dm.h"
-#include "dapl/soft/progress/owner.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/mcast.h"
-#include "dapl/soft/rdmap/ud.h"
+#include "dapl/soft/device_attr.h"
 #include "dapl/soft/eth/eth.h"
-#include "dapl/soft/tunables.h"
+#include "dapl/soft/fork.h"
+#include "dapl/soft/local_address.h"
+#include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/mem.h"
+#include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/stags.h"
+#include "dapl/soft/obj/window.h"
+#include "dapl/soft/options.h"
+#include "dapl/soft/progress/owner.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/rdmap/ud.h"
+#include "dapl/soft/settings.h"
+#include "dapl/soft/shm/dm.h"
+#include "dapl/soft/verbs/mr.h"
+#include "dapl/soft/verbs/poll.h"
+#include "dapl/soft/verbs/post.h"
+#include "dapl/soft/verbs/qp_life.h"
+#include "dapl/soft/verbs/tap.h"
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 static int read_options(struct dapl_device *dev, const char *params)
 {
@@ -55,8 +55,6 @@ static int read_options(struct dapl_device *dev, const char *params)
 	return EINVAL;
 }
 
-/* --- open, close, query ---------------------------------------------------------------------- */
-
 static void fabricate_verbs(struct dapl_device *dev)
 {
 	dev->identity.node_type = IBV_NODE_RNIC;
@@ -71,25 +69,6 @@ static void fabricate_verbs(struct dapl_device *dev)
 	dev->verbs.ops.poll_cq = soft_cq_poll;
 	dev->verbs.ops.req_notify_cq = soft_cq_arm;
 	dev->verbs.ops.bind_mw = soft_qp_bind_mw;
-}
-
-static void read_settings(struct dapl_device *dev)
-{
-	unsigned long crc = 0, shm = 1, direct = 1, map = 1, guard = 0;
-	unsigned long dm = DM_KIB;
-
-	log_env_number("DAPL_SOFT_CRC", 0, 1, &crc);
-	log_env_number("DAPL_SOFT_SHM", 0, 1, &shm);
-	log_env_number("DAPL_SOFT_DIRECT", 0, 1, &direct);
-	log_env_number("DAPL_SOFT_MAP", 0, 1, &map);
-	log_env_number("DAPL_SOFT_GUARD", 0, 1, &guard);
-	log_env_number("DAPL_SOFT_DM", 0, DM_KIB_MAX, &dm);
-	dev->dm_size = (uint64_t)dm << 10;
-	dev->guards = guard;
-	dev->want_crc = crc;
-	dev->want_shm = shm && !crc;
-	dev->want_direct = direct;
-	dev->want_map = direct && map;
 }
 
 static void soft_close(struct dapl_device *dev)
@@ -132,7 +111,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	dapl_mutex_init(&dev->events_lock, RANK_SOFT_EVENTS);
 	TAILQ_INIT(&dev->events);
 	fabricate_verbs(dev);
-	read_settings(dev);
+	soft_settings_read(dev);
 	soft_fork_add_device(dev);
 	err = soft_stags_init(dev, &soft_mr_directory);
 	if (!err)
@@ -148,19 +127,8 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	return 0;
 }
 
-/* The ranges and defaults of read_settings(). */
-static const struct dapl_parameter parameters[] = {
-	{ "DAPL_SOFT_CRC", 0, 1, 0, PARAMETER_NEXT_IA },
-	{ "DAPL_SOFT_SHM", 0, 1, 1, PARAMETER_NEXT_IA },
-	{ "DAPL_SOFT_DIRECT", 0, 1, 1, PARAMETER_NEXT_IA },
-	{ "DAPL_SOFT_MAP", 0, 1, 1, PARAMETER_NEXT_IA },
-	{ "DAPL_SOFT_GUARD", 0, 1, 0, PARAMETER_NEXT_IA },
-	{ "DAPL_SOFT_DM", 0, DM_KIB_MAX, DM_KIB, PARAMETER_NEXT_IA },
-	{ .name = NULL },
-};
-
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "soft", .parameters = parameters,
+	.name = "soft", .parameters = soft_parameters,
 	.open = soft_open, .close = soft_close, .query = soft_device_query,
 	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
 	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,
