@@ -335,6 +335,32 @@ static void watches_leave_no_descriptor(void)
 	end(&it);
 }
 
+/* The socket stays until the last watch ends. */
+static void watches_of_two_ias_share_a_socket(void)
+{
+	struct open_ia it, other;
+	int before;
+
+	make_network();
+	it = open_on("m0 0");
+	other = open_on("m0 0");
+	before = open_descriptors();
+	OK(dat_net_watch(it.ia, DAT_NET_MTU));
+	OK(dat_net_watch(other.ia, DAT_NET_MTU));
+	EXPECT(open_descriptors() == before + 1);
+	ip("link set m0 mtu 1300");
+	expect_change(&it, DAT_NET_MTU, 1400, 1300);
+	expect_change(&other, DAT_NET_MTU, 1400, 1300);
+	OK(dat_net_watch(it.ia, 0));
+	EXPECT(open_descriptors() == before + 1);
+	ip("link set m0 mtu 1200");
+	expect_change(&other, DAT_NET_MTU, 1300, 1200);
+	OK(dat_net_watch(other.ia, 0));
+	EXPECT(open_descriptors() == before);
+	end(&other);
+	end(&it);
+}
+
 static const struct life_case cases[] = {
 	CASE(each_change_is_told_with_old_and_new),
 	CASE(mtu_beyond_the_devices_limit_is_not_told),
@@ -345,6 +371,7 @@ static const struct life_case cases[] = {
 	CASE(full_evd_delays_the_event),
 	CASE(wrong_arguments_are_refused),
 	CASE(watches_leave_no_descriptor),
+	CASE(watches_of_two_ias_share_a_socket),
 };
 
 int main(int argc, char **argv)

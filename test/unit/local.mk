@@ -196,6 +196,8 @@ unit_core = \
 	test/unit/core/test_ia \
 	test/unit/core/test_lmr \
 	test/unit/core/test_mcast \
+	test/unit/core/test_net_events \
+	test/unit/core/test_net_list \
 	test/unit/core/test_net_messages \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
@@ -235,6 +237,7 @@ unit_core = \
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
+test_unit_core_test_net_list_LDADD = $(unit_core_libs)
 # With a device of the tests' own below core, core_device.c, and an endpoint above it, core_endpoint.c.
 core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 	test/unit/core/core_queues.c test/unit/core/core_queues.h \
@@ -266,6 +269,10 @@ test_unit_core_test_control_verbs_SOURCES = test/unit/core/test_control_verbs.c 
 test_unit_core_test_control_verbs_LDADD = $(core_device_libs)
 test_unit_core_test_control_verbs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_control_serve \
 	-Wl,--wrap=dapl_registry_function
+test_unit_core_test_net_events_SOURCES = test/unit/core/test_net_events.c $(core_device)
+test_unit_core_test_net_events_LDADD = $(core_device_libs)
+test_unit_core_test_net_events_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs,--wrap=freeifaddrs \
+	-Wl,--wrap=interface_request,--wrap=dapl_timer_start,--wrap=dapl_async_offer
 test_unit_core_test_net_messages_SOURCES = test/unit/core/test_net_messages.c $(core_device)
 test_unit_core_test_net_messages_LDADD = $(core_device_libs)
 test_unit_core_test_net_messages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=bind,--wrap=recv \

@@ -300,6 +300,22 @@ static void ipv6_message_has_its_address_elsewhere(void **state)
 	assert_change(DAT_NET_ADDRESS, 1, 0, 0);
 }
 
+/* A bridge reports its ports with a family of its own. */
+static void message_of_a_bridge_is_ignored(void **state)
+{
+	struct nlmsghdr *h;
+
+	(void)state;
+	watch(DAT_NET_LINK);
+	core_device.attr.port_active = false;
+	add_link(RTM_NEWLINK, own_index, DOWN, 0);
+	h = add_link(RTM_NEWLINK, own_index, UP, 0);
+	((struct ifinfomsg *)NLMSG_DATA(h))->ifi_family = AF_BRIDGE;
+	add_link(RTM_NEWLINK, own_index, DOWN, 0);
+	send_messages();
+	assert_change(DAT_NET_LINK, 1, 0, 0);
+}
+
 /* Each would bring the link up between, if it was read. */
 static void malformed_messages_are_ignored(void **state)
 {
@@ -355,6 +371,7 @@ int main(void)
 		CASE(mtu_of_the_device_is_reported),
 		CASE(own_address_that_goes_is_an_event),
 		CASE(ipv6_message_has_its_address_elsewhere),
+		CASE(message_of_a_bridge_is_ignored),
 		CASE(malformed_messages_are_ignored),
 		CASE(overflow_is_followed_by_the_present_state),
 		CASE(overflow_forgets_what_was_seen),

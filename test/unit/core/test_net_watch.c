@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_net_watch.c - events of a device's port and of its loss: which watches get them. Changes of interfaces
- * are in test/life/net_events.c. */
+/* test_net_watch.c - events of a device's port and of its loss: which watches get them; and that a child of a fork
+ * has no watch. Changes of interfaces are in test/life/net_events.c. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/ia/net_watch.h"
+#include "test/unit/child.h"
 #include "test/unit/core/core_device.h"
 
 static struct dapl_ia *ia;
@@ -137,6 +139,31 @@ static void unknown_kinds_and_ias_without_an_evd_are_refused(void **state)
 	assert_int_equal(dapl_net_watch(ia, 0), DAT_SUCCESS);	/* ends a watch that is not there */
 }
 
+/* The child may forget the IA that its parent watches, though the child has no service thread. */
+static void child_of_a_fork_has_no_watch_and_no_socket(void **state)
+{
+	int fd = fcntl(STDERR_FILENO, F_DUPFD, 0);	/* the lowest free number: that of the socket */
+	DAT_NET_CHANGE_DATA data;
+	pid_t child;
+
+	(void)state;
+	close(fd);
+	dapl_net_watch_forks();
+	assert_int_equal(dapl_net_watch(ia, DAT_NET_RDMA), DAT_SUCCESS);
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	child = fork_child();
+	if (!child) {
+		bool socket = fcntl(fd, F_GETFD) >= 0;
+
+		dapl_net_device_lost(ia);
+		dapl_net_forget(ia);
+		_exit(socket || change(&data));
+	}
+	expect_success(child);
+	dapl_net_device_lost(ia);
+	assert_true(change(&data));
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -146,6 +173,7 @@ int main(void)
 		CASE(port_that_goes_down_is_told_with_both_values),
 		CASE(port_that_changed_somehow_is_looked_at),
 		CASE(unknown_kinds_and_ias_without_an_evd_are_refused),
+		CASE(child_of_a_fork_has_no_watch_and_no_socket),
 	};
 
 	alarm(60);	/* seconds: a lock that is never released, or an event that never comes, ends the test */
