@@ -102,8 +102,8 @@ static DAT_UINT32 mtu_of_interface(const char *netdev)
 void dapl_net_watch_init(struct dapl_net_watch *w)
 {
 	w->told[KIND_MTU] = w->ia->attr.mtu;
-	read_values(w, w->told);
-	memcpy(w->seen, w->told, sizeof w->seen);
+	read_values(w, w->seen);
+	memcpy(w->told, w->seen, sizeof w->told);
 	w->interface_mtu = w->interface_mtu_told = mtu_of_interface(w->ia->attr.netdev);
 }
 
