@@ -476,6 +476,7 @@ unit_soft = \
 	test/unit/soft/test_large \
 	test/unit/soft/test_listen \
 	test/unit/soft/test_liveness \
+	test/unit/soft/test_local_address \
 	test/unit/soft/test_mcast \
 	test/unit/soft/test_mem \
 	test/unit/soft/test_mpa \
@@ -765,6 +766,9 @@ test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
 	-Wl,--wrap=if_nametoindex,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
+test_unit_soft_test_local_address_LDADD = $(unit_soft_libs)
+test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=if_nametoindex,--wrap=getaddrinfo,--wrap=gethostname
 test_unit_soft_test_options_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \

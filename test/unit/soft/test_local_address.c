@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_local_address.c - which local address the ia_params of an entry select for the software device, and the line
+ * about why there is none (dapl/soft/local_address.c). Interfaces, the name of the host and the name server are
+ * replaced here. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "common/log.h"
+#include "dapl/soft/local_address.h"
+
+enum { INTERFACES = 8 };
+static struct ifaddrs interfaces[INTERFACES];
+static struct sockaddr_storage addresses[INTERFACES];
+static unsigned n_interfaces, lists_freed, questions;	/* questions: to the name server */
+static int list_error;				/* of getifaddrs */
+static unsigned lines;
+static enum log_id last_id;
+static char last_line[400];
+
+/* --- what is replaced ---------------------------------------------------------------------------------------- */
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
+int __wrap_getifaddrs(struct ifaddrs **list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+unsigned __wrap_if_nametoindex(const char *name);
+int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_gethostname(char *name, size_t size);
+#pragma GCC visibility pop
+
+void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
+{
+	va_list args;
+
+	(void)fields;
+	va_start(args, fmt);
+	vsnprintf(last_line, sizeof last_line, fmt, args);
+	va_end(args);
+	last_id = id;
+	lines++;
+}
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	errno = list_error;
+	*list = n_interfaces ? interfaces : NULL;
+	return list_error ? -1 : 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	assert_ptr_equal(list, n_interfaces ? interfaces : NULL);
+	lists_freed++;
+}
+
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	for (unsigned i = 0; i < n_interfaces; i++)
+		if (!strcmp(interfaces[i].ifa_name, name))
+			return i + 1;
+	return 0;
+}
+
+/* The name server knows two names, both of 10.0.0.1. */
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+	struct in6_addr digits;
+
+	if (inet_pton(AF_INET, name, &digits) == 1 || inet_pton(AF_INET6, name, &digits) == 1)
+		return __real_getaddrinfo(name, service, hints, found);
+	questions++;
+	if (strcmp(name, "thishost") && strcmp(name, "host.example"))
+		return EAI_NONAME;
+	return __real_getaddrinfo("10.0.0.1", service, hints, found);
+}
+
+int __wrap_gethostname(char *name, size_t size)
+{
+	snprintf(name, size, "thishost");
+	return 0;
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------- */
+
+/* Adds an address of an interface; NULL: the interface has none. */
+static void add_interface(const char *netdev, unsigned flags, const char *address)
+{
+	struct ifaddrs *one = &interfaces[n_interfaces];
+	struct sockaddr_storage *to = &addresses[n_interfaces];
+
+	assert_in_range(n_interfaces, 0, INTERFACES - 1);
+	if (n_interfaces)
+		one[-1].ifa_next = one;
+	*one = (struct ifaddrs){ .ifa_name = (char *)netdev, .ifa_flags = flags,
+		.ifa_addr = address ? (struct sockaddr *)to : NULL };
+	memset(to, 0, sizeof *to);
+	if (address && strchr(address, ':')) {
+		to->ss_family = AF_INET6;
+		assert_int_equal(inet_pton(AF_INET6, address, &((struct sockaddr_in6 *)to)->sin6_addr), 1);
+	} else if (address) {
+		to->ss_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, address, &((struct sockaddr_in *)to)->sin_addr), 1);
+	}
+	n_interfaces++;
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	n_interfaces = 0;
+	list_error = 0;
+	return 0;
+}
+
+static void assert_found(const char *params, const char *netdev, const char *text)
+{
+	struct sockaddr_storage address;
+	char found[IF_NAMESIZE], at[INET6_ADDRSTRLEN];
+
+	lines = lists_freed = 0;
+	memset(&address, 0xee, sizeof address);
+	assert_int_equal(soft_local_address_find(params, &address, found), 0);
+	assert_int_equal(lines, 0);
+	assert_int_equal(lists_freed, 1);
+	assert_string_equal(found, netdev);
+	assert_int_equal(address_port((struct sockaddr *)&address), 0);
+	assert_int_equal(address.ss_family, strchr(text, ':') ? AF_INET6 : AF_INET);
+	assert_non_null(inet_ntop(address.ss_family,
+				  address.ss_family == AF_INET ? (void *)&((struct sockaddr_in *)&address)->sin_addr :
+				  (void *)&((struct sockaddr_in6 *)&address)->sin6_addr, at, sizeof at));
+	assert_string_equal(at, text);
+}
+
+/* One line, which ends with `end`. */
+static void assert_none(const char *params, int err, enum log_id id, const char *end)
+{
+	struct sockaddr_storage address;
+	char found[IF_NAMESIZE];
+
+	lines = 0;
+	assert_int_equal(soft_local_address_find(params, &address, found), err);
+	assert_int_equal(lines, 1);
+	assert_int_equal(last_id, id);
+	assert_in_range(strlen(end), 1, strlen(last_line));
+	assert_string_equal(last_line + strlen(last_line) - strlen(end), end);
+}
+
+/* --- interfaces ---------------------------------------------------------------------------------------------- */
+
+static void ipv4_address_of_an_interface_is_preferred(void **state)
+{
+	(void)state;
+	add_interface("lo", IFF_UP, "127.0.0.1");
+	add_interface("eth0", IFF_UP, "fe80::1");
+	add_interface("eth0", IFF_UP, "2001:db8::1");
+	add_interface("eth0", IFF_UP, "10.0.0.1");
+	add_interface("eth0", IFF_UP, "10.0.0.2");
+	assert_found("eth0 0", "eth0", "10.0.0.1");
+	n_interfaces = 3;
+	interfaces[2].ifa_next = NULL;
+	assert_found("eth0 0", "eth0", "2001:db8::1");
+	n_interfaces = 2;
+	interfaces[1].ifa_next = NULL;
+	assert_found("eth0 0 eth_qdisc=bypass", "eth0", "fe80::1");
+}
+
+static void without_a_name_a_running_interface_is_preferred_to_loopback(void **state)
+{
+	(void)state;
+	add_interface("lo", IFF_UP | IFF_RUNNING | IFF_LOOPBACK, "127.0.0.1");
+	add_interface("down0", IFF_RUNNING, "10.0.0.1");
+	add_interface("idle0", IFF_UP, "10.0.0.2");
+	assert_found("", "lo", "127.0.0.1");
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "fe80::1");
+	assert_found("", "eth0", "fe80::1");
+	add_interface("eth1", IFF_UP | IFF_RUNNING, "10.0.1.1");
+	add_interface("eth2", IFF_UP | IFF_RUNNING, "10.0.2.1");
+	assert_found("  ", "eth1", "10.0.1.1");
+}
+
+static void raw_interface_needs_no_address(void **state)
+{
+	struct sockaddr_storage address;
+	struct sockaddr_in *at = (struct sockaddr_in *)&address;
+	char found[IF_NAMESIZE];
+
+	(void)state;
+	add_interface("eth0", IFF_UP, NULL);
+	lines = 0;
+	memset(&address, 0xee, sizeof address);
+	assert_int_equal(soft_local_address_find("raw:eth0 0", &address, found), 0);
+	assert_int_equal(lines, 0);
+	assert_string_equal(found, "eth0");
+	assert_int_equal(at->sin_family, AF_INET);
+	assert_int_equal(at->sin_port, 0);
+	assert_int_equal(at->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	assert_none("raw:eth1 0", ENODEV, REPORT_NO_ADDRESS, "\"raw:eth1\": no such interface");
+}
+
+/* --- addresses and names ------------------------------------------------------------------------------------- */
+
+static void address_is_that_of_its_interface(void **state)
+{
+	(void)state;
+	add_interface("bare0", IFF_UP, NULL);
+	add_interface("eth0", IFF_UP, "10.0.0.1");
+	add_interface("eth1", IFF_UP, "2001:db8::1");
+	questions = 0;
+	assert_found("10.0.0.1 0", "eth0", "10.0.0.1");
+	assert_found("2001:db8::1 0", "eth1", "2001:db8::1");
+	assert_int_equal(questions, 0);
+}
+
+static void names_of_this_host_are_looked_up(void **state)
+{
+	(void)state;
+	add_interface("eth0", IFF_UP, "10.0.0.1");
+	questions = 0;
+	assert_found("thishost 0", "eth0", "10.0.0.1");
+	assert_found("host.example 0", "eth0", "10.0.0.1");
+	assert_int_equal(questions, 2);
+	assert_none("nosuch.example 0", ENODEV, REPORT_NO_ADDRESS, ": no such interface or local address");
+	assert_int_equal(questions, 3);
+	assert_none("eth1 0", ENODEV, REPORT_NO_ADDRESS, ": no such interface or local address");
+	assert_int_equal(questions, 3);		/* it may be the name of an absent interface */
+}
+
+/* --- why there is none --------------------------------------------------------------------------------------- */
+
+static void line_tells_why_there_is_no_address(void **state)
+{
+	static const struct {
+		const char *params, *end;
+	} cases[] = {
+		{ "", "ia_params \"\": no such interface: none that is up has an IP address" },
+		{ "bare0 0", "ia_params \"bare0 0\": interface bare0 has no IP address" },
+		{ "down0 0", "ia_params \"down0 0\": interface down0 is down and has no IP address" },
+		{ "127.0.0.9 0", "it can be added to lo: ip address add 127.0.0.9/8 dev lo" },
+		{ "203.0.113.7 0", ": no such local address; no interface of this host has it" },
+		{ "2001:db8::7 0", ": no such local address; no interface of this host has it" },
+		{ "nosuch0", ": no such interface or local address" },
+	};
+
+	(void)state;
+	add_interface("bare0", IFF_UP, NULL);
+	add_interface("down0", 0, NULL);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		lists_freed = 0;
+		assert_none(cases[i].params, ENODEV, REPORT_NO_ADDRESS, cases[i].end);
+		assert_int_equal(lists_freed, 1);
+	}
+}
+
+static void unreadable_params_are_refused(void **state)
+{
+	(void)state;
+	assert_none("eth0 x", EINVAL, REPORT_BAD_PARAMS,
+		    "\"eth0 x\": the port is not a number; expected \"interface 0\", \"address 0\" or \"hostname 0\"");
+}
+
+static void interfaces_that_cannot_be_listed_are_an_error(void **state)
+{
+	struct sockaddr_storage address;
+	char found[IF_NAMESIZE];
+
+	(void)state;
+	list_error = EMFILE;
+	lists_freed = 0;
+	assert_int_equal(soft_local_address_find("eth0 0", &address, found), EMFILE);
+	assert_int_equal(lists_freed, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, clear)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(ipv4_address_of_an_interface_is_preferred),
+		CASE(without_a_name_a_running_interface_is_preferred_to_loopback),
+		CASE(raw_interface_needs_no_address),
+		CASE(address_is_that_of_its_interface),
+		CASE(names_of_this_host_are_looked_up),
+		CASE(line_tells_why_there_is_no_address),
+		CASE(unreadable_params_are_refused),
+		CASE(interfaces_that_cannot_be_listed_are_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
