@@ -330,6 +330,8 @@ test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)
 test_unit_core_test_ia_LDADD = $(core_device_libs)
+test_unit_core_test_ia_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ep_broken,--wrap=dapl_ep_comm_established \
+	-Wl,--wrap=dapl_srq_limit,--wrap=dapl_srq_failed
 test_unit_core_test_attr_SOURCES = test/unit/core/test_attr.c $(core_device)
 test_unit_core_test_attr_LDADD = $(core_device_libs)
 test_unit_core_test_disconnect_SOURCES = test/unit/core/test_disconnect.c $(core_device)

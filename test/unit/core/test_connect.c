@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_connect.c - what a device is told of an endpoint that connects or accepts. */
+/* test_connect.c - what a device is told of an endpoint that connects or accepts, and which argument of a connect is
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,7 +8,6 @@
 #include <cmocka.h>
 #include "dapl/core/conn/connect.h"
 #include "test/unit/core/core_endpoint.h"
-
 
 static int set_up(void **state)
 {
@@ -96,6 +96,54 @@ static void strictest_quality_of_service_counts(void **state)
 	}
 }
 
+/* --- arguments that are refused ---------------------------------------------------------------- */
+
+enum { TIMEOUT = 1000 };	/* us */
+
+static struct sockaddr_in6 somewhere = { .sin6_family = AF_INET6, .sin6_port = 1 };
+
+static DAT_RETURN common_connect(void *handle, void *address, DAT_TIMEOUT timeout, int len, const void *data)
+{
+	return dapl_ep_common_connect((DAT_EP_HANDLE)handle, (DAT_IA_ADDRESS_PTR)address, timeout, len,
+				      (DAT_PVOID)data);
+}
+
+static DAT_RETURN dup_connect(void *handle, void *of, DAT_TIMEOUT timeout, int len, const void *data, int qos)
+{
+	return dapl_ep_dup_connect((DAT_EP_HANDLE)handle, (DAT_EP_HANDLE)of, timeout, len, (DAT_PVOID)data,
+				   (DAT_QOS)qos);
+}
+
+static void wrong_argument_of_common_connect_is_named(void **state)
+{
+	const int most = ep->obj.ia->provider_attr.max_private_data_size = 4;
+
+	(void)state;
+	assert_int_equal(common_connect(NULL, &somewhere, TIMEOUT, 0, NULL), BAD_HANDLE(EP));
+	assert_int_equal(common_connect(ia, &somewhere, TIMEOUT, 0, NULL), BAD_HANDLE(EP));
+	assert_int_equal(common_connect(ep, NULL, TIMEOUT, 0, NULL), BAD_PARAM(2));
+	assert_int_equal(common_connect(ep, &somewhere, 0, 0, NULL), BAD_PARAM(3));
+	assert_int_equal(common_connect(ep, &somewhere, TIMEOUT, most + 1, "12345"), BAD_PARAM(4));
+	assert_int_equal(common_connect(ep, &somewhere, TIMEOUT, -1, "1"), BAD_PARAM(4));
+	assert_int_equal(common_connect(ep, &somewhere, TIMEOUT, most, NULL), BAD_PARAM(5));
+}
+
+static void wrong_argument_of_dup_connect_is_named(void **state)
+{
+	const int most = ep->obj.ia->provider_attr.max_private_data_size = 4;
+
+	(void)state;
+	ep->obj.ia->provider_attr.dat_qos_supported = DAT_QOS_ECONOMY;
+	assert_int_equal(dup_connect(NULL, ep, TIMEOUT, 0, NULL, 0), BAD_HANDLE(EP));
+	assert_int_equal(dup_connect(ep, NULL, TIMEOUT, 0, NULL, 0), BAD_HANDLE(EP));
+	assert_int_equal(dup_connect(ep, ep, 0, 0, NULL, 0), BAD_PARAM(3));
+	assert_int_equal(dup_connect(ep, ep, TIMEOUT, most + 1, "12345", 0), BAD_PARAM(4));
+	assert_int_equal(dup_connect(ep, ep, TIMEOUT, -1, "1", 0), BAD_PARAM(4));
+	assert_int_equal(dup_connect(ep, ep, TIMEOUT, most, NULL, 0), BAD_PARAM(5));
+	assert_int_equal(dup_connect(ep, ep, TIMEOUT, 0, NULL, DAT_QOS_PREMIUM), BAD_PARAM(6));
+	assert_int_equal(DAT_GET_TYPE(dup_connect(ep, ep, TIMEOUT, most, "1234", DAT_QOS_ECONOMY)), DAT_INVALID_STATE);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
@@ -104,6 +152,8 @@ int main(void)
 		CASE(each_property_is_told),
 		CASE(limits_of_reads_keep_their_direction),
 		CASE(strictest_quality_of_service_counts),
+		CASE(wrong_argument_of_common_connect_is_named),
+		CASE(wrong_argument_of_dup_connect_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

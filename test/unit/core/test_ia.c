@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_ia.c - asynchronous events of a device: which DAT events they become, and that a device is lost once. */
+/* test_ia.c - asynchronous events of a device: which DAT events they become, which object they are about, and that a
+ * device is lost once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -74,6 +75,97 @@ static void failed_cq_is_an_overflow_of_its_evd(void **state)
 	assert_int_equal(next_event(&event), 0);
 }
 
+/* --- events of endpoints and SRQs: what is called for which object ----------------------------- */
+
+static struct {
+	int broken, established, limit, failed;
+	const void *object;
+	unsigned code;
+} called;
+
+void __wrap_dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code, const char *text);
+bool __wrap_dapl_ep_comm_established(struct dapl_ep *ep);
+void __wrap_dapl_srq_limit(struct dapl_srq *srq);
+void __wrap_dapl_srq_failed(struct dapl_srq *srq);
+
+void __wrap_dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code, const char *text)
+{
+	assert_int_equal(kind, DAPL_CODE_ASYNC);
+	assert_null(text);
+	called.broken++;
+	called.code = code;
+	called.object = ep;
+}
+
+bool __wrap_dapl_ep_comm_established(struct dapl_ep *ep)
+{
+	called.established++;
+	called.object = ep;
+	return true;
+}
+
+void __wrap_dapl_srq_limit(struct dapl_srq *srq)
+{
+	called.limit++;
+	called.object = srq;
+}
+
+void __wrap_dapl_srq_failed(struct dapl_srq *srq)
+{
+	called.failed++;
+	called.object = srq;
+}
+
+static void up_qp(enum ibv_event_type type, void **ep)
+{
+	struct ibv_qp qp = { .qp_context = ep };
+	struct ibv_async_event event = { .event_type = type, .element.qp = &qp };
+
+	memset(&called, 0, sizeof called);
+	dapl_up_async(ia, &event);
+	assert_ptr_equal(called.object, ep);
+}
+
+static void up_srq(enum ibv_event_type type, void **srq)
+{
+	struct ibv_srq of_device = { .srq_context = srq };
+	struct ibv_async_event event = { .event_type = type, .element.srq = &of_device };
+
+	memset(&called, 0, sizeof called);
+	dapl_up_async(ia, &event);
+	assert_ptr_equal(called.object, srq);
+}
+
+static void failed_queue_pair_breaks_its_endpoint(void **state)
+{
+	static const enum ibv_event_type types[] = { IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,
+						     IBV_EVENT_QP_ACCESS_ERR, IBV_EVENT_PATH_MIG_ERR };
+
+	for (unsigned i = 0; i < sizeof types / sizeof *types; i++) {
+		up_qp(types[i], state);
+		assert_int_equal(called.broken, 1);
+		assert_int_equal(called.code, types[i]);
+		assert_int_equal(ia->counters[DCNT_IA_ASYNC_QP_ERROR], i + 1);
+	}
+}
+
+static void first_message_establishes_its_endpoint(void **state)
+{
+	up_qp(IBV_EVENT_COMM_EST, state);
+	assert_int_equal(called.established, 1);
+	assert_int_equal(called.broken, 0);
+}
+
+static void limit_and_failure_of_an_srq_are_told_apart(void **state)
+{
+	up_srq(IBV_EVENT_SRQ_LIMIT_REACHED, state);
+	assert_true(called.limit == 1 && called.failed == 0);
+	up_srq(IBV_EVENT_SRQ_ERR, state);
+	assert_true(called.limit == 0 && called.failed == 1);
+}
+
+/* --- events of the device and its ports ---------------------------------------------------------- */
+
 static void lost_device_is_reported_once(void **state)
 {
 	DAT_EVENT event;
@@ -136,6 +228,9 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(failed_cq_is_an_overflow_of_its_evd),
+		CASE(failed_queue_pair_breaks_its_endpoint),
+		CASE(first_message_establishes_its_endpoint),
+		CASE(limit_and_failure_of_an_srq_are_told_apart),
 		CASE(lost_device_is_reported_once),
 		CASE(lost_device_is_told_to_its_watch_too),
 		CASE(other_ports_and_unknown_events_make_no_event),
