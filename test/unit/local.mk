@@ -461,6 +461,7 @@ unit_soft = \
 	test/unit/soft/test_cq \
 	test/unit/soft/test_deliver \
 	test/unit/soft/test_device \
+	test/unit/soft/test_device_attr \
 	test/unit/soft/test_dm \
 	test/unit/soft/test_eth \
 	test/unit/soft/test_eth_hold \
@@ -470,6 +471,7 @@ unit_soft = \
 	test/unit/soft/test_fence \
 	test/unit/soft/test_flush \
 	test/unit/soft/test_foreign_peer \
+	test/unit/soft/test_fork \
 	test/unit/soft/test_fpdu \
 	test/unit/soft/test_fpdu_rx \
 	test/unit/soft/test_half_open \
@@ -582,6 +584,10 @@ test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=sche
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
 test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
+test_unit_soft_test_device_attr_LDADD = $(unit_soft_libs)
+test_unit_soft_test_device_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_request,--wrap=getrlimit64
+test_unit_soft_test_fork_SOURCES = test/unit/soft/test_fork.c $(soft_ends)
+test_unit_soft_test_fork_LDADD = $(unit_soft_libs)
 test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(printed) $(soft_ends)
 test_unit_soft_test_mem_LDADD = $(unit_soft_libs)

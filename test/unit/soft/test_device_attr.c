@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_device_attr.c - what the software device reports of itself: names and addresses, the present state of its
+ * interface, its abilities, and limits that its objects keep. The interface and the limit of descriptors are replaced
+ * here. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <cmocka.h>
+#include "common/address.h"
+#include "common/interface.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/device_attr.h"
+#include "dapl/soft/obj/device.h"
+#include "dapl/soft/rdmap/ud.h"
+#include "dapl/soft/tcp/wire.h"
+
+static struct {
+	unsigned mtu;
+	short flags;
+	unsigned long unanswered;	/* the request that fails; 0: none */
+} interface;
+static rlim_t descriptors;		/* 0: the limit cannot be read */
+static struct dapl_device dev;
+static struct dapl_device_attr attr;
+
+/* --- what is replaced ---------------------------------------------------------------------------------------- */
+
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
+int __real_getrlimit64(int resource, struct rlimit *limit);
+int __wrap_getrlimit64(int resource, struct rlimit *limit);
+#pragma GCC visibility pop
+
+int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+{
+	assert_string_equal(netdev, "eth7");
+	assert_true(request == SIOCGIFMTU || request == SIOCGIFFLAGS);
+	memset(ifr, 0xff, sizeof *ifr);
+	if (request == interface.unanswered)
+		return ENODEV;
+	if (request == SIOCGIFMTU)
+		ifr->ifr_mtu = (int)interface.mtu;
+	else
+		ifr->ifr_flags = interface.flags;
+	return 0;
+}
+
+int __wrap_getrlimit64(int resource, struct rlimit *limit)
+{
+	if (resource != RLIMIT_NOFILE)
+		return __real_getrlimit64(resource, limit);
+	*limit = (struct rlimit){ descriptors, RLIM_INFINITY };
+	return descriptors ? 0 : -1;
+}
+
+/* --- fixture ------------------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&dev.address;
+
+	(void)state;
+	memset(&dev, 0, sizeof dev);
+	*in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(7) };
+	assert_int_equal(inet_pton(AF_INET, "192.0.2.7", &in->sin_addr), 1);
+	strcpy(dev.netdev, "eth7");
+	strcpy(dev.identity.name, "soft_eth7");
+	dev.mtu = 1500;
+	interface.mtu = 1500;
+	interface.flags = IFF_UP | IFF_RUNNING;
+	interface.unanswered = 0;
+	descriptors = 1000;
+	return 0;
+}
+
+static void query(void)
+{
+	memset(&attr, 0xee, sizeof attr);
+	assert_int_equal(soft_device_query(&dev, &attr), 0);
+}
+
+/* --- names and addresses ------------------------------------------------------------------------------------- */
+
+static void names_are_those_of_the_device(void **state)
+{
+	(void)state;
+	query();
+	assert_string_equal(attr.device, "soft_eth7");
+	assert_string_equal(attr.netdev, "eth7");
+	assert_string_equal(attr.vendor, "software RNIC");
+	assert_int_equal(attr.port, 1);
+	assert_true(attr.iwarp);
+}
+
+static void address_has_no_port(void **state)
+{
+	(void)state;
+	query();
+	assert_true(address_same_host((struct sockaddr *)&attr.address, (struct sockaddr *)&dev.address));
+	assert_int_equal(address_port((struct sockaddr *)&attr.address), 0);
+	assert_int_equal(address_port((struct sockaddr *)&dev.address), 7);
+}
+
+static void assert_gid(const char *text)
+{
+	union ibv_gid gid;
+
+	query();
+	assert_int_equal(inet_pton(AF_INET6, text, &gid), 1);
+	assert_memory_equal(&attr.gid, &gid, sizeof gid);
+	assert_memory_equal(&attr.limits.node_guid, gid.raw + 8, 8);
+}
+
+static void gid_is_the_address(void **state)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&dev.address;
+
+	(void)state;
+	assert_gid("::ffff:192.0.2.7");
+	*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
+	assert_int_equal(inet_pton(AF_INET6, "2001:db8:1:2:3:4:5:6", &in6->sin6_addr), 1);
+	assert_gid("2001:db8:1:2:3:4:5:6");
+}
+
+/* --- the interface ------------------------------------------------------------------------------------------- */
+
+/* Datagrams of this size can be sent. */
+static void mtu_is_the_present_one_of_the_interface(void **state)
+{
+	(void)state;
+	interface.mtu = 900;
+	query();
+	assert_int_equal(attr.mtu, 900);
+	interface.mtu = SOFT_UD_MTU + 1;
+	query();
+	assert_int_equal(attr.mtu, SOFT_UD_MTU);
+	interface.unanswered = SIOCGIFMTU;
+	query();
+	assert_int_equal(attr.mtu, 1500);		/* when the device was opened */
+}
+
+static void port_is_active_if_the_interface_runs(void **state)
+{
+	(void)state;
+	query();
+	assert_true(attr.port_active);
+	interface.flags = IFF_UP;			/* no carrier */
+	query();
+	assert_false(attr.port_active);
+	interface.flags = IFF_RUNNING;
+	query();
+	assert_false(attr.port_active);
+	interface.unanswered = SIOCGIFFLAGS;		/* it was removed */
+	query();
+	assert_false(attr.port_active);
+}
+
+/* --- abilities and limits ------------------------------------------------------------------------------------ */
+
+static void nothing_is_missing(void **state)
+{
+	(void)state;
+	dev.dm_size = 12345;
+	query();
+	assert_true(attr.atomics);
+	assert_true(attr.write_immediate);
+	assert_true(attr.send_invalidate);
+	assert_true(attr.ud);
+	assert_true(attr.multicast);
+	assert_true(attr.raw_ethernet);
+	assert_true(attr.windows_1);
+	assert_true(attr.windows_2);
+	assert_true(attr.delayed_ack);
+	assert_true(attr.zero_based);
+	assert_true(attr.inline_by_lkey);
+	assert_int_equal(attr.tunes, DAPL_TUNES_ACK | DAPL_TUNES_CLASS);
+	assert_int_equal(attr.dm_size, 12345);
+	assert_int_equal(attr.dm_unit, 1);
+	assert_true(attr.dm_windows);
+	assert_true(attr.limits.device_cap_flags & IBV_DEVICE_SRQ_RESIZE);
+	assert_true(attr.bind_access);			/* obj/window.c asks for it */
+	assert_false(attr.read_sink_remote);
+	assert_false(attr.no_late_flush);
+	assert_false(attr.no_solicited);
+	assert_false(attr.no_empty_receive);
+}
+
+/* test_qp_life, test_srq, test_cq, test_requester and test_acceptor show that more is refused. */
+static void limits_are_those_that_objects_keep(void **state)
+{
+	const struct ibv_device_attr *limits = &attr.limits;
+
+	(void)state;
+	query();
+	assert_int_equal(limits->max_qp_wr, SOFT_MAX_WR);
+	assert_int_equal(limits->max_srq_wr, SOFT_MAX_WR);
+	assert_int_equal(limits->max_sge, SOFT_MAX_SGE);
+	assert_int_equal(attr.max_read_sge, SOFT_MAX_SGE);
+	assert_int_equal(attr.max_inline, SOFT_MAX_INLINE);
+	assert_int_equal(limits->max_cqe, SOFT_MAX_CQE);
+	assert_int_equal(attr.max_message, SOFT_MAX_MESSAGE);
+	assert_int_equal(attr.pdata_connect, WIRE_PDATA_MAX);
+	assert_int_equal(attr.pdata_accept, WIRE_PDATA_MAX);
+	assert_int_equal(attr.pdata_reject, WIRE_PDATA_MAX);
+}
+
+/* All endpoints together may have the reads of each. */
+static void reads_of_a_connection_fit_its_parameters(void **state)
+{
+	const struct ibv_device_attr *limits = &attr.limits;
+	struct dapl_conn_params params = { .reads_out = SOFT_MAX_READS, .reads_in = SOFT_MAX_READS };
+
+	(void)state;
+	descriptors = RLIM_INFINITY;
+	query();
+	assert_int_equal(limits->max_qp_init_rd_atom, params.reads_out);
+	assert_int_equal(limits->max_qp_rd_atom, params.reads_in);
+	assert_true(limits->max_res_rd_atom >= (long long)limits->max_qp * limits->max_qp_rd_atom);
+}
+
+/* Each connection and each channel of a CQ takes a descriptor. */
+static void numbers_of_qps_and_cqs_are_limited_by_descriptors(void **state)
+{
+	static const struct {
+		rlim_t descriptors;
+		int most;
+	} cases[] = {
+		{ 64, 64 }, { SOFT_MAX_QP - 1, SOFT_MAX_QP - 1 }, { SOFT_MAX_QP + 1, SOFT_MAX_QP },
+		{ RLIM_INFINITY, SOFT_MAX_QP }, { 0, SOFT_USUAL_FILES },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		descriptors = cases[i].descriptors;
+		query();
+		assert_int_equal(attr.limits.max_qp, cases[i].most);
+		assert_int_equal(attr.limits.max_cq, cases[i].most);
+	}
+}
+
+/* A consumer reads them as the numbers of its objects. */
+static void numbers_of_other_objects_are_known(void **state)
+{
+	(void)state;
+	query();
+	assert_int_equal(attr.limits.max_mr, SOFT_MAX_MR);
+	assert_int_equal(attr.limits.max_mw, SOFT_MAX_MR);
+	assert_int_equal(attr.limits.max_pd, SOFT_MAX_PD);
+	assert_int_equal(attr.limits.max_srq, SOFT_MAX_SRQ);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		CASE(names_are_those_of_the_device),
+		CASE(address_has_no_port),
+		CASE(gid_is_the_address),
+		CASE(mtu_is_the_present_one_of_the_interface),
+		CASE(port_is_active_if_the_interface_runs),
+		CASE(nothing_is_missing),
+		CASE(limits_are_those_that_objects_keep),
+		CASE(reads_of_a_connection_fit_its_parameters),
+		CASE(numbers_of_qps_and_cqs_are_limited_by_descriptors),
+		CASE(numbers_of_other_objects_are_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
