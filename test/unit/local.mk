@@ -588,6 +588,7 @@ test_unit_soft_test_device_attr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_request,--wrap=getrlimit64
 test_unit_soft_test_fork_SOURCES = test/unit/soft/test_fork.c $(soft_ends)
 test_unit_soft_test_fork_LDADD = $(unit_soft_libs)
+test_unit_soft_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free
 test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(printed) $(soft_ends)
 test_unit_soft_test_mem_LDADD = $(unit_soft_libs)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fork.c - what a fork does to software devices: the child holds none of their sockets and takes no progress from
- * its parent. */
+ * its parent, and a device that was closed is left alone. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,6 +11,24 @@
 #include "dapl/soft/obj/random.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
+
+/* --- what is replaced ---------------------------------------------------------------------------------------- */
+
+static void *watched;			/* memory that stays when it is freed, so that the test can read it */
+static bool was_freed;
+
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+#pragma GCC visibility pop
+
+void __wrap_free(void *memory)
+{
+	if (memory && memory == watched)
+		was_freed = true;
+	else
+		__real_free(memory);
+}
 
 /* --- descriptors --------------------------------------------------------------------------------------------- */
 
@@ -284,9 +302,29 @@ static void child_starts_without_half_open_connections(void **state)
 	soft_fork_remove_device(&dev);
 }
 
+/* --- closed devices ------------------------------------------------------------------------------------------ */
+
+static void closed_device_is_left_alone(void **state)
+{
+	struct dapl_device *dev;
+	pid_t child;
+
+	OK(ops->open("lo 0", state, &dev));
+	watched = dev;
+	ops->close(dev);
+	assert_true(was_freed);
+	child = fork_child();
+	if (!child)
+		_exit(dev->dead);
+	expect_success(child);
+	watched = NULL;
+	free(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closed_device_is_left_alone),
 		cmocka_unit_test(child_holds_no_descriptor_of_a_device),
 		cmocka_unit_test(peer_sees_the_end_of_a_process_whose_child_lives_on),
 		cmocka_unit_test(child_that_blocks_leaves_progress_to_its_parent),
