@@ -156,18 +156,26 @@ int soft_local_address_find(const char *params, struct sockaddr_storage *address
 	const char *wrong;
 	int err = read_params(&wanted, params, &wrong);
 
-	if (err)
+	ia_params_printable(params, said, sizeof said);
+	if (err) {
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: ia_params \"%s\": %s", said,
+			   strerror(err));
 		return err;
+	}
 	if (wrong) {
 		log_report(REPORT_BAD_PARAMS, NULL,
 			   "soft: ia_params \"%s\": %s; expected \"interface 0\", \"address 0\" or \"hostname 0\"",
-			   ia_params_printable(params, said, sizeof said), wrong);
+			   said, wrong);
 		return EINVAL;
 	}
 	if (!strncmp(wanted.name, "raw:", 4))
 		return find_raw(wanted.name + 4, address, netdev);
-	if (getifaddrs(&all))
-		return errno;
+	if (getifaddrs(&all)) {
+		err = errno;
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: ia_params \"%s\": getifaddrs: %s", said,
+			   strerror(err));
+		return err;
+	}
 	if (!*wanted.name)
 		found = find_any(all);
 	else if (!(found = find_netdev(all, wanted.name)))
@@ -176,7 +184,7 @@ int soft_local_address_find(const char *params, struct sockaddr_storage *address
 		address_copy(address, found->ifa_addr);
 		snprintf(netdev, IF_NAMESIZE, "%s", found->ifa_name);
 	} else {
-		say_absent(all, ia_params_printable(params, said, sizeof said), wanted.name);
+		say_absent(all, said, wanted.name);
 	}
 	freeifaddrs(all);
 	return found ? 0 : ENODEV;

@@ -6,8 +6,8 @@
 #include <net/if.h>
 #include <sys/socket.h>
 
-/* Writes the address and the name of its interface. Returns 0, or an errno value. EINVAL, after one log line: `params`
- * has another form; ENODEV, after one log line: this host has no such address. */
+/* Writes the address and the name of its interface. Returns 0, or an errno value after one log line. EINVAL: `params`
+ * has another form. ENODEV: this host has no such address. */
 int soft_local_address_find(const char *params, struct sockaddr_storage *address, char netdev[IF_NAMESIZE]);
 
 #endif

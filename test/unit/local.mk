@@ -777,7 +777,8 @@ test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
 test_unit_soft_test_local_address_LDADD = $(unit_soft_libs)
 test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=if_nametoindex,--wrap=getaddrinfo,--wrap=gethostname
+	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=if_nametoindex,--wrap=getaddrinfo,--wrap=gethostname \
+	-Wl,--wrap=strndup
 test_unit_soft_test_options_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_local_address.c - which local address the ia_params of an entry select for the software device, and the line
- * about why there is none (dapl/soft/local_address.c). Interfaces, the name of the host and the name server are
+ * about why there is none (dapl/soft/local_address.c). Interfaces, memory, the name of the host and the name server are
  * replaced here. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +26,9 @@ static unsigned n_interfaces, lists_freed, questions;	/* questions: to the name 
 static int list_error;				/* of getifaddrs */
 static unsigned lines;
 static enum log_id last_id;
+static int last_err;
 static char last_line[400];
+static bool no_memory;				/* for strndup */
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
@@ -37,13 +39,15 @@ unsigned __wrap_if_nametoindex(const char *name);
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 int __wrap_gethostname(char *name, size_t size);
+char *__real_strndup(const char *text, size_t length);
+char *__wrap_strndup(const char *text, size_t length);
 #pragma GCC visibility pop
 
 void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
 {
 	va_list args;
 
-	(void)fields;
+	last_err = fields ? fields->err : 0;
 	va_start(args, fmt);
 	vsnprintf(last_line, sizeof last_line, fmt, args);
 	va_end(args);
@@ -91,6 +95,11 @@ int __wrap_gethostname(char *name, size_t size)
 	return 0;
 }
 
+char *__wrap_strndup(const char *text, size_t length)
+{
+	return no_memory ? NULL : __real_strndup(text, length);
+}
+
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
 /* Adds an address of an interface; NULL: the interface has none. */
@@ -120,6 +129,7 @@ static int clear(void **state)
 	(void)state;
 	n_interfaces = 0;
 	list_error = 0;
+	no_memory = false;
 	return 0;
 }
 
@@ -271,14 +281,20 @@ static void unreadable_params_are_refused(void **state)
 
 static void interfaces_that_cannot_be_listed_are_an_error(void **state)
 {
-	struct sockaddr_storage address;
-	char found[IF_NAMESIZE];
-
 	(void)state;
 	list_error = EMFILE;
 	lists_freed = 0;
-	assert_int_equal(soft_local_address_find("eth0 0", &address, found), EMFILE);
+	assert_none("eth\t0", EMFILE, REPORT_OPEN_FAILED, "ia_params \"eth?0\": getifaddrs: Too many open files");
+	assert_int_equal(last_err, EMFILE);
 	assert_int_equal(lists_freed, 0);
+}
+
+static void lack_of_memory_is_an_error(void **state)
+{
+	(void)state;
+	no_memory = true;
+	assert_none("eth0 0", ENOMEM, REPORT_OPEN_FAILED, "ia_params \"eth0 0\": Cannot allocate memory");
+	assert_int_equal(last_err, ENOMEM);
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, clear)
@@ -294,6 +310,7 @@ int main(void)
 		CASE(line_tells_why_there_is_no_address),
 		CASE(unreadable_params_are_refused),
 		CASE(interfaces_that_cannot_be_listed_are_an_error),
+		CASE(lack_of_memory_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
