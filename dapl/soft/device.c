@@ -55,6 +55,14 @@ static int read_options(struct dapl_device *dev, const char *params)
 	return EINVAL;
 }
 
+static void report_failure(const char *params, int err)
+{
+	char said[80];
+
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: open %s: %s",
+		   ia_params_printable(params, said, sizeof said), strerror(err));
+}
+
 static void fabricate_verbs(struct dapl_device *dev)
 {
 	dev->identity.node_type = IBV_NODE_RNIC;
@@ -90,8 +98,10 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	struct ifreq ifr;
 	int err;
 
-	if (!dev)
+	if (!dev) {
+		report_failure(params, ENOMEM);
 		return ENOMEM;
+	}
 	err = read_options(dev, params);
 	if (!err)
 		err = soft_local_address_find(params, &dev->address, dev->netdev);
@@ -119,7 +129,7 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	if (!err)
 		err = soft_cm_open(dev);
 	if (err) {
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: open %s: %s", params, strerror(err));
+		report_failure(params, err);
 		soft_close(dev);
 		return err;
 	}

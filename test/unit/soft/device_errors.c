@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_errors.c - tests of test_device: what fails: flushes, protection, receives that are too short, memory
  * that was deregistered, allocations of the acceptor. */
+#include "common/log.h"
 #include "dapl/core/base/service.h"
+#include "dapl/soft/obj/device.h"
+#include "test/unit/printed.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
 
@@ -271,18 +274,39 @@ void deregistered_memory_is_not_accessible(void **state)
 	close_pair(&a, &b);
 }
 
-/* The next allocation of the service thread fails. */
+/* The next allocation of the service thread, or that of a device, fails. */
 static _Atomic bool no_memory;
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
-	bool fails = no_memory && dapl_service_here();
+	bool fails = no_memory && (dapl_service_here() || size == sizeof(struct dapl_device));
 
 	if (fails)
 		no_memory = false;
 	return fails ? NULL : __real_calloc(n, size);
+}
+
+static void open_without_memory(void *ia)
+{
+	struct dapl_device *dev;
+
+	no_memory = true;
+	assert_int_equal(ops->open("eth\t0", ia, &dev), ENOMEM);
+	assert_false(no_memory);
+}
+
+void device_without_memory_is_reported(void **state)
+{
+	unsigned mask = log_mask;
+	const char *text;
+
+	log_mask = 3;
+	text = printed_by(open_without_memory, state);
+	log_mask = mask;
+	assert_int_equal(times_in(text, "\n"), 1);
+	assert_int_equal(times_in(text, "soft: open eth?0: Cannot allocate memory\n"), 1);
 }
 
 /* The peer is this implementation: only to such peers is a refused write reported. */

@@ -26,6 +26,7 @@ void local_protection_is_enforced(void **state);
 void deregistered_memory_is_not_sent(void **state);
 void reads_beyond_the_agreed_number_fail(void **state);
 void deregistered_memory_is_not_accessible(void **state);
+void device_without_memory_is_reported(void **state);
 void initiator_waits_while_the_acceptor_has_no_memory(void **state);
 
 /* device_windows.c */

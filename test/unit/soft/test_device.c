@@ -409,6 +409,7 @@ int main(int argc, char **argv)
 		T(reads_beyond_the_agreed_number_fail),
 		T(deregistered_memory_is_not_accessible),
 		T(deregistered_memory_is_not_sent),
+		T(device_without_memory_is_reported),
 		T(initiator_waits_while_the_acceptor_has_no_memory),
 		T(type_1_windows_bind_and_protect),
 		T(type_2_windows_bind_and_invalidate),
