@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* address.c - length, port, copy and comparison of IP socket addresses. */
+/* address.c - length, port, text, GID, copy and comparison of IP socket addresses. */
 #include "common/address.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -45,6 +45,26 @@ void address_set_port(struct sockaddr *address, uint16_t port)
 		((struct sockaddr_in *)address)->sin_port = htons(port);
 	else if (address->sa_family == AF_INET6)
 		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+}
+
+const char *address_host(const struct sockaddr *address, char text[INET6_ADDRSTRLEN])
+{
+	switch (address->sa_family) {
+	case AF_INET:  return inet_ntop(AF_INET, &in4(address)->sin_addr, text, INET6_ADDRSTRLEN);
+	case AF_INET6: return inet_ntop(AF_INET6, &in6(address)->sin6_addr, text, INET6_ADDRSTRLEN);
+	default:       return NULL;
+	}
+}
+
+void address_gid(const struct sockaddr *address, uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	if (address->sa_family == AF_INET6) {
+		memcpy(gid, &in6(address)->sin6_addr, 16);
+	} else if (address->sa_family == AF_INET) {
+		gid[10] = gid[11] = 0xff;
+		memcpy(gid + 12, &in4(address)->sin_addr, 4);
+	}
 }
 
 /* A scope of 0 is unknown, and so equal to any. */

@@ -37,17 +37,6 @@ static void fill_limits(struct ibv_device_attr *limits)
 	};
 }
 
-static void fill_gid(const struct dapl_device *dev, union ibv_gid *gid)
-{
-	memset(gid, 0, sizeof *gid);
-	if (dev->address.ss_family == AF_INET6) {
-		memcpy(gid->raw, &((struct sockaddr_in6 *)&dev->address)->sin6_addr, 16);
-		return;
-	}
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, &((struct sockaddr_in *)&dev->address)->sin_addr, 4);
-}
-
 static unsigned present_mtu(const struct dapl_device *dev)
 {
 	struct ifreq ifr;
@@ -76,7 +65,7 @@ int soft_device_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 	snprintf(attr->netdev, sizeof attr->netdev, "%s", dev->netdev);
 	address_set_port((struct sockaddr *)&attr->address, 0);
 	fill_limits(&attr->limits);
-	fill_gid(dev, &attr->gid);
+	address_gid((const struct sockaddr *)&dev->address, attr->gid.raw);
 	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
 	attr->limits.sys_image_guid = attr->limits.node_guid;
 	attr->port_active = !interface_request(dev->netdev, SIOCGIFFLAGS, &ifr) &&

@@ -38,28 +38,16 @@ static uint32_t scope(const struct sockaddr *a)
 
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
+	char digits[INET6_ADDRSTRLEN];
+	const char *host = address_host(a, digits);
 
-	if (a->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, host, sizeof(host));
-	else if (a->sa_family == AF_INET6)
-		inet_ntop(AF_INET6, in6(a), host, sizeof(host));
+	if (!host)
+		host = "?";
 	if (address_port(a))
 		snprintf(buf, size, "%s port %u", host, address_port(a));
 	else
 		snprintf(buf, size, "%s", host);
 	return buf;
-}
-
-void hw_address_gid(const struct sockaddr *a, uint8_t gid[16])
-{
-	memset(gid, 0, 16);
-	if (a->sa_family == AF_INET6) {
-		memcpy(gid, in6(a), 16);
-	} else if (a->sa_family == AF_INET) {
-		gid[10] = gid[11] = 0xff;
-		memcpy(gid + 12, &((const struct sockaddr_in *)a)->sin_addr, 4);
-	}
 }
 
 void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like)

@@ -32,7 +32,5 @@ int hw_places_find(struct hw_places *places, const struct ia_params *params, con
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size);
 /* Gives a link-local address without a scope the scope of `like`. */
 void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like);
-/* The GID that RoCE makes of an address. */
-void hw_address_gid(const struct sockaddr *a, uint8_t gid[16]);
 
 #endif

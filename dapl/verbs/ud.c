@@ -86,7 +86,7 @@ int hw_ud_peer_passive(struct dapl_device *dev, struct ibv_pd *pd,
 	attr.grh.hop_limit = 64;
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
 		attr.is_global = 1;	/* the address the request came from, not the GID it claims */
-		hw_address_gid(remote, attr.grh.dgid.raw);
+		address_gid(remote, attr.grh.dgid.raw);
 	} else {
 		attr.dlid = told->lid;
 		memcpy(attr.grh.dgid.raw, told->gid, 16);

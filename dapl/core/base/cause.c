@@ -19,15 +19,10 @@ unsigned dapl_cause_port(const struct sockaddr_storage *address)
 
 void dapl_cause_add_host(struct dapl_text *t, const struct sockaddr_storage *address)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
+	char text[INET6_ADDRSTRLEN];
+	const char *host = address_host((const struct sockaddr *)address, text);
 
-	if (address->ss_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, host,
-			  sizeof host);
-	else if (address->ss_family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)address)->sin6_addr, host,
-			  sizeof host);
-	dapl_text_add(t, "%s", host);
+	dapl_text_add(t, "%s", host ? host : "?");
 }
 
 void dapl_cause_add_address(struct dapl_text *t, const struct sockaddr_storage *address)

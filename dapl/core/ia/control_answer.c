@@ -2,31 +2,18 @@
 /* control_answer.c - see control_answer.h. Enters all objects of a kind first, and reads them then, because the lock of
  * an endpoint is taken before that of its IA. */
 #include "dapl/core/ia/control_answer.h"
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "common/address.h"
 #include "dapl/core/base/qual.h"
 #include "dapl/core/event/async.h"
 
 static const char no_memory[] = "no memory";
 
-/* The address without its port. Returns `text`, or NULL if the address is unknown. */
-static const char *host_text(const struct sockaddr_storage *address, char text[INET6_ADDRSTRLEN])
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-
-	if (address->ss_family == AF_INET)
-		return inet_ntop(AF_INET, &four->sin_addr, text, INET6_ADDRSTRLEN);
-	if (address->ss_family == AF_INET6)
-		return inet_ntop(AF_INET6, &six->sin6_addr, text, INET6_ADDRSTRLEN);
-	return NULL;
-}
-
 void dapl_answer_address(struct json_writer *json, const char *key, const struct sockaddr_storage *address)
 {
 	char text[INET6_ADDRSTRLEN];
-	const char *host = host_text(address, text);
+	const char *host = address_host((const struct sockaddr *)address, text);
 
 	if (host)
 		json_write_format(json, key, address->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
@@ -39,7 +26,7 @@ void dapl_answer_host(struct json_writer *json, const char *key, const struct so
 {
 	char text[INET6_ADDRSTRLEN];
 
-	json_write_text(json, key, host_text(address, text));
+	json_write_text(json, key, address_host((const struct sockaddr *)address, text));
 }
 
 void dapl_answer_object(struct json_writer *json, const void *object)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_address.c - length, port, copy and comparison of IP socket addresses. */
+/* test_address.c - length, port, text, GID, copy and comparison of IP socket addresses. */
 #include "common/address.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -56,6 +56,43 @@ static void port_is_in_network_byte_order(void **state)
 	}
 }
 
+static void host_is_the_address_without_its_port(void **state)
+{
+	static const char *const texts[] = { "192.0.2.1", "2001:db8::1" };
+	struct sockaddr_un local = { .sun_family = AF_UNIX };
+	char text[INET6_ADDRSTRLEN];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr *a = address(texts[i], 0);
+
+		address_set_port(a, 7);
+		assert_ptr_equal(address_host(a, text), text);
+		assert_string_equal(text, texts[i]);
+	}
+	assert_null(address_host((struct sockaddr *)&local, text));
+}
+
+static void gid_is_that_of_roce(void **state)
+{
+	static const struct {
+		const char *address, *gid;
+	} cases[] = { { "192.0.2.1", "::ffff:192.0.2.1" }, { "2001:db8:1:2:3:4:5:6", "2001:db8:1:2:3:4:5:6" } };
+	struct sockaddr_un local = { .sun_family = AF_UNIX };
+	static const uint8_t none[16];
+	uint8_t gid[16], expected[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		memset(gid, 0xee, sizeof gid);
+		address_gid(address(cases[i].address, 0), gid);
+		assert_int_equal(inet_pton(AF_INET6, cases[i].gid, expected), 1);
+		assert_memory_equal(gid, expected, sizeof gid);
+	}
+	address_gid((struct sockaddr *)&local, gid);
+	assert_memory_equal(gid, none, sizeof gid);
+}
+
 static void copy_zeroes_the_rest(void **state)
 {
 	struct sockaddr_storage to;
@@ -109,6 +146,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(length_and_port_fit_the_family),
 		cmocka_unit_test(port_is_in_network_byte_order),
+		cmocka_unit_test(host_is_the_address_without_its_port),
+		cmocka_unit_test(gid_is_that_of_roce),
 		cmocka_unit_test(copy_zeroes_the_rest),
 		cmocka_unit_test(hosts_are_equal_or_not),
 	};

@@ -91,7 +91,7 @@ static void addresses_are_compared_and_given_ports(void **state)
 	assert_int_equal(address_port(SA(a)), 4000);
 	assert_string_equal(hw_address_text(SA(a), text, sizeof(text)), "10.0.0.1 port 4000");
 	assert_string_equal(hw_address_text(SA(b), text, sizeof(text)), "10.0.0.1");
-	hw_address_gid(SA(a), gid);
+	address_gid(SA(a), gid);
 	assert_memory_equal(gid, mapped, 16);
 	a.ss_family = AF_UNIX;
 	assert_int_equal(address_length(SA(a)), 0);
