@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cause.c - the cause of a failed connection in words: addresses, steps, codes of the transports,
  * errno (cause.h). */
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include "common/address.h"
 #include "dapl/core/base/cause.h"

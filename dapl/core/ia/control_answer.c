@@ -52,7 +52,7 @@ static void leave_all(struct set *set)
 	free(set->objects);
 }
 
-const char *dapl_answer_each_ia(struct json_writer *json,
+const char *dapl_answer_each_ia(struct json_writer *json, const char *key,
 				const char *(*write)(struct json_writer *json, struct dapl_ia *ia))
 {
 	const char *failed = NULL;
@@ -60,8 +60,10 @@ const char *dapl_answer_each_ia(struct json_writer *json,
 
 	if (!dapl_async_enter_ias(&ias.objects, &ias.count))
 		return no_memory;
+	json_write_open(json, key, '[');
 	for (size_t i = 0; i < ias.count && !failed; i++)
 		failed = write(json, (struct dapl_ia *)ias.objects[i]);
+	json_write_close(json, ']');
 	leave_all(&ias);
 	return failed;
 }

@@ -15,8 +15,8 @@ void dapl_answer_host(struct json_writer *json, const char *key, const struct so
 void dapl_answer_object(struct json_writer *json, const void *object);
 /* Why a request without the member `key` is refused; the text is in `why`, of `size` bytes, which is returned. */
 const char *dapl_answer_missing(char *why, size_t size, const char *key);
-/* Calls `write` for each open IA until it fails. Returns NULL, or why there is no answer. */
-const char *dapl_answer_each_ia(struct json_writer *json,
+/* Writes an array: calls `write` for each open IA until it fails. Returns NULL, or why there is no answer. */
+const char *dapl_answer_each_ia(struct json_writer *json, const char *key,
 				const char *(*write)(struct json_writer *json, struct dapl_ia *ia));
 /* Calls `write` for each object of the kind. Returns NULL, or why there is no answer. */
 const char *dapl_answer_each_object(struct json_writer *json, struct dapl_ia *ia, enum dapl_kind kind,

@@ -39,8 +39,6 @@ static const char *write_ia(struct json_writer *json, struct dapl_ia *ia)
 
 const char *dapl_list_verb(const struct json_object *request, struct json_writer *json, char *why, size_t size)
 {
-	const char *failed;
-
 	(void)request, (void)why, (void)size;
 	json_write_number(json, "pid", getpid());
 	json_write_number(json, "uid", geteuid());
@@ -48,10 +46,7 @@ const char *dapl_list_verb(const struct json_object *request, struct json_writer
 	json_write_text(json, "provider", dapl_device_ops.name);
 	json_write_text(json, "version", PACKAGE_VERSION);
 	json_write_count(json, "trace_level", __atomic_load_n(&trace_level, __ATOMIC_RELAXED));
-	json_write_open(json, "ias", '[');
-	failed = dapl_answer_each_ia(json, write_ia);
-	json_write_close(json, ']');
-	return failed;
+	return dapl_answer_each_ia(json, "ias", write_ia);
 }
 
 /* --- counters ------------------------------------------------------------------------ */
@@ -98,13 +93,8 @@ static const char *write_ia_counters(struct json_writer *json, struct dapl_ia *i
 
 const char *dapl_counters_verb(const struct json_object *request, struct json_writer *json, char *why, size_t size)
 {
-	const char *failed;
-
 	(void)request, (void)why, (void)size;
-	json_write_open(json, "ias", '[');
-	failed = dapl_answer_each_ia(json, write_ia_counters);
-	json_write_close(json, ']');
-	return failed;
+	return dapl_answer_each_ia(json, "ias", write_ia_counters);
 }
 
 /* --- endpoints ----------------------------------------------------------------------- */
@@ -165,13 +155,8 @@ static const char *write_endpoints(struct json_writer *json, struct dapl_ia *ia)
 
 const char *dapl_endpoints_verb(const struct json_object *request, struct json_writer *json, char *why, size_t size)
 {
-	const char *failed;
-
 	(void)request, (void)why, (void)size;
-	json_write_open(json, "endpoints", '[');
-	failed = dapl_answer_each_ia(json, write_endpoints);
-	json_write_close(json, ']');
-	return failed;
+	return dapl_answer_each_ia(json, "endpoints", write_endpoints);
 }
 
 /* --- service points ------------------------------------------------------------------ */
@@ -220,11 +205,6 @@ static const char *write_service_points(struct json_writer *json, struct dapl_ia
 const char *dapl_service_points_verb(const struct json_object *request, struct json_writer *json, char *why,
 				     size_t size)
 {
-	const char *failed;
-
 	(void)request, (void)why, (void)size;
-	json_write_open(json, "service_points", '[');
-	failed = dapl_answer_each_ia(json, write_service_points);
-	json_write_close(json, ']');
-	return failed;
+	return dapl_answer_each_ia(json, "service_points", write_service_points);
 }
