@@ -3,13 +3,10 @@
 #ifndef COMMON_COMPILER_H
 #define COMMON_COMPILER_H
 
-#ifndef unlikely
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define likely(x) __builtin_expect(!!(x), 1)
-#endif
 
-/* After `static`. */
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define ALWAYS_INLINE inline __attribute__((always_inline))	/* after `static` */
 #define NOINLINE __attribute__((noinline))
 #define COLD __attribute__((noinline, cold))	/* out of the way of the code that is executed often */
 

@@ -7,7 +7,6 @@
 #include <sys/queue.h>
 #include "common/compiler.h"
 #include "common/lock.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/rq.h"

@@ -9,7 +9,6 @@
 #include "common/compiler.h"
 #include "common/container_of.h"
 #include "common/lock.h"
-#include "common/trace.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/shm/peer.h"

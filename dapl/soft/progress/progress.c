@@ -7,7 +7,6 @@
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"

@@ -3,7 +3,6 @@
  * likely to be empty. receive/ring_rx.c takes the messages out of a ring. */
 #include "dapl/soft/progress/rings.h"
 #include "common/compiler.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/progress/acks.h"
 #include "dapl/soft/progress/owner_state.h"

@@ -13,7 +13,6 @@
 #include "dapl/soft/progress/wakeup.h"
 #include "common/compiler.h"
 #include "common/lock.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -7,7 +7,6 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include "common/compiler.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -2,7 +2,6 @@
 /* flush.c - flushes a QP: revokes the peer's access to memory, then completes all requests. */
 #include "dapl/soft/rdmap/flush.h"
 #include "common/compiler.h"
-#include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/peer.h"

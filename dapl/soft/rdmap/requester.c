@@ -6,7 +6,6 @@
 #include "dapl/soft/rdmap/requester.h"
 #include "common/clock.h"
 #include "common/compiler.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"

@@ -2,7 +2,6 @@
 /* responder_quick.c - the common case of receiving: executes one small Send or write of one segment. All
  * other messages, and all that is wrong, take the general path (segment.c). */
 #include "common/compiler.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"

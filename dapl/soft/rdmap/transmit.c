@@ -8,7 +8,6 @@
  * So the consumer's memory is not referenced between two calls. */
 #include "dapl/soft/rdmap/transmit.h"
 #include "common/compiler.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/conn.h"

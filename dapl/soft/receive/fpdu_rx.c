@@ -6,7 +6,6 @@
 #include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/receive/ring_rx.h"
-#include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"

@@ -10,7 +10,6 @@
 #include "common/compiler.h"
 #include "common/lock.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"

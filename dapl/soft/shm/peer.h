@@ -5,7 +5,6 @@
 #define SOFT_PEER_H
 #include "common/compiler.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/pending.h"

@@ -3,7 +3,6 @@
 #include "dapl/soft/shm/pending.h"
 #include "common/compiler.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/rdmap/conn.h"
 #include "dapl/soft/shm/peer.h"

@@ -15,7 +15,6 @@
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/qp.h"

@@ -11,7 +11,6 @@
 #include "common/compiler.h"
 #include "common/mapping.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"

@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "common/once.h"
-#include "common/trace.h"
 #include "dapl/soft/obj/device.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
