@@ -3,6 +3,9 @@
 # dapl/softeth, dapl/verbs or contrib/openmpi; topics of the software device that need several files have names of their own.
 EXTRA_DIST += test/unit/child.h test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
+reported = test/unit/reported.c test/unit/reported.h
+interfaces = test/unit/interfaces.c test/unit/interfaces.h
+interfaces_wrap = -Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=gethostname
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
 dat_libraries = test/unit/dat/libraries.c test/unit/dat/libraries.h $(dat_conf_text)
 dat_libraries_wraps = -Wl,--wrap=sources_read,--wrap=loader_open,--wrap=loader_close
@@ -775,10 +778,10 @@ test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
 	-Wl,--wrap=if_nametoindex,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
+test_unit_soft_test_local_address_SOURCES = test/unit/soft/test_local_address.c $(interfaces) $(reported)
 test_unit_soft_test_local_address_LDADD = $(unit_soft_libs)
-test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=if_nametoindex,--wrap=getaddrinfo,--wrap=gethostname \
-	-Wl,--wrap=strndup
+test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
+	-Wl,--wrap=if_nametoindex,--wrap=getaddrinfo,--wrap=strndup
 test_unit_soft_test_options_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
@@ -1130,11 +1133,12 @@ verbs_conn_sides_flags = -Wl,--wrap=dapl_task_queue,--wrap=dapl_timer_start,--wr
 test_unit_verbs_test_acceptor_SOURCES = test/unit/verbs/test_acceptor.c $(verbs_conn_sides)
 test_unit_verbs_test_acceptor_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_acceptor_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)
+test_unit_verbs_test_address_SOURCES = test/unit/verbs/test_address.c $(reported)
 test_unit_verbs_test_address_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
-test_unit_verbs_test_address_places_SOURCES = test/unit/verbs/test_address_places.c $(file_tree)
+test_unit_verbs_test_address_places_SOURCES = test/unit/verbs/test_address_places.c $(file_tree) $(interfaces) $(reported)
 test_unit_verbs_test_address_places_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
-test_unit_verbs_test_address_places_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs,--wrap=freeifaddrs \
-	-Wl,--wrap=getaddrinfo,--wrap=gethostname,--wrap=opendir,--wrap=fopen64,--wrap=access
+test_unit_verbs_test_address_places_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
+	-Wl,--wrap=getaddrinfo,--wrap=opendir,--wrap=fopen64,--wrap=access
 # What cm_channel.c replaces besides.
 verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_membership_event \
 	-Wl,--wrap=dapl_service_flush,--wrap=dapl_watch_start,--wrap=dapl_watch_stop

@@ -4,7 +4,6 @@
  * replaced here. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -12,61 +11,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 #include "common/address.h"
-#include "common/log.h"
 #include "dapl/soft/local_address.h"
+#include "test/unit/interfaces.h"
+#include "test/unit/reported.h"
 
-enum { INTERFACES = 8 };
-static struct ifaddrs interfaces[INTERFACES];
-static struct sockaddr_storage addresses[INTERFACES];
-static unsigned n_interfaces, lists_freed, questions;	/* questions: to the name server */
-static int list_error;				/* of getifaddrs */
-static unsigned lines;
-static enum log_id last_id;
-static int last_err;
-static char last_line[400];
+static unsigned questions;			/* to the name server */
 static bool no_memory;				/* for strndup */
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __wrap_getifaddrs(struct ifaddrs **list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
 unsigned __wrap_if_nametoindex(const char *name);
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
-int __wrap_gethostname(char *name, size_t size);
 char *__real_strndup(const char *text, size_t length);
 char *__wrap_strndup(const char *text, size_t length);
 #pragma GCC visibility pop
-
-void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
-{
-	va_list args;
-
-	last_err = fields ? fields->err : 0;
-	va_start(args, fmt);
-	vsnprintf(last_line, sizeof last_line, fmt, args);
-	va_end(args);
-	last_id = id;
-	lines++;
-}
-
-int __wrap_getifaddrs(struct ifaddrs **list)
-{
-	errno = list_error;
-	*list = n_interfaces ? interfaces : NULL;
-	return list_error ? -1 : 0;
-}
-
-void __wrap_freeifaddrs(struct ifaddrs *list)
-{
-	assert_ptr_equal(list, n_interfaces ? interfaces : NULL);
-	lists_freed++;
-}
 
 unsigned __wrap_if_nametoindex(const char *name)
 {
@@ -89,12 +52,6 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 	return __real_getaddrinfo("10.0.0.1", service, hints, found);
 }
 
-int __wrap_gethostname(char *name, size_t size)
-{
-	snprintf(name, size, "thishost");
-	return 0;
-}
-
 char *__wrap_strndup(const char *text, size_t length)
 {
 	return no_memory ? NULL : __real_strndup(text, length);
@@ -102,33 +59,10 @@ char *__wrap_strndup(const char *text, size_t length)
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
-/* Adds an address of an interface; NULL: the interface has none. */
-static void add_interface(const char *netdev, unsigned flags, const char *address)
-{
-	struct ifaddrs *one = &interfaces[n_interfaces];
-	struct sockaddr_storage *to = &addresses[n_interfaces];
-
-	assert_in_range(n_interfaces, 0, INTERFACES - 1);
-	if (n_interfaces)
-		one[-1].ifa_next = one;
-	*one = (struct ifaddrs){ .ifa_name = (char *)netdev, .ifa_flags = flags,
-		.ifa_addr = address ? (struct sockaddr *)to : NULL };
-	memset(to, 0, sizeof *to);
-	if (address && strchr(address, ':')) {
-		to->ss_family = AF_INET6;
-		assert_int_equal(inet_pton(AF_INET6, address, &((struct sockaddr_in6 *)to)->sin6_addr), 1);
-	} else if (address) {
-		to->ss_family = AF_INET;
-		assert_int_equal(inet_pton(AF_INET, address, &((struct sockaddr_in *)to)->sin_addr), 1);
-	}
-	n_interfaces++;
-}
-
 static int clear(void **state)
 {
 	(void)state;
-	n_interfaces = 0;
-	list_error = 0;
+	clear_interfaces();
 	no_memory = false;
 	return 0;
 }
@@ -138,10 +72,10 @@ static void assert_found(const char *params, const char *netdev, const char *tex
 	struct sockaddr_storage address;
 	char found[IF_NAMESIZE], at[INET6_ADDRSTRLEN];
 
-	lines = lists_freed = 0;
+	reported.lines = lists_freed = 0;
 	memset(&address, 0xee, sizeof address);
 	assert_int_equal(soft_local_address_find(params, &address, found), 0);
-	assert_int_equal(lines, 0);
+	assert_int_equal(reported.lines, 0);
 	assert_int_equal(lists_freed, 1);
 	assert_string_equal(found, netdev);
 	assert_int_equal(address_port((struct sockaddr *)&address), 0);
@@ -158,12 +92,12 @@ static void assert_none(const char *params, int err, enum log_id id, const char 
 	struct sockaddr_storage address;
 	char found[IF_NAMESIZE];
 
-	lines = 0;
+	reported.lines = 0;
 	assert_int_equal(soft_local_address_find(params, &address, found), err);
-	assert_int_equal(lines, 1);
-	assert_int_equal(last_id, id);
-	assert_in_range(strlen(end), 1, strlen(last_line));
-	assert_string_equal(last_line + strlen(last_line) - strlen(end), end);
+	assert_int_equal(reported.lines, 1);
+	assert_int_equal(reported.id, id);
+	assert_in_range(strlen(end), 1, strlen(reported.text));
+	assert_string_equal(reported.text + strlen(reported.text) - strlen(end), end);
 }
 
 /* --- interfaces ---------------------------------------------------------------------------------------------- */
@@ -177,11 +111,9 @@ static void ipv4_address_of_an_interface_is_preferred(void **state)
 	add_interface("eth0", IFF_UP, "10.0.0.1");
 	add_interface("eth0", IFF_UP, "10.0.0.2");
 	assert_found("eth0 0", "eth0", "10.0.0.1");
-	n_interfaces = 3;
-	interfaces[2].ifa_next = NULL;
+	keep_interfaces(3);
 	assert_found("eth0 0", "eth0", "2001:db8::1");
-	n_interfaces = 2;
-	interfaces[1].ifa_next = NULL;
+	keep_interfaces(2);
 	assert_found("eth0 0 eth_qdisc=bypass", "eth0", "fe80::1");
 }
 
@@ -207,10 +139,10 @@ static void raw_interface_needs_no_address(void **state)
 
 	(void)state;
 	add_interface("eth0", IFF_UP, NULL);
-	lines = 0;
+	reported.lines = 0;
 	memset(&address, 0xee, sizeof address);
 	assert_int_equal(soft_local_address_find("raw:eth0 0", &address, found), 0);
-	assert_int_equal(lines, 0);
+	assert_int_equal(reported.lines, 0);
 	assert_string_equal(found, "eth0");
 	assert_int_equal(at->sin_family, AF_INET);
 	assert_int_equal(at->sin_port, 0);
@@ -285,7 +217,7 @@ static void interfaces_that_cannot_be_listed_are_an_error(void **state)
 	list_error = EMFILE;
 	lists_freed = 0;
 	assert_none("eth\t0", EMFILE, REPORT_OPEN_FAILED, "ia_params \"eth?0\": getifaddrs: Too many open files");
-	assert_int_equal(last_err, EMFILE);
+	assert_int_equal(reported.err, EMFILE);
 	assert_int_equal(lists_freed, 0);
 }
 
@@ -294,7 +226,7 @@ static void lack_of_memory_is_an_error(void **state)
 	(void)state;
 	no_memory = true;
 	assert_none("eth0 0", ENOMEM, REPORT_OPEN_FAILED, "ia_params \"eth0 0\": Cannot allocate memory");
-	assert_int_equal(last_err, ENOMEM);
+	assert_int_equal(reported.err, ENOMEM);
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, clear)

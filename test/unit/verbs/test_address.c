@@ -11,17 +11,7 @@
 #include <netinet/in.h>
 #include <cmocka.h>
 #include "dapl/verbs/address.h"
-#include "common/log.h"
-
-static int lines;
-
-void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
-{
-	(void)id;
-	(void)fields;
-	(void)fmt;
-	lines++;
-}
+#include "test/unit/reported.h"
 
 static void absent_device_is_one_line(void **state)
 {
@@ -32,10 +22,10 @@ static void absent_device_is_one_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++) {
-		lines = 0;
+		reported.lines = 0;
 		assert_null(ia_params_read(&p, absent[i]));
 		assert_int_equal(hw_places_find(&places, &p, absent[i]), ENODEV);
-		assert_int_equal(lines, 1);
+		assert_int_equal(reported.lines, 1);
 	}
 }
 
@@ -45,10 +35,10 @@ static void a_device_needs_a_name(void **state)
 	struct ia_params p;
 
 	(void)state;
-	lines = 0;
+	reported.lines = 0;
 	assert_null(ia_params_read(&p, " "));
 	assert_int_equal(hw_places_find(&places, &p, " "), EINVAL);
-	assert_int_equal(lines, 1);
+	assert_int_equal(reported.lines, 1);
 }
 
 static struct sockaddr_storage ip(const char *text, uint16_t port)

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -17,34 +16,24 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "common/log.h"
 #include "dapl/verbs/address.h"
 #include "test/unit/file_tree.h"
+#include "test/unit/interfaces.h"
+#include "test/unit/reported.h"
 
 #define RDMA "/sys/class/infiniband"
 #define ETH0 "10.0.0.1"
 #define ETH1 "10.0.1.1"
 
-enum { INTERFACES = 48 };
-static struct ifaddrs interfaces[INTERFACES];
-static struct sockaddr_storage addresses[INTERFACES];
-static unsigned n_interfaces, lists_freed;
-static int list_error;				/* of getifaddrs */
 static struct sockaddr_in answer;		/* of the name server, if it has a family */
 static unsigned questions;			/* to it */
-static unsigned lines;
-static enum log_id last_id;
-static char last_line[400];
 static struct hw_places places;
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __wrap_getifaddrs(struct ifaddrs **list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
-int __wrap_gethostname(char *name, size_t size);
 DIR *__real_opendir(const char *name);
 DIR *__wrap_opendir(const char *name);
 FILE *__real_fopen64(const char *name, const char *mode);
@@ -52,31 +41,6 @@ FILE *__wrap_fopen64(const char *name, const char *mode);
 int __real_access(const char *name, int mode);
 int __wrap_access(const char *name, int mode);
 #pragma GCC visibility pop
-
-void log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
-{
-	va_list args;
-
-	(void)fields;
-	va_start(args, fmt);
-	vsnprintf(last_line, sizeof last_line, fmt, args);
-	va_end(args);
-	last_id = id;
-	lines++;
-}
-
-int __wrap_getifaddrs(struct ifaddrs **list)
-{
-	errno = list_error;
-	*list = n_interfaces ? interfaces : NULL;
-	return list_error ? -1 : 0;
-}
-
-void __wrap_freeifaddrs(struct ifaddrs *list)
-{
-	assert_ptr_equal(list, n_interfaces ? interfaces : NULL);
-	lists_freed++;
-}
 
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
 {
@@ -87,12 +51,6 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 		return EAI_NONAME;
 	return __real_getaddrinfo(inet_ntoa(answer.sin_addr), service,
 				  &(struct addrinfo){ .ai_socktype = SOCK_STREAM }, found);
-}
-
-int __wrap_gethostname(char *name, size_t size)
-{
-	snprintf(name, size, "thishost");
-	return 0;
 }
 
 /* Files of the system are those of the test. */
@@ -118,43 +76,19 @@ int __wrap_access(const char *name, int mode)
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
-/* Adds an address of a network device; NULL: an address that is not of IP. */
-static void add_interface(const char *netdev, const char *address)
-{
-	struct ifaddrs *one = &interfaces[n_interfaces];
-	struct sockaddr_storage *to = &addresses[n_interfaces];
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
-
-	assert_in_range(n_interfaces, 0, INTERFACES - 1);
-	if (n_interfaces)
-		one[-1].ifa_next = one;
-	*one = (struct ifaddrs){ .ifa_name = (char *)netdev, .ifa_addr = (struct sockaddr *)to };
-	memset(to, 0, sizeof *to);
-	if (!address) {
-		to->ss_family = AF_PACKET;
-	} else if (strchr(address, ':')) {
-		to->ss_family = AF_INET6;
-		assert_int_equal(inet_pton(AF_INET6, address, &six->sin6_addr), 1);
-	} else {
-		to->ss_family = AF_INET;
-		assert_int_equal(inet_pton(AF_INET, address, &((struct sockaddr_in *)to)->sin_addr), 1);
-	}
-	n_interfaces++;
-}
-
 /* A machine with an RDMA device, whose port has no network devices, and two network devices. */
 static int set_up(void **state)
 {
-	n_interfaces = lists_freed = questions = lines = 0;
-	list_error = 0;
+	clear_interfaces();
+	questions = reported.lines = 0;
 	answer.sin_family = 0;
 	if (tree_begin(state))
 		return -1;
 	tree_directory(RDMA "/siw0/ports/1");
-	add_interface("lo", "127.0.0.1");
-	add_interface("lo", "::1");
-	add_interface("eth0", ETH0);
-	add_interface("eth1", ETH1);
+	add_interface("lo", 0, "127.0.0.1");
+	add_interface("lo", 0, "::1");
+	add_interface("eth0", 0, ETH0);
+	add_interface("eth1", 0, ETH1);
 	return 0;
 }
 
@@ -162,7 +96,7 @@ static int find(const char *text)
 {
 	struct ia_params params;
 
-	lines = lists_freed = questions = 0;
+	reported.lines = lists_freed = questions = 0;
 	assert_null(ia_params_read(&params, text));
 	return hw_places_find(&places, &params, text);
 }
@@ -179,7 +113,7 @@ static void assert_place(unsigned i, const char *netdev, const char *address)
 static void assert_only_place(const char *text, const char *netdev, const char *address)
 {
 	assert_int_equal(find(text), 0);
-	assert_int_equal(lines, 0);
+	assert_int_equal(reported.lines, 0);
 	assert_int_equal(lists_freed, 1);
 	assert_int_equal(places.n, 1);
 	assert_place(0, netdev, address);
@@ -191,9 +125,9 @@ static void assert_none(const char *text, enum log_id id, const char *part)
 	assert_int_equal(find(text), ENODEV);
 	assert_int_equal(lists_freed, 1);
 	assert_int_equal(places.n, 0);
-	assert_int_equal(lines, 1);
-	assert_int_equal(last_id, id);
-	assert_non_null(strstr(last_line, part));
+	assert_int_equal(reported.lines, 1);
+	assert_int_equal(reported.id, id);
+	assert_non_null(strstr(reported.text, part));
 }
 
 /* --- network devices and addresses --------------------------------------------------------------------------- */
@@ -201,14 +135,14 @@ static void assert_none(const char *text, enum log_id id, const char *part)
 static void addresses_of_a_network_device_are_ranked(void **state)
 {
 	(void)state;
-	add_interface("eth2", "fe80::2");
-	add_interface("eth2", NULL);
-	add_interface("eth2", "2001:db8::2");
-	add_interface("eth2", "10.0.2.1");
-	add_interface("eth2", "10.0.2.2");
-	interfaces[n_interfaces] = (struct ifaddrs){ .ifa_name = "eth2" };	/* a tunnel may have none */
-	interfaces[n_interfaces - 1].ifa_next = &interfaces[n_interfaces];
-	((struct sockaddr_in *)&addresses[n_interfaces - 1])->sin_port = htons(7);
+	add_interface("eth2", 0, "fe80::2");
+	add_interface("eth2", 0, "0.0.0.0");
+	addresses[n_interfaces - 1].ss_family = AF_PACKET;
+	add_interface("eth2", 0, "2001:db8::2");
+	add_interface("eth2", 0, "10.0.2.1");
+	add_interface("eth2", 0, "10.0.2.2");
+	add_interface("eth2", 0, NULL);		/* a tunnel may have none */
+	((struct sockaddr_in *)&addresses[n_interfaces - 2])->sin_port = htons(7);
 	assert_int_equal(find("eth2 0"), 0);
 	assert_int_equal(places.n, 4);
 	assert_place(0, "eth2", "10.0.2.1");
@@ -230,7 +164,7 @@ static void loopback_is_no_place(void **state)
 static void address_means_its_network_device(void **state)
 {
 	(void)state;
-	add_interface("eth2", "2001:db8::2");
+	add_interface("eth2", 0, "2001:db8::2");
 	assert_only_place(ETH1 " 0", "eth1", ETH1);
 	assert_only_place("2001:db8::2 0", "eth2", "2001:db8::2");
 	assert_none("10.0.0.2 0", REPORT_NO_ADDRESS, "no network device here has the address 10.0.0.2");
@@ -244,7 +178,7 @@ static void places_beyond_the_limit_are_left_out(void **state)
 	(void)state;
 	for (int i = 0; i < HW_PLACES + 4; i++) {
 		snprintf(text, sizeof text, "10.0.2.%d", i);
-		add_interface("eth2", text);
+		add_interface("eth2", 0, text);
 	}
 	assert_int_equal(find("eth2 0"), 0);
 	assert_int_equal(places.n, HW_PLACES);
@@ -258,8 +192,8 @@ static void interfaces_that_cannot_be_listed_are_an_error(void **state)
 	list_error = ENOMEM;
 	assert_int_equal(find("eth0 0"), ENOMEM);
 	assert_int_equal(lists_freed, 0);
-	assert_int_equal(lines, 1);
-	assert_int_equal(last_id, REPORT_OPEN_FAILED);
+	assert_int_equal(reported.lines, 1);
+	assert_int_equal(reported.id, REPORT_OPEN_FAILED);
 }
 
 /* --- RDMA devices -------------------------------------------------------------------------------------------- */
@@ -298,8 +232,7 @@ static void device_without_gids_may_be_at_each_address(void **state)
 	assert_place(0, "eth0", ETH0);
 	assert_place(1, "eth1", ETH1);
 	assert_string_equal(places.device, "siw0");
-	n_interfaces = 2;			/* loopback alone */
-	interfaces[1].ifa_next = NULL;
+	keep_interfaces(2);			/* loopback alone */
 	assert_none("siw0 1", REPORT_NO_ADDRESS, "no network device of RDMA device siw0 has an IP address");
 }
 
