@@ -67,6 +67,13 @@ void address_gid(const struct sockaddr *address, uint8_t gid[16])
 	}
 }
 
+bool address_is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return ntohl(in4(address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6(address)->sin6_addr);
+}
+
 /* A scope of 0 is unknown, and so equal to any. */
 static bool same_scope(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
 {

@@ -17,4 +17,12 @@ static inline const char *env_get(const char *name)
 #endif
 }
 
+/* Returns the directory that tests put in front of the system's paths; otherwise "". */
+static inline const char *test_root(void)
+{
+	const char *dir = env_get("DAT_TEST_ROOT");
+
+	return dir ? dir : "";
+}
+
 #endif

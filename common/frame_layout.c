@@ -4,6 +4,7 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "common/frame_layout.h"
+#include "common/bytes.h"
 #include "common/tunnel.h"
 
 enum {
@@ -42,10 +43,10 @@ static bool read_ipv4(const uint8_t *head, size_t length, struct eth_layout *l)
 	l->version = 4;
 	l->protocol = p[9];
 	l->l4 = (uint16_t)(l->l3 + header);
-	l->end = (uint32_t)l->l3 + be16(p + 2);
+	l->end = (uint32_t)l->l3 + get_be16(p + 2);
 	if (length < l->l4 || l->end < l->l4)
 		return false;
-	return (be16(p + 6) & 0x3fff) || read_ports(head, length, l);	/* a fragment has no ports to read */
+	return (get_be16(p + 6) & 0x3fff) || read_ports(head, length, l);	/* a fragment has no ports to read */
 }
 
 /* With a routing header the pseudo header has another address, so headers behind it are not read. */
@@ -58,7 +59,7 @@ static bool read_ipv6(const uint8_t *head, size_t length, struct eth_layout *l)
 	if (length < at || p[0] >> 4 != 6)
 		return false;
 	l->version = 6;
-	l->end = (uint32_t)at + be16(p + 4);
+	l->end = (uint32_t)at + get_be16(p + 4);
 	next = p[6];
 	for (int i = 0; i < MAX_EXTENSIONS && (next == IPPROTO_HOPOPTS || next == IPPROTO_DSTOPTS); i++) {
 		if (length < at + 8)
@@ -89,12 +90,12 @@ static bool read_ethernet(const uint8_t *head, size_t length, size_t at, struct 
 	if (length < at + ETH_HLEN)
 		return false;
 	at += 12;
-	type = be16(head + at);
+	type = get_be16(head + at);
 	for (int i = 0; i < MAX_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD); i++) {
 		at += 4;
 		if (length < at + 2)
 			return false;
-		type = be16(head + at);
+		type = get_be16(head + at);
 	}
 	return read_ip(head, length, type, at + 2, l);
 }
@@ -115,7 +116,7 @@ static bool read_tunnel(const uint8_t *head, size_t length, const struct eth_lay
 		return tunnel_read_gre(head + *at, length - *at, tunnel);
 	*at += UDP_HEADER;
 	return outer->protocol == IPPROTO_UDP && outer->payload && length >= *at &&
-	       tunnel_read_udp(head + *at, length - *at, be16(head + outer->l4 + 2), tunnel);
+	       tunnel_read_udp(head + *at, length - *at, get_be16(head + outer->l4 + 2), tunnel);
 }
 
 bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layout *outer, struct eth_layout *l)
@@ -141,7 +142,7 @@ uint32_t eth_sum_bytes(const uint8_t *at, size_t length, uint32_t sum)
 	uint64_t total = sum;
 
 	for (; length > 1; at += 2, length -= 2)
-		total += be16(at);
+		total += get_be16(at);
 	if (length)
 		total += (uint32_t)at[0] << 8;
 	while (total >> 32)

@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-enum { ETH_HEADERS_MAX = 256 };		/* bytes of a frame in which its headers must end */
+enum {
+	ETH_HEADERS_MAX = 256,		/* bytes of a frame in which its headers must end */
+	ETH_TAG_LENGTH = 4,		/* bytes of a VLAN tag */
+};
 
 struct eth_layout {
 	uint16_t l3, l4;		/* offsets of the IP header and of the one behind it */
@@ -32,6 +35,21 @@ uint32_t eth_sum_pieces(const struct iovec *iov, int n, size_t offset, size_t le
 uint16_t eth_sum_fold(uint32_t sum);		/* to 16 bits, in host byte order */
 /* The sum of the pseudo header. */
 uint32_t eth_sum_pseudo(const uint8_t *head, const struct eth_layout *layout);
+/* True if a frame in pieces has a VLAN tag (0x8100) behind its addresses. Such a frame may exceed the MTU of its
+ * device by the tag. */
+static inline bool eth_pieces_tagged(const struct iovec *iov, int n)
+{
+	const size_t type = 12;		/* offset of both bytes of the type */
+	uint8_t found[2] = { 0, 0 };
+	size_t at = 0;
+
+	for (int i = 0; i < n && at < type + 2; at += iov[i++].iov_len)
+		for (size_t k = 0; k < 2; k++)
+			if (type + k >= at && type + k - at < iov[i].iov_len)
+				found[k] = ((const uint8_t *)iov[i].iov_base)[type + k - at];
+	return found[0] == 0x81 && found[1] == 0x00;
+}
+
 /* Offset of the checksum within the TCP or UDP header. */
 uint16_t eth_checksum_offset(const struct eth_layout *layout);
 

@@ -5,6 +5,7 @@
  * close descriptors that it did not open, and have another file under the same number: the inode shows
  * whether it is still the socket. */
 #include "common/journal.h"
+#include "common/file_size.h"
 #include "common/lock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,7 @@ static int send_datagram(int fd, const char *entry, size_t length, int file)
 static int write_all(int file, const char *entry, size_t length)
 {
 	while (length) {
-		ssize_t n = write(file, entry, length);
+		ssize_t n = file_write(file, entry, length);
 
 		if (n < 0 && errno != EINTR)
 			return errno;

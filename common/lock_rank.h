@@ -9,6 +9,12 @@
 enum lock_rank {
 	RANK_NONE,		/* the lock was not initialized */
 
+	/* libdatsock */
+	RANK_SOCK,		/* sock/conn.c: the lists and the life of connections */
+	RANK_SOCK_IN,		/* conn->in_lock: what a connection receives */
+	RANK_SOCK_OUT,		/* conn->out_lock: what it sends, and its registrations with epoll */
+	RANK_SOCK_EPOLL,	/* epoll->lock: the attached registrations of an epoll instance */
+
 	RANK_FORK,		/* fork.c: the fork handlers, from before a fork until after it */
 
 	/* core: control calls */
@@ -43,7 +49,7 @@ enum lock_rank {
 	RANK_VERBS_ETH_QP,	/* eth_types.h: rules, receives and ring of a raw QP */
 	RANK_VERBS_ETH_GROUP,	/* eth_group.c: the list of a group's rules */
 	RANK_VERBS_ETH_DEVICE,	/* eth_types.h: what the flows of a device can do, and its clock */
-	RANK_SIW_TABLE,		/* siw_table.c: verbs object to what the provider keeps of it */
+	RANK_OBJECT_TABLE,	/* object_table.c: verbs object to what the provider keeps of it; segments.c: regions */
 	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
 	RANK_VERBS_TAP,		/* verbs/tap.c: connections that are captured; spin lock */
 
@@ -62,12 +68,12 @@ enum lock_rank {
 	RANK_SOFT_SRQ,		/* srq->lock: receives of an SRQ; spin lock */
 	RANK_SOFT_CQ,		/* cq->lock: completions of a CQ; spin lock */
 	RANK_SOFT_CHANNEL,	/* channel->lock: CQs with an event */
-	RANK_SOFT_ACCESS,	/* dev->access_lock: accesses of peers to memory here; spin lock */
+	RANK_SOFT_ACCESS,	/* dev->accesses.lock: accesses of peers to memory here; spin lock */
 	RANK_SOFT_REACH,	/* process->reach_lock: direct access to a peer's memory */
-	RANK_SOFT_OWNER,	/* dev->owner_lock: which thread drives progress */
+	RANK_SOFT_OWNER,	/* dev->progress.owner_lock: which thread drives progress */
 	RANK_SOFT_PROCESSES,	/* process.c: the list of processes with shared memory */
 	RANK_SOFT_SPARES,	/* shm_segment.c: memory of segments, kept for reuse */
-	RANK_SOFT_EVENTS,	/* dev->events_lock: asynchronous events of objects */
+	RANK_SOFT_EVENTS,	/* dev->async.lock: asynchronous events of objects */
 	RANK_SOFT_FALLBACK,	/* shm_fallback.c: why peers use TCP instead of shared memory */
 	RANK_SOFT_RANDOM,	/* random.c: the pool of random numbers */
 

@@ -3,12 +3,14 @@
  * What is worth a message is the caller's decision. */
 #include "common/log.h"
 #include "common/env.h"
+#include "common/file_size.h"
 #include "common/journal.h"
 #include "common/parameters.h"
 #include "common/rate.h"
 #include "common/trace.h"
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +48,7 @@ static const char *prefix(void)
 static void write_line(int fd, const char *line, size_t length)
 {
 	while (length) {
-		ssize_t n = write(fd, line, length);
+		ssize_t n = file_write(fd, line, length);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -93,17 +95,18 @@ static const struct message plain[] = {
 };
 
 /* Whether the program's handler takes the line. */
-static bool is_taken(const struct message *message, const char *kind, const char *line)
+static bool is_taken(const struct message *message, const struct log_fields *fields, const char *line)
 {
 	log_handler handler = __atomic_load_n(&program_handler, __ATOMIC_ACQUIRE);
 	const char *library = prefix();
 	const struct log_message offered = { .library = library, .text = line + strlen(library) + 2,
-					     .priority = message->priority, .kind = kind };
+					     .priority = message->priority, .kind = fields ? fields->kind : NULL,
+					     .id = message->id, .error = fields ? fields->err : 0 };
 
 	return handler && handler(&offered);
 }
 
-static void print_line(unsigned where, const struct message *message, const char *kind,
+static void print_line(unsigned where, const struct message *message, const struct log_fields *fields, bool printed,
 		       const char *fmt, va_list args)
 {
 	char line[LINE_MAX_BYTES];
@@ -111,7 +114,7 @@ static void print_line(unsigned where, const struct message *message, const char
 
 	if (where & TO_SYSLOG)
 		syslog(LOG_USER | message->priority, "%s", line);
-	if (where & TO_STDERR && is_taken(message, kind, line))
+	if (where & TO_STDERR && (is_taken(message, fields, line) || printed))
 		where &= ~TO_STDERR;
 	line[length++] = '\n';
 	if (where & TO_STDERR)
@@ -131,11 +134,33 @@ static unsigned class_of(const struct message *message)
 	return error ? TRC_DAPL_ERROR : TRC_DAPL_EVENT;
 }
 
-static __thread const char *thread_ia;	/* log_set_ia() */
+/* log_set_ia(). Not thread-local: the dynamic linker ends a process in which it finds no memory for that. */
+static pthread_key_t ia_key;
+static bool have_ia_key;		/* atomic */
+static pthread_once_t ia_key_once = PTHREAD_ONCE_INIT;
 
+static void create_ia_key(void)
+{
+	__atomic_store_n(&have_ia_key, !pthread_key_create(&ia_key, NULL), __ATOMIC_RELEASE);
+}
+
+__attribute__((destructor)) static void delete_ia_key(void)
+{
+	if (__atomic_exchange_n(&have_ia_key, false, __ATOMIC_ACQ_REL))
+		pthread_key_delete(ia_key);
+}
+
+/* Without memory for it, messages name no IA. */
 void log_set_ia(const char *name)
 {
-	thread_ia = name;
+	pthread_once(&ia_key_once, create_ia_key);
+	if (have_ia_key)
+		pthread_setspecific(ia_key, name);
+}
+
+static const char *thread_ia(void)
+{
+	return __atomic_load_n(&have_ia_key, __ATOMIC_ACQUIRE) ? pthread_getspecific(ia_key) : NULL;
 }
 
 static int send_to_journal(const struct message *message, const struct log_fields *about,
@@ -150,7 +175,7 @@ static int send_to_journal(const struct message *message, const struct log_field
 		{ "SYSLOG_IDENTIFIER", program_invocation_short_name },
 		{ "MESSAGE_ID", message->id },
 		{ "DAPL_CLASS", class },
-		{ "DAPL_IA", f->ia ? f->ia : thread_ia },
+		{ "DAPL_IA", f->ia ? f->ia : thread_ia() },
 		{ "DAPL_OBJECT", f->object || f->kind ? object : NULL },
 		{ "DAPL_PEER", f->peer },
 		{ "DAPL_ERRNO", f->err ? err : NULL },
@@ -209,7 +234,8 @@ static void report_no_journal(int err)
 }
 
 /* Prints where the destination says. What the journal does not take goes to standard error. */
-static void emit(const struct message *message, const struct log_fields *fields,
+/* `printed`: the caller has written the line to standard error. */
+static void emit(const struct message *message, const struct log_fields *fields, bool printed,
 		 const char *fmt, va_list args)
 {
 	unsigned where = __atomic_load_n(&places, __ATOMIC_RELAXED);
@@ -227,7 +253,7 @@ static void emit(const struct message *message, const struct log_fields *fields,
 	va_end(again);
 	errno = saved_errno;	/* for %m */
 	if (where & ~TO_JOURNAL)
-		print_line(where, message, fields ? fields->kind : NULL, fmt, args);
+		print_line(where, message, fields, printed, fmt, args);
 }
 
 /* --- lines ------------------------------------------------------------------------ */
@@ -248,7 +274,20 @@ void log_line(unsigned bits, const char *fmt, ...)
 	if (!log_on(bits))
 		return;
 	va_start(args, fmt);
-	emit(&plain[priority_of(bits)], NULL, fmt, args);
+	emit(&plain[priority_of(bits)], NULL, false, fmt, args);
+	va_end(args);
+	errno = saved_errno;
+}
+
+void log_line_printed(unsigned bits, const char *fmt, ...)
+{
+	int saved_errno = errno;
+	va_list args;
+
+	if (!log_on(bits))
+		return;
+	va_start(args, fmt);
+	emit(&plain[priority_of(bits)], NULL, true, fmt, args);
 	va_end(args);
 	errno = saved_errno;
 }
@@ -271,7 +310,7 @@ static void emit_report(enum log_id id, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	emit(&messages[id], NULL, fmt, args);
+	emit(&messages[id], NULL, false, fmt, args);
 	va_end(args);
 }
 
@@ -298,7 +337,7 @@ void log_report(enum log_id id, const struct log_fields *fields, const char *fmt
 	if (admitted) {
 		errno = saved_errno;	/* for %m */
 		va_start(args, fmt);
-		emit(&messages[id], fields, fmt, args);
+		emit(&messages[id], fields, false, fmt, args);
 		va_end(args);
 	}
 	errno = saved_errno;
@@ -372,6 +411,11 @@ void log_set_handler(log_handler handler)
 	__atomic_store_n(&program_handler, handler, __ATOMIC_RELEASE);
 }
 
+static void report_bad_value(const char *message)
+{
+	log_report(REPORT_BAD_VALUE, NULL, "%s", message);
+}
+
 void log_init(const char *name, const char *type_var, const char *level_var,
 	      const char *dest_var, unsigned default_mask)
 {
@@ -384,7 +428,7 @@ void log_init(const char *name, const char *type_var, const char *level_var,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&places, TO_STDERR, __ATOMIC_RELAXED);
 	__atomic_store_n(&no_journal_reported, false, __ATOMIC_RELAXED);
-	parameters_read_file(!strcmp(name, "dat"));
+	parameters_read_file(!strcmp(name, "dat") ? report_bad_value : NULL);
 	if (dest_var && log_env_number(dest_var, LOG_TO_STDERR, LOG_TO_JOURNAL_AND_STDERR, &dest))
 		__atomic_store_n(&places, places_of[dest], __ATOMIC_RELAXED);
 	if (level_var && log_env_number(level_var, 0, UINT_MAX, &level))

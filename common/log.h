@@ -43,6 +43,9 @@ enum { LOG_BIT_ERROR = 0x1, LOG_BIT_WARNING = 0x2 };
 /* Prints "prefix: text\n" as one write when one of `bits` is on. */
 void log_line(unsigned bits, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same for a line that the caller has written to standard error: only other destinations, and a handler, get it. */
+void log_line_printed(unsigned bits, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* What a failure is about. Members that are 0 or NULL are not known. */
 struct log_fields {
 	const char *ia;		/* the adapter's name */

@@ -11,6 +11,8 @@ struct log_message {
 	const char *text;	/* one line, without its newline; valid during the call */
 	int priority;		/* of syslog(3) */
 	const char *kind;	/* of the object that it is about: "ep" of a failed connection; or NULL */
+	const char *id;		/* of the message, message_ids.h; NULL: it has none */
+	int error;		/* the errno value that it is about; 0: none */
 };
 
 /* Returns true if it takes the line, which is not printed then. */

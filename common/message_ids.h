@@ -19,6 +19,8 @@
 	  "no interface adapter has this name") \
 	X(LIBRARY_NOT_LOADED,	"54293136ea5541e7b648dd7295bdf34d", LOG_ERR, \
 	  "a provider library cannot be loaded") \
+	X(NO_PROVIDER,		"c54cbc1e0f7d4d0f9b6a2a8e7d1f3b90", LOG_ERR, \
+	  "a library is not a provider") \
 	X(NOT_REGISTERED,	"75ee6f14a8884bb3897d702068b9c06a", LOG_ERR, \
 	  "a library does not offer what its entry promises") \
 	/* the environment */ \
@@ -65,6 +67,8 @@
 	  "device memory is used up") \
 	X(MEMORY_GONE,		"19c1a672d17f4ba68f2c61010ceae9d7", LOG_ERR, \
 	  "registered memory is not there any more") \
+	X(BAD_SEGMENT,		"d910738851874f0ca0f1fbf5432c41e7", LOG_WARNING, \
+	  "a request names memory that is not registered") \
 	X(DEVICE_LOST,		"969b235fef38483d969e5b59db5b69e6", LOG_CRIT, \
 	  "a device failed or was removed")
 

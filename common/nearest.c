@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* nearest.c - compares a misspelt name with the known environment variables (nearest.h). */
+/* nearest.c - compares a misspelt name with the known ones, such as environment variables (nearest.h). */
 #include "common/nearest.h"
 #include "common/variables.h"
 #include <stddef.h>
 #include <string.h>
 
-#define NAME_BYTES 64		/* longer than any known name */
-#define NEAR 2			/* edits; a name that needs more is another word */
+#define NAME_BYTES 64		/* longer than any known variable; longer names are not compared */
+#define NEAR 2			/* edits; a name that needs more, or more than half of its letters, is another word */
 
 static const char *const known[] = {
 #define X(name, library, min, max, by_default, meaning) #name,
@@ -41,21 +41,28 @@ static unsigned edit_distance(const char *a, const char *b)
 	return row[length];
 }
 
-const char *variable_nearest(const char *name)
+const char *nearest_name(const char *name, const char *const *names, size_t count)
 {
 	unsigned best = NEAR + 1, distance;
 	const char *found = NULL;
 
 	if (strlen(name) >= NAME_BYTES)
 		return NULL;
-	for (unsigned i = 0; i < KNOWN; i++) {
-		distance = edit_distance(name, known[i]);
-		if (distance < best) {
+	for (size_t i = 0; i < count; i++) {
+		if (strlen(names[i]) >= NAME_BYTES)
+			continue;
+		distance = edit_distance(name, names[i]);
+		if (distance < best && 2 * distance <= strlen(names[i])) {
 			best = distance;
-			found = known[i];
+			found = names[i];
 		}
 	}
 	return found;
+}
+
+const char *variable_nearest(const char *name)
+{
+	return nearest_name(name, known, KNOWN);
 }
 
 bool variable_is_known(const char *name)

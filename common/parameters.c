@@ -3,12 +3,12 @@
  * comments with '#'. */
 #include "common/parameters.h"
 #include "common/env.h"
-#include "common/log.h"
 #include "common/variables.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,13 +82,6 @@ void parameter_unset(const char *name)
 
 /* --- dapl.conf ---------------------------------------------------------------------- */
 
-static const char *test_root(void)
-{
-	const char *dir = env_get("DAT_TEST_ROOT");
-
-	return dir ? dir : "";
-}
-
 const char *parameters_file(void)
 {
 	static char path[PATH_MAX];
@@ -126,6 +119,20 @@ static char *trim(char *text)
 	return text;
 }
 
+static void tell(parameters_report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void tell(parameters_report *report, const char *fmt, ...)
+{
+	char message[PATH_MAX + 256];
+	va_list args;
+
+	if (!report)
+		return;
+	va_start(args, fmt);
+	vsnprintf(message, sizeof message, fmt, args);
+	va_end(args);
+	report(message);
+}
+
 /* Takes the parameter of a line. Returns false if the line has a fault, with the reason in `why`. */
 static bool take_line(char *line, char *why, size_t size)
 {
@@ -145,7 +152,7 @@ static bool take_line(char *line, char *why, size_t size)
 	name = trim(name);
 	value = trim(value);
 	if (!may_be_in_file(name)) {
-		snprintf(why, size, "\"%.40s\" found, the name of a parameter with a number expected (dapl(7))",
+		snprintf(why, size, "\"%.40s\" found, the name of a parameter with a number expected (dapl.conf(5))",
 			 name);
 		return false;
 	}
@@ -157,7 +164,7 @@ static bool take_line(char *line, char *why, size_t size)
 	return true;
 }
 
-static void take_text(char *text, bool report)
+static void take_text(char *text, parameters_report *report)
 {
 	unsigned line = 0;
 	char *end;
@@ -169,44 +176,43 @@ static void take_text(char *text, bool report)
 		if (end)
 			*end++ = '\0';
 		line++;
-		if (!take_line(text, why, sizeof why) && report)
-			log_report(REPORT_BAD_VALUE, NULL, "%s:%u: %s; the line is ignored",
-				   parameters_file(), line, why);
+		if (!take_line(text, why, sizeof why))
+			tell(report, "%s:%u: %s; the line is ignored", parameters_file(), line, why);
 	}
 }
 
-static void report_unreadable(int err)
+static void report_unreadable(parameters_report *report, int err)
 {
-	log_report(REPORT_BAD_VALUE, NULL, "%s cannot be read: %s", parameters_file(), strerror(err));
+	tell(report, "%s cannot be read: %s", parameters_file(), strerror(err));
 }
 
-static void take_file(int fd, bool report)
+static void take_file(int fd, parameters_report *report)
 {
 	static char text[FILE_MAX];
 	struct stat file = { .st_mode = 0 };
 	ssize_t n;
 
 	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || !is_trusted(&file)) {
-		if (report)
-			log_report(REPORT_BAD_VALUE, NULL, "%s is ignored: it is %s of user %u with "
-				   "mode %04o, expected a file that only root can write", parameters_file(),
-				   S_ISREG(file.st_mode) ? "a file" : "no regular file",
-				   (unsigned)file.st_uid, (unsigned)file.st_mode & 07777);
+		tell(report, "%s is ignored: it is %s of user %u with mode %04o, expected a file that only root "
+		     "can write", parameters_file(), S_ISREG(file.st_mode) ? "a file" : "no regular file",
+		     (unsigned)file.st_uid, (unsigned)file.st_mode & 07777);
 		return;
 	}
 	n = read(fd, text, sizeof text);
-	if (n >= 0 && n < FILE_MAX) {
+	if (n < 0) {
+		report_unreadable(report, errno);
+	} else if (n == FILE_MAX) {
+		tell(report, "%s is ignored: it has %lld bytes, expected less than %d", parameters_file(),
+		     (long long)file.st_size, FILE_MAX);
+	} else if (memchr(text, '\0', (size_t)n)) {
+		tell(report, "%s is ignored: it has a NUL byte, expected a text file", parameters_file());
+	} else {
 		text[n] = '\0';
 		take_text(text, report);
-	} else if (report && n < 0) {
-		report_unreadable(errno);
-	} else if (report) {
-		log_report(REPORT_BAD_VALUE, NULL, "%s is ignored: it has %lld bytes, expected less than %d",
-			   parameters_file(), (long long)file.st_size, FILE_MAX);
 	}
 }
 
-void parameters_read_file(bool report)
+void parameters_read_file(parameters_report *report)
 {
 	int saved_errno = errno, fd = open(parameters_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
@@ -214,8 +220,8 @@ void parameters_read_file(bool report)
 	if (fd >= 0) {
 		take_file(fd, report);
 		close(fd);
-	} else if (errno != ENOENT && errno != ENOTDIR && report) {
-		report_unreadable(errno);
+	} else if (errno != ENOENT && errno != ENOTDIR) {
+		report_unreadable(report, errno);
 	}
 	errno = saved_errno;
 }

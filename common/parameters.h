@@ -18,9 +18,11 @@ const char *parameter_text(const char *name, char buffer[PARAMETER_NUMBER],
 bool parameter_set(const char *name, unsigned long value);
 void parameter_unset(const char *name);
 
-/* Reads dapl.conf. `report`: wrong lines give a message; libdat2 does that, the providers read the
- * same file in silence. A file that others than root may write is ignored, with a message. */
-void parameters_read_file(bool report);
+/* Takes a sentence about a wrong line of dapl.conf, or about the file; valid during the call. */
+typedef void parameters_report(const char *message);
+/* Reads dapl.conf. `report` may be NULL: libdat2 reports what is wrong, the providers read the same file in
+ * silence. A file that others than root may write is ignored, and so is one that is no text. */
+void parameters_read_file(parameters_report *report);
 void parameters_fini(void);
 /* The path of dapl.conf, for messages; valid until the next call. */
 const char *parameters_file(void);

@@ -10,6 +10,7 @@
  * next new thread. */
 #include "common/trace.h"
 #include "common/compiler.h"
+#include "common/file_size.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include <errno.h>
@@ -48,13 +49,11 @@ static const struct trace_logged *known;	/* what trace_log_kinds() got */
 
 static uint64_t last_order;
 static struct ring *rings;	/* grows at its head only, until trace_fini() */
-static unsigned generation;	/* trace_fini() calls so far: outdates my_ring */
 static struct dapl_mutex key_lock = DAPL_MUTEX_INIT(RANK_TRACE);
-static pthread_key_t ring_key;	/* its destructor frees a thread's ring */
-static bool have_key;
-
-static __thread struct ring *my_ring;
-static __thread unsigned my_generation;
+/* A thread's ring; the destructor frees it. Not thread-local: the dynamic linker ends a process in which it finds no
+ * memory for that. */
+static pthread_key_t ring_key;
+static bool have_key;		/* atomic */
 
 static void set_gate(void)
 {
@@ -149,31 +148,35 @@ static struct ring *ring_add(void)
 	return ring;
 }
 
-/* Without a key a ring stays with its dead thread: a loss, not an error. */
-static void release_at_thread_exit(struct ring *ring)
+/* Makes the ring this thread's, until the thread ends. Returns false if there is no key or no memory. */
+static bool ring_own(struct ring *ring)
 {
+	bool owned;
+
 	dapl_mutex_lock(&key_lock);
 	if (!have_key)
-		have_key = !pthread_key_create(&ring_key, ring_release);
-	if (have_key)
-		pthread_setspecific(ring_key, ring);
+		__atomic_store_n(&have_key, !pthread_key_create(&ring_key, ring_release), __ATOMIC_RELEASE);
+	owned = have_key && !pthread_setspecific(ring_key, ring);
 	dapl_mutex_unlock(&key_lock);
+	return owned;
 }
 
-/* Returns this thread's ring, or NULL if there is no memory. */
+/* Returns this thread's ring, or NULL: then its records are lost. */
 static struct ring *ring_mine(void)
 {
-	unsigned now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+	struct ring *ring = NULL;
 
-	if (likely(my_ring && my_generation == now))
-		return my_ring;
-	my_ring = ring_take_old();
-	if (!my_ring)
-		my_ring = ring_add();
-	my_generation = now;
-	if (my_ring)
-		release_at_thread_exit(my_ring);
-	return my_ring;
+	if (likely(__atomic_load_n(&have_key, __ATOMIC_ACQUIRE)))
+		ring = pthread_getspecific(ring_key);
+	if (likely(ring))
+		return ring;
+	ring = ring_take_old();
+	if (!ring)
+		ring = ring_add();
+	if (!ring || ring_own(ring))
+		return ring;
+	ring_release(ring);
+	return NULL;
 }
 
 static void ring_keep(struct ring *ring, const struct record *record)
@@ -214,7 +217,7 @@ static void keep_and_print(const struct record *record)
 
 	if (ring)
 		ring_keep(ring, record);
-	while (write(STDERR_FILENO, record->text, record->length) < 0 && errno == EINTR)
+	while (file_write(STDERR_FILENO, record->text, record->length) < 0 && errno == EINTR)
 		;
 }
 
@@ -234,7 +237,7 @@ void trace_record(unsigned level, enum trace_class class, const char *kind, cons
 	va_end(args);
 	if (wanted)
 		keep_and_print(&record);
-	log_line(bits, "%.*s", (int)record.length - 1, record.text);
+	(wanted ? log_line_printed : log_line)(bits, "%.*s", (int)record.length - 1, record.text);
 	errno = saved_errno;
 }
 
@@ -290,7 +293,7 @@ void trace_dump(int fd)
 	int saved_errno = errno;
 
 	while (rings_next(record.order, &record))
-		while (write(fd, record.text, record.length) < 0 && errno == EINTR)
+		while (file_write(fd, record.text, record.length) < 0 && errno == EINTR)
 			;
 	errno = saved_errno;
 }
@@ -310,9 +313,8 @@ void trace_fini(void)
 	dapl_mutex_lock(&key_lock);
 	if (have_key)
 		pthread_key_delete(ring_key);
-	have_key = false;
+	__atomic_store_n(&have_key, false, __ATOMIC_RELEASE);
 	dapl_mutex_unlock(&key_lock);
-	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
 	ring = __atomic_exchange_n(&rings, NULL, __ATOMIC_ACQUIRE);
 	while (ring) {
 		struct ring *next = ring->next;

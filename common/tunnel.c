@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tunnel.c - reads headers of tunnels (tunnel.h). */
 #include "common/tunnel.h"
+#include "common/bytes.h"
 
 enum {
 	UDP_TUNNEL_HEADER = 8, /* bytes of VXLAN, and of Geneve without options */
@@ -10,7 +11,7 @@ enum {
 
 static uint32_t be24(const uint8_t *at)
 {
-	return (uint32_t)at[0] << 16 | be16(at + 1);
+	return (uint32_t)at[0] << 16 | get_be16(at + 1);
 }
 
 bool tunnel_read_udp(const uint8_t *at, size_t left, uint16_t port, struct tunnel *tunnel)
@@ -24,7 +25,7 @@ bool tunnel_read_udp(const uint8_t *at, size_t left, uint16_t port, struct tunne
 		return at[0] & VXLAN_HAS_ID;
 	}
 	tunnel->kind = TUNNEL_GENEVE;
-	tunnel->type = be16(at + 2);
+	tunnel->type = get_be16(at + 2);
 	tunnel->length += (size_t)(at[0] & GENEVE_OPTIONS) * 4;
 	return port == PORT_GENEVE && !(at[0] & GENEVE_VERSION);
 }
@@ -45,7 +46,7 @@ bool tunnel_read_gre(const uint8_t *at, size_t left, struct tunnel *tunnel)
 		length += GRE_FIELD;
 	if (left < length)
 		return false;
-	*tunnel = (struct tunnel){ .kind = TUNNEL_GRE, .type = be16(at + 2), .length = length };
+	*tunnel = (struct tunnel){ .kind = TUNNEL_GRE, .type = get_be16(at + 2), .length = length };
 	if (!(at[0] & GRE_FLAG_KEY))
 		return true;
 	tunnel->id = be24(key) << 8 | key[3];

@@ -35,10 +35,4 @@ bool tunnel_read_udp(const uint8_t *at, size_t left, uint16_t port, struct tunne
 /* Reads a GRE header, behind an IP header. False if it is of another version, has routing, or is cut off. */
 bool tunnel_read_gre(const uint8_t *at, size_t left, struct tunnel *tunnel);
 
-/* Two bytes in network byte order. */
-static inline uint16_t be16(const uint8_t *at)
-{
-	return (uint16_t)(at[0] << 8 | at[1]);
-}
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* variables.h - the environment variables that the libraries read, for messages and tools.
- * dat.conf(5) and dapl(7) explain them; test/lint/variables compares the table with the code.
+ * dat.conf(5) and dapl-environment(7) explain them; test/lint/variables compares the table with the code.
  *
  * X(name, library, min, max, default, meaning): 0, 0 is a value that is no number; "" is a default that the
  * device or the path gives. */

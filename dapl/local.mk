@@ -39,6 +39,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/conn/conn.c dapl/core/conn/conn.h \
 	dapl/core/conn/conn_step.c dapl/core/conn/conn_step.h \
 	dapl/core/conn/connect.c dapl/core/conn/connect.h \
+	dapl/core/conn/ready.c dapl/core/conn/ready.h \
 	dapl/core/conn/disconnect.c dapl/core/conn/disconnect.h \
 	dapl/core/conn/terminate.c dapl/core/conn/terminate.h \
 	dapl/core/conn/ep_free.c dapl/core/conn/ep_free.h \
@@ -75,6 +76,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/registry.c dapl/core/base/registry.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \
+	dapl/core/base/traffic_class.c dapl/core/base/traffic_class.h \
 	dapl/core/base/control.c dapl/core/base/control.h \
 	dapl/core/base/tap.c dapl/core/base/tap.h \
 	dapl/core/base/tap_posts.c dapl/core/base/tap_posts.h \
@@ -93,7 +95,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/dequeue.c dapl/core/event/dequeue.h \
 	dapl/core/event/polled.c dapl/core/event/polled.h \
 	dapl/core/event/flush.c dapl/core/event/flush.h \
-	dapl/core/ep/request.h dapl/core/event/ring.h
+	dapl/core/ep/request.h dapl/core/event/evq.h
 
 # gcc 12 packs two stores of a record into vector code that is longer.
 libdaplcore_la_CFLAGS = $(AM_CFLAGS) -fno-tree-slp-vectorize
@@ -112,7 +114,8 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/probe.c dapl/verbs/probe.h \
 	dapl/verbs/siw.c dapl/verbs/siw.h \
 	dapl/verbs/siw_queue.c dapl/verbs/siw_queue.h \
-	dapl/verbs/siw_table.c dapl/verbs/siw_table.h \
+	dapl/verbs/segments.c dapl/verbs/segments.h \
+	dapl/verbs/object_table.c dapl/verbs/object_table.h \
 	dapl/verbs/objects.c dapl/verbs/objects.h \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
 	dapl/verbs/eth_types.h dapl/verbs/eth_trace.h \
@@ -164,12 +167,14 @@ endif
 # The software RNIC. Needs nothing at run time but libc.
 noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
-	dapl/soft/tunables.h dapl/soft/obj/device.h \
+	dapl/soft/tunables.h \
 	dapl/soft/device.c \
 	dapl/soft/device_attr.c dapl/soft/device_attr.h \
 	dapl/soft/fork.c dapl/soft/fork.h \
 	dapl/soft/local_address.c dapl/soft/local_address.h \
-	dapl/soft/obj/input.c dapl/soft/obj/input.h \
+	dapl/soft/wire/wire.c dapl/soft/wire/wire.h dapl/soft/wire/message.h \
+	dapl/soft/obj/conn.c dapl/soft/obj/conn.h dapl/soft/obj/fastpath.h dapl/soft/obj/store.h \
+	dapl/soft/obj/rnic.c dapl/soft/obj/rnic.h \
 	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
 	dapl/soft/obj/stags.c dapl/soft/obj/stags.h \
 	dapl/soft/obj/window.c dapl/soft/obj/window.h \
@@ -193,26 +198,21 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/cm/socket.c dapl/soft/cm/socket.h \
 	dapl/soft/cm/shm_fallback.c dapl/soft/cm/shm_fallback.h \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
-	dapl/soft/obj/shortage.c dapl/soft/obj/shortage.h \
 	dapl/soft/rdmap/mcast.c dapl/soft/rdmap/mcast.h \
 	dapl/soft/rdmap/ud.c dapl/soft/rdmap/ud.h \
-	dapl/soft/tcp/wire.c dapl/soft/tcp/wire.h \
-	dapl/soft/tcp/fpdu.c dapl/soft/tcp/fpdu.h \
+	dapl/soft/tcp/fpdu.c dapl/soft/tcp/fpdu.h dapl/soft/tcp/batch.h \
 	dapl/soft/rdmap/flush.c dapl/soft/rdmap/flush.h \
 	dapl/soft/rdmap/transmit.c dapl/soft/rdmap/transmit.h \
 	dapl/soft/receive/fpdu_rx.c dapl/soft/receive/fpdu_rx.h \
-	dapl/soft/receive/ring_rx.c dapl/soft/receive/ring_rx.h \
+	dapl/soft/receive/shm_rx.c dapl/soft/receive/shm_rx.h \
 	dapl/soft/verbs/mr.c dapl/soft/verbs/mr.h \
 	dapl/soft/verbs/poll.c dapl/soft/verbs/poll.h \
 	dapl/soft/verbs/post.c dapl/soft/verbs/post.h \
 	dapl/soft/verbs/qp_life.c dapl/soft/verbs/qp_life.h \
 	dapl/soft/verbs/tap.c dapl/soft/verbs/tap.h \
-	dapl/soft/obj/progress_lock.c dapl/soft/obj/progress_lock.h \
 	dapl/soft/shm/shared.h \
-	dapl/soft/shm/ring.c dapl/soft/shm/ring.h \
+	dapl/soft/shm/shm_ring.c dapl/soft/shm/shm_ring.h \
 	dapl/soft/shm/shm_conn.c dapl/soft/shm/shm_conn.h \
-	dapl/soft/rdmap/conn.c dapl/soft/rdmap/conn.h dapl/soft/rdmap/fastpath.h \
-	dapl/soft/rdmap/transport.h dapl/soft/rdmap/store.h \
 	dapl/soft/rdmap/requester.c dapl/soft/rdmap/requester.h \
 	dapl/soft/rdmap/requester_done.c dapl/soft/rdmap/requester_done.h \
 	dapl/soft/rdmap/segment.c dapl/soft/rdmap/segment.h \
@@ -277,7 +277,7 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/port_filter.c dapl/softeth/port_filter.h \
 	dapl/softeth/match.c dapl/softeth/match.h \
 	common/frame_layout.c common/frame_layout.h common/tunnel.c common/tunnel.h \
-	dapl/softeth/ring.c dapl/softeth/ring.h \
+	dapl/softeth/packet_ring.c dapl/softeth/packet_ring.h \
 	dapl/softeth/rule_find.c dapl/softeth/rule_find.h \
 	dapl/softeth/rules.c dapl/softeth/rules.h \
 	dapl/softeth/send.c dapl/softeth/send.h \

@@ -11,6 +11,7 @@
 
 #define FOUND_MAX 40	/* characters of a wrong value that a message repeats */
 #define VERSION_MAX 65535
+#define DAMAGED 2	/* lines of a text file that may have bytes of no text, each with its own message */
 
 /* A field's characters, unquoted; not NUL-terminated. */
 struct token {
@@ -67,9 +68,19 @@ static bool next_quoted(struct line *line, struct token *token)
 	return true;
 }
 
-/* Returns false at the end of the line, at a comment, or in an unterminated quotation. A
- * quotation mark ends an unquoted word. A # begins a comment only where a word could begin.
- * CFG-10, 11. */
+/* A quotation mark ends an unquoted word, unless a backslash stands before it: both are then characters of the word, as
+ * in the OpenFabrics registry. The first character is never such a backslash. CFG-11. */
+static void next_unquoted(struct line *line, struct token *token)
+{
+	token->begin = token->text = line->at++;
+	for (; line->at < line->end && !is_blank(*line->at) && *line->at != '"'; line->at++)
+		if (*line->at == '\\' && line->at + 1 < line->end && !is_blank(line->at[1]))
+			line->at++;
+	token->length = line->at - token->text;
+}
+
+/* Returns false at the end of the line, at a comment, or in an unterminated quotation. A # begins a comment only where
+ * a word could begin. CFG-10, 11. */
 static bool next_token(struct line *line, struct token *token)
 {
 	while (line->at < line->end && is_blank(*line->at))
@@ -78,10 +89,7 @@ static bool next_token(struct line *line, struct token *token)
 		return false;
 	if (*line->at == '"')
 		return next_quoted(line, token);
-	token->begin = token->text = line->at;
-	while (line->at < line->end && !is_blank(*line->at) && *line->at != '"')
-		line->at++;
-	token->length = line->at - token->text;
+	next_unquoted(line, token);
 	return true;
 }
 
@@ -247,7 +255,8 @@ static void report_line(const struct parser *parser, const char *at, const char 
 		.message = message,
 	};
 
-	parser->report(parser->arg, &fault);
+	if (parser->report)
+		parser->report(parser->arg, &fault);
 }
 
 static void report_field(const struct parser *parser, const struct token *words, int i)
@@ -398,6 +407,48 @@ static size_t byte_order_mark(const char *text, size_t length)
 	return length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
+/* Control characters that text may have: blanks, and ESC, which terminals' colours begin with. */
+static bool is_of_text(char c)
+{
+	return (unsigned char)c >= ' ' || (c && strchr("\t\n\v\f\r\033", c));
+}
+
+/* Returns the first byte that is no text if more than DAMAGED lines have such bytes, otherwise NULL. Stores the
+ * number and the begin of the first of these lines. */
+static const char *find_binary(const char *text, size_t length, unsigned *line, const char **begin)
+{
+	const char *first = NULL, *start = text;
+	unsigned number = 1, last = 0, lines = 0;
+
+	for (const char *at = text; at < text + length; at++) {
+		if (*at == '\n') {
+			number++;
+			start = at + 1;
+		} else if (!is_of_text(*at) && number != last) {
+			last = number;
+			if (!lines++) {
+				first = at;
+				*line = number;
+				*begin = start;
+			}
+		}
+	}
+	return lines > DAMAGED ? first : NULL;
+}
+
+/* Reports a binary file once, instead of each of its lines. */
+static void report_binary(struct parser *parser, const char *text, size_t length)
+{
+	const char *at = find_binary(text, length, &parser->line, &parser->text);
+
+	if (at) {
+		report_line(parser, at, "", *at ? "a control character" : "a NUL byte", "a text file",
+			    "not a text file; its lines that are no entries are ignored");
+		parser->report = NULL;
+	}
+	parser->line = 0;
+}
+
 /* CFG-8, 19 */
 int conf_parse(struct conf *conf, const char *text, size_t length, const char *file,
 	       conf_report *report, void *arg)
@@ -411,6 +462,7 @@ int conf_parse(struct conf *conf, const char *text, size_t length, const char *f
 	if (length)
 		memcpy(copy, text, length);
 	end = copy + length;
+	report_binary(&parser, copy, length);
 	for (at = copy + byte_order_mark(copy, length); at < end && !err; ) {
 		char *newline = memchr(at, '\n', end - at);
 		char *line_end = newline ? newline : end;

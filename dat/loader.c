@@ -64,7 +64,7 @@ bool loader_open(struct library *library, const char *name, char *reason, size_t
 {
 	char path[PATH_MAX];
 
-	library->handle = load(name);
+	*library = (struct library){ .handle = load(name) };
 	if (!library->handle) {
 		save_dlerror(reason, size);
 		if (!find_beside_libdat2(name, path, sizeof(path)))
@@ -84,6 +84,7 @@ bool loader_open(struct library *library, const char *name, char *reason, size_t
 	snprintf(reason, size, "%s has no %s: it is not a provider", name, library->init ?
 		 DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
 	loader_close(library);
+	library->lacks_calls = true;
 	return false;
 }
 

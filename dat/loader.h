@@ -12,6 +12,7 @@ struct library {
 	void *handle;
 	DAT_PROVIDER_INIT_FUNC init;
 	DAT_PROVIDER_FINI_FUNC fini;
+	bool lacks_calls;	/* loader_open() failed since it has no `init` or no `fini` */
 };
 
 /* Returns false if the library cannot be used; `reason` then is the reason, in at most `size`

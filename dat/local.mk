@@ -5,6 +5,7 @@ libregistry_la_SOURCES = \
 	dat/api.h dat/error.h \
 	dat/api_conn.c dat/api_dto.c dat/api_event.c dat/api_handle.c dat/api_ia.c dat/api_mem.c \
 	dat/ia.c dat/ia.h \
+	dat/library.c dat/library.h \
 	dat/registry.c dat/registry.h dat/registry_state.h \
 	dat/busy.c dat/busy.h \
 	dat/entry_text.c dat/entry_text.h \
@@ -38,7 +39,16 @@ EXTRA_libdat2_la_DEPENDENCIES = dat/libdat2.map
 EXTRA_DIST += dat/libdat2.map dat/libdat2.symbols
 pkgconfig_DATA += dat/dat2.pc dat/dat.pc dat/dat-1.2.pc
 
-dist_sysconf_DATA += etc/dat.conf
+# A dat.conf that is there already stays, edited or not: the new one is installed beside it as dat.conf.new. Uninstalling
+# removes what is as it was installed.
+EXTRA_DIST += etc/dat.conf dat/install-conf
+install_data_hooks += install-dat-conf
+install-dat-conf:
+	$(MKDIR_P) '$(DESTDIR)$(sysconfdir)'
+	$(srcdir)/dat/install-conf install $(srcdir)/etc/dat.conf '$(DESTDIR)$(sysconfdir)/dat.conf'
+uninstall_hooks += uninstall-dat-conf
+uninstall-dat-conf:
+	$(srcdir)/dat/install-conf uninstall $(srcdir)/etc/dat.conf '$(DESTDIR)$(sysconfdir)/dat.conf'
 
 # What journalctl -x shows of messages.
 catalogdir = $(prefix)/lib/systemd/catalog
@@ -46,7 +56,8 @@ dist_catalog_DATA = etc/dapl.catalog
 
 # Says when the dynamic linker does not find the libraries yet.
 EXTRA_DIST += dat/after-install
-install-data-hook:
+install_data_hooks += after-install
+after-install: install-dat-conf
 	@test -n '$(DESTDIR)' || $(srcdir)/dat/after-install '$(libdir)'
 
 # Programs for older stacks and for DAT 1.2 say -ldat: a linker script, not a link to the library. A DAT 1.2

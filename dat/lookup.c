@@ -30,8 +30,8 @@ static void report_load(struct entry *e, const char *reason)
 	struct where w;
 
 	if (is_first_report(e))
-		log_report(REPORT_LIBRARY_NOT_LOADED, LOG_FIELDS(.ia = e->conf->info.ia_name,
-			   .result = "DAT_PROVIDER_NOT_FOUND"),
+		log_report(e->library.lacks_calls ? REPORT_NO_PROVIDER : REPORT_LIBRARY_NOT_LOADED,
+			   LOG_FIELDS(.ia = e->conf->info.ia_name, .result = "DAT_PROVIDER_NOT_FOUND"),
 			   "%s: \"%s\": cannot load %s: %s", entry_where(e, &w),
 			   e->conf->info.ia_name, e->conf->library, reason);
 }

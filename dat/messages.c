@@ -19,7 +19,7 @@ EXPORT bool dats_offer_message(const struct log_message *message)
 	DAT_MESSAGE_HANDLER handler = __atomic_load_n(&program, __ATOMIC_ACQUIRE);
 	const DAT_MESSAGE offered = {
 		.library = message->library, .text = message->text, .priority = message->priority,
-		.kind = message->kind,
+		.kind = message->kind, .id = message->id, .error = message->error,
 	};
 
 	return handler && handler(&offered) != DAT_FALSE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* registry.c - reads the files of the static registry when it starts, and again when asked; keeps it
- * usable over a fork; frees it at the end. registry_state.h has the rules of locking.
+/* registry.c - reads the files of the static registry when it starts, and again when asked.
+ * registry_state.h has the rules of locking. library.c keeps it usable over a fork, and frees it at the end.
  *
  * The files are read once, and again by dats_reread() only. A process that is short of descriptors or
  * memory at that time reads them again at its next call; otherwise it would have no adapters for the
@@ -9,16 +9,11 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dat/busy.h"
-#include "dat/closed.h"
 #include "dat/debug.h"
 #include "dat/devices.h"
 #include "dat/entry_text.h"
 #include "dat/environment.h"
 #include "dat/error.h"
-#include "dat/forks.h"
-#include "dat/ia.h"
-#include "dat/ia_handle.h"
-#include "dat/lmr_table.h"
 #include "dat/loader.h"
 #include "dat/providers.h"
 #include "dat/registry_state.h"
@@ -29,52 +24,8 @@
 struct registry registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;	/* reading files; before the registry's lock */
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;	/* reading files; before the registry's lock */
 static bool have_soft;		/* the software provider is installed */
-
-/* --- fork: the child finds the locks free, and no entry busy for a thread it lacks --- */
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&registry.lock);
-	busy_before_fork();
-	pthread_mutex_unlock(&registry.lock);
-	forks_before();		/* of the libraries: their locks come before the registry's */
-	pthread_mutex_lock(&reading);
-	pthread_mutex_lock(&registry.lock);
-	ia_handle_fork(true);
-	ia_query_fork(true);
-	lmr_table_fork(true);
-}
-
-static void unlock_all(void)
-{
-	lmr_table_fork(false);
-	ia_query_fork(false);
-	ia_handle_fork(false);
-	pthread_mutex_unlock(&registry.lock);
-	pthread_mutex_unlock(&reading);
-}
-
-static void after_fork(void)
-{
-	busy_after_fork();
-	unlock_all();
-	forks_parent();
-}
-
-static void after_fork_in_child(void)
-{
-	busy_after_fork_in_child();
-	unlock_all();
-	forks_child();
-}
-
-/* Called before any thread can use the registry, since a fork that has begun does not call new handlers. */
-static void __attribute__((constructor)) watch_forks(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
 
 /* --- start -------------------------------------------------------------------- */
 
@@ -111,11 +62,22 @@ void registry_start(void)
 		return;
 	__atomic_store_n(&have_soft, loader_finds(SOFT_LIBRARY), __ATOMIC_RELAXED);
 	pthread_once(&once, start);
-	pthread_mutex_lock(&reading);
+	pthread_mutex_lock(&files_lock);
 	if (!registry_has_started() && read_entries())
 		__atomic_store_n(&registry.started, true, __ATOMIC_RELEASE);
 	log_flush();
-	pthread_mutex_unlock(&reading);
+	pthread_mutex_unlock(&files_lock);
+}
+
+void registry_fork(bool begins)
+{
+	if (begins) {
+		pthread_mutex_lock(&files_lock);
+		pthread_mutex_lock(&registry.lock);
+	} else {
+		pthread_mutex_unlock(&registry.lock);
+		pthread_mutex_unlock(&files_lock);
+	}
 }
 
 struct reading *registry_hold_reading(void)
@@ -129,38 +91,6 @@ struct reading *registry_hold_reading(void)
 		reading_get(reading);
 	pthread_mutex_unlock(&registry.lock);
 	return reading;
-}
-
-/* --- end ---------------------------------------------------------------------- */
-
-static bool in_use(void)
-{
-	bool used = busy_any();
-
-	for (size_t i = 0; i < registry.table.count; i++)
-		used |= registry.table.entries[i]->loaded;
-	for (struct provider *p = registry.providers; p; p = p->next)
-		used |= p->users > 0;
-	return used;
-}
-
-/* At process exit IAs may be open, and threads may be in the middle of calls that never
- * continue: then all stays as it is. After dlclose() no memory of the library is left. REG-26. */
-static void __attribute__((destructor)) registry_end(void)
-{
-	log_flush();
-	if (pthread_mutex_trylock(&registry.lock))
-		return;
-	if (!in_use()) {
-		providers_free();
-		table_free(&registry.table);
-		ia_handle_fini();
-		lmr_table_fini();
-		closed_fini();
-		log_fini();
-		trace_fini();
-	}
-	pthread_mutex_unlock(&registry.lock);
 }
 
 /* --- reading again ------------------------------------------------------------ */
@@ -182,7 +112,7 @@ static DAT_RETURN replace_entries(struct entry_table *fresh)
 	return ret;
 }
 
-/* `reading` (the lock) is held. */
+/* files_lock is held. */
 static DAT_RETURN read_again(void)
 {
 	struct reading *read = reading_make(__atomic_load_n(&have_soft, __ATOMIC_RELAXED), true);
@@ -210,13 +140,13 @@ EXPORT DAT_RETURN dats_reread(DAT_COUNT *count)
 	DAT_RETURN ret;
 
 	registry_start();
-	pthread_mutex_lock(&reading);
+	pthread_mutex_lock(&files_lock);
 	ret = registry_has_started() ? read_again() :
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);
 	log_flush();
 	if (!ret && count)
 		*count = (DAT_COUNT)registry.table.count;
-	pthread_mutex_unlock(&reading);
+	pthread_mutex_unlock(&files_lock);
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "registry", NULL, NULL, "files read again: 0x%x", ret);
 	return ret;
 }

@@ -27,4 +27,7 @@ void registry_start(void);
  * read the files. Starts the registry. */
 struct reading *registry_hold_reading(void);
 
+/* Takes the registry's locks before a fork, or releases them after it. */
+void registry_fork(bool begins);
+
 #endif

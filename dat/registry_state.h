@@ -2,7 +2,8 @@
 /* registry_state.h - the static registry (entries of dat.conf) and the dynamic registry (providers
  * registered by code), for the files that work on them:
  *
- *	registry.c	reads the files, once and again; fork; the end of the process
+ *	registry.c	reads the files, once and again
+ *	library.c	fork; the end of the process
  *	lookup.c	finds the provider of an IA; the only code that decides to load or unload a library
  *	providers.c	what provider libraries call
  *	listing.c	names and lists of adapters

@@ -116,14 +116,6 @@ static int read_file(struct sources *sources, const char *file)
 
 /* --- the default files -------------------------------------------------------- */
 
-/* Returns the directory that tests put in front of the system's paths; otherwise "". */
-static const char *root(void)
-{
-	const char *dir = env_get("DAT_TEST_ROOT");
-
-	return dir ? dir : "";
-}
-
 bool sources_is_drop_in(const char *file)
 {
 	const char *slash = strrchr(file, '/');
@@ -165,7 +157,7 @@ static void read_drop_ins(struct sources *sources)
 	char dir[PATH_MAX], file[PATH_MAX];
 	int count, err;
 
-	if ((size_t)snprintf(dir, sizeof(dir), "%s%s", root(), DROP_IN_DIR) >= sizeof(dir))
+	if ((size_t)snprintf(dir, sizeof(dir), "%s%s", test_root(), DROP_IN_DIR) >= sizeof(dir))
 		return;
 	count = scandir(dir, &names, is_drop_in, by_name);
 	err = count < 0 ? errno : 0;
@@ -203,7 +195,7 @@ static void read_default(struct sources *sources)
 	char file[PATH_MAX];
 	int err;
 
-	if ((size_t)snprintf(file, sizeof(file), "%s%s", root(), DEFAULT_FILE) >= sizeof(file))
+	if ((size_t)snprintf(file, sizeof(file), "%s%s", test_root(), DEFAULT_FILE) >= sizeof(file))
 		return;
 	err = read_file(sources, file);
 	keep_origin(sources, "in ", file);
@@ -262,7 +254,7 @@ int sources_generate(struct conf *conf, bool with_soft)
 {
 	char sysfs[PATH_MAX];
 
-	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", root()) >= sizeof(sysfs))
+	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", test_root()) >= sizeof(sysfs))
 		return 0;
 	return devices_make_entries(conf, sysfs, with_soft);
 }

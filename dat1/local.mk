@@ -10,7 +10,7 @@ libdat_la_SOURCES = \
 	dat1/attributes.c dat1/attributes.h \
 	dat1/numbers.c dat1/numbers.h \
 	dat1/dat1.h
-libdat_la_LIBADD = libdat2.la
+libdat_la_LIBADD = libdat2.la libcommon.la
 libdat_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/dat1/libdat1.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdat_la_DEPENDENCIES = dat1/libdat1.map

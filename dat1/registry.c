@@ -4,6 +4,8 @@
 #include "dat1/dat1.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#include "common/file_size.h"
 
 static DAT_RETURN open_as(DAT_UINT32 major, DAT_UINT32 minor, const DAT_NAME_PTR name,
 			  DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
@@ -63,12 +65,16 @@ EXPORT_1_2(registry_list_providers, DAT_COUNT max, DAT_COUNT *returned, DAT_PROV
 /* The table of a provider for DAT 1.2 has other functions at other places than that of DAT 2.0. */
 EXPORT_1_2(registry_add_provider, const void *table, const DAT_PROVIDER_INFO *info)
 {
+	char line[DAT_NAME_MAX_LENGTH + 120];
+	int n;
+
 	if (!table)
 		return return_to_1_2(DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
 	if (!info)
 		return return_to_1_2(DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
-	fprintf(stderr, "dat: \"%.*s\" is served by a provider for DAT 1.2, but this libdat.so.1 takes "
-		"providers for DAT 2.0 only\n", DAT_NAME_MAX_LENGTH, info->ia_name);
+	n = snprintf(line, sizeof line, "dat: \"%.*s\" is served by a provider for DAT 1.2, but this libdat.so.1 takes "
+		     "providers for DAT 2.0 only\n", DAT_NAME_MAX_LENGTH, info->ia_name);
+	file_write(STDERR_FILENO, line, (size_t)n);
 	return return_to_1_2(DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE));
 }
 

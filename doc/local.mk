@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Manual pages for users, design documents for developers, example programs that
 # are built with everything else so that they stay true.
-dist_man_MANS += doc/man/dapl.7 doc/man/dat-1.2.7 doc/man/dat_dm.7
-dist_man_MANS += doc/man/dat_eth.7 doc/man/udapl-soft.7
+dist_man_MANS += doc/man/dapl.7 doc/man/dapl-diagnostics.7 doc/man/dapl-environment.7 doc/man/dat-1.2.7 doc/man/dat_dm.7
+dist_man_MANS += doc/man/dat_eth.7 doc/man/dat_event.7 doc/man/dat_net.7 doc/man/dat_return.7 doc/man/udapl-soft.7
+# Pages that lead to another (.so): what a library or an entry of dat.conf is called.
+dist_man_MANS += doc/man/libdaplofa.7 doc/man/libdaplsoft.7 doc/man/libdat2.7 doc/man/libdatnet.7 doc/man/ofa-v2-soft.7
 
 # A page for each call; those that share one lead to it (.so).
 dist_man_MANS += \
@@ -151,14 +153,18 @@ dist_man_MANS += \
 	doc/man/man3/dats_set_message_handler.3 \
 	doc/man/man3/dats_list_generated.3
 
-# dat.conf(5) names the directory that the registry reads.
-man_MANS += doc/man/dat.conf.5
-EXTRA_DIST += doc/man/dat.conf.5.in
-CLEANFILES += doc/man/dat.conf.5
+# dat.conf(5) and dapl.conf(5) name the directory that the libraries read.
+man_MANS += doc/man/dat.conf.5 doc/man/dapl.conf.5
+EXTRA_DIST += doc/man/dat.conf.5.in doc/man/dapl.conf.5.in
+CLEANFILES += doc/man/dat.conf.5 doc/man/dapl.conf.5
+name_sysconfdir = dir=`echo '$(sysconfdir)' | sed 's/-/\\\\\\\\-/g'` && \
+	sed "s|[@]sysconfdir[@]|$$dir|g" $(srcdir)/$@.in > $@.new && mv $@.new $@
 doc/man/dat.conf.5: $(srcdir)/doc/man/dat.conf.5.in Makefile
 	$(AM_V_at)$(MKDIR_P) doc/man
-	$(AM_V_GEN)dir=`echo '$(sysconfdir)' | sed 's/-/\\\\\\\\-/g'` && \
-		sed "s|@sysconfdir@|$$dir|g" $(srcdir)/doc/man/dat.conf.5.in > $@.new && mv $@.new $@
+	$(AM_V_GEN)$(name_sysconfdir)
+doc/man/dapl.conf.5: $(srcdir)/doc/man/dapl.conf.5.in Makefile
+	$(AM_V_at)$(MKDIR_P) doc/man
+	$(AM_V_GEN)$(name_sysconfdir)
 
 EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/README.md \
@@ -172,13 +178,17 @@ EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/performance/mpi-latency.svg doc/performance/mpi-latency.tsv \
 	doc/design/ep-states.md \
 	doc/design/event-path.md \
+	doc/design/kernel-devices.md \
 	doc/design/locking.md \
 	doc/design/object-life.md \
 	doc/design/routes.md \
+	doc/design/sockets.md \
 	doc/design/soft-mechanisms.md \
 	doc/design/soft-shared-memory.md \
 	doc/design/soft-progress.md \
 	doc/design/soft-wire.md \
+	doc/design/test-programs.md \
+	doc/design/where.md \
 	doc/design/raw-ethernet.md \
 	doc/spec/README.md \
 	doc/spec/calls.md \
@@ -245,8 +255,8 @@ TESTS += test/examples
 
 # make html: the manual pages, in doc/html of the build tree.
 EXTRA_DIST += doc/man/to-html
-html-local: doc/man/dat.conf.5
-	$(srcdir)/doc/man/to-html doc/html $(srcdir)/doc/man/*.[1-8] $(srcdir)/doc/man/man3/*.3 doc/man/dat.conf.5
+html-local: doc/man/dat.conf.5 doc/man/dapl.conf.5
+	$(srcdir)/doc/man/to-html doc/html $(srcdir)/doc/man/*.[1-8] $(srcdir)/doc/man/man3/*.3 doc/man/dat.conf.5 doc/man/dapl.conf.5
 clean-local: clean-html
 .PHONY: clean-html
 clean-html:

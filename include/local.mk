@@ -25,6 +25,7 @@ dat_headers = \
 	include/dat/dat_messages.h \
 	include/dat/dat_net.h \
 	include/dat/dat_net_port.h \
+	include/dat/dat_socket.h \
 	include/dat/dat_trace.h
 
 # The DAT 1.2 interface, in a directory of its own: its udat.h has the same name.

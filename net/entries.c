@@ -2,6 +2,7 @@
 /* entries.c - finds the local address of each entry of dat.conf (entries.h). */
 #include "net/entries.h"
 #include "common/ia_params.h"
+#include "common/local_addresses.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dat/dat_entries.h>
@@ -18,20 +19,13 @@ static bool is_link_local(const struct sockaddr_storage *address)
 	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-static int rank(const struct net_address *address)
-{
-	if (address->address.ss_family == AF_INET)
-		return 3;
-	return is_link_local(&address->address) ? 1 : 2;
-}
-
 static const struct net_address *best_of_link(const struct net_table *table, const struct net_link *link)
 {
 	const struct net_address *best = NULL;
 
 	for (size_t i = 0; i < table->address_count; i++)
 		if (table->addresses[i].index == link->index &&
-		    rank(&table->addresses[i]) > (best ? rank(best) : 0))
+		    (!best || table->addresses[i].rank > best->rank))
 			best = &table->addresses[i];
 	return best;
 }
@@ -40,7 +34,7 @@ static const struct net_address *best_of_link(const struct net_table *table, con
 static const struct net_address *best_of_all(const struct net_table *table)
 {
 	const struct net_address *best = NULL, *found;
-	int most = 0, score;
+	unsigned most = 0, score;
 
 	for (size_t i = 0; i < table->link_count; i++) {
 		const struct net_link *link = &table->links[i];
@@ -48,7 +42,7 @@ static const struct net_address *best_of_all(const struct net_table *table)
 		found = net_link_is_up(link) ? best_of_link(table, link) : NULL;
 		if (!found)
 			continue;
-		score = rank(found) + (link->flags & IFF_LOOPBACK ? 0 : 10);
+		score = found->rank + (link->flags & IFF_LOOPBACK ? 0 : 100) + (found->usable ? 1000 : 0);
 		if (score > most) {
 			most = score;
 			best = found;
@@ -93,6 +87,7 @@ static const struct net_address *find_address(const struct net_table *table, con
 {
 	const struct net_link *link = NULL;
 	struct sockaddr_storage wanted;
+	const struct net_address *best = NULL;
 	const uint8_t *bytes, *other;
 	const char *scope;
 	size_t length, n;
@@ -105,10 +100,11 @@ static const struct net_address *find_address(const struct net_table *table, con
 	for (size_t i = 0; i < table->address_count; i++) {
 		other = net_bytes((const struct sockaddr *)&table->addresses[i].address, &n);
 		if (n == length && !memcmp(other, bytes, length) &&
-		    (!link || link->index == table->addresses[i].index))
-			return &table->addresses[i];
+		    (!link || link->index == table->addresses[i].index) &&
+		    (!best || table->addresses[i].rank > best->rank))
+			best = &table->addresses[i];
 	}
-	return NULL;
+	return best;
 }
 
 /* "device port": the best address of the port's interfaces. */
@@ -125,7 +121,7 @@ static const struct net_address *address_of_port(const struct net_table *table,
 		if (!link || strcmp(rdma->ports[i].device, params->name) != 0 || rdma->ports[i].port != port)
 			continue;
 		found = best_of_link(table, link);
-		if (found && (!best || rank(found) > rank(best)))
+		if (found && (!best || found->rank > best->rank))
 			best = found;
 	}
 	return best;
@@ -158,22 +154,41 @@ static bool read_params(struct ia_params *params, const char *text, bool soft)
 	return !ia_params_read_first(params, text, &rest) && (!*rest || (soft && are_options(rest)));
 }
 
+static const struct net_address *address_with_label(const struct net_table *table, const char *label)
+{
+	const struct net_address *best = NULL;
+
+	for (size_t i = 0; i < table->address_count; i++)
+		if (!strcmp(table->addresses[i].label, label) && (!best || table->addresses[i].rank > best->rank))
+			best = &table->addresses[i];
+	return best;
+}
+
+/* What the name of an interface, an alternative one (which libnl does not read), an address or a label selects. */
+static const struct net_address *address_named(const struct net_table *table, const char *name)
+{
+	const struct net_link *link = net_link_by_name(table, name);
+	const struct net_address *found = link ? NULL : find_address(table, name);
+
+	if (link || found)
+		return found ? found : best_of_link(table, link);
+	link = net_link_by_index(table, local_link_index(name));
+	return link ? best_of_link(table, link) : address_with_label(table, name);
+}
+
 static bool fill(struct net_entry *to, const DAT_ENTRY *from, const struct net_table *table,
 		 const struct net_rdma_list *rdma)
 {
-	const struct net_link *link;
 	struct ia_params params;
 
 	*to = (struct net_entry){ .ia = from->info.ia_name, .soft = strstr(from->library, "libdaplsoft") };
 	if (!from->is_default || from->is_repeated || from->info.dapl_version_major != DAT_VERSION_MAJOR ||
 	    !read_params(&params, from->ia_params, to->soft))
 		return false;
-	link = net_link_by_name(table, params.name);
-	if (link)
-		to->address = best_of_link(table, link);
-	else if (!*params.name)
+	if (!*params.name)
 		to->address = to->soft ? best_of_all(table) : NULL;
-	else if (!(to->address = find_address(table, params.name)) && !to->soft)
+	else if (!(to->address = address_named(table, params.name)) && !to->soft &&
+		 !net_link_by_name(table, params.name))
 		to->address = address_of_port(table, rdma, &params);
 	if (to->address)
 		find_kind(to, table, rdma);

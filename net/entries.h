@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* entries.h - which local address the device of each entry of dat.conf has. The providers' rules are
- * repeated here, since nothing is opened: an interface gives its first IPv4 address, else its first global
- * IPv6 address, else its first link-local one. An entry that names a host is left out, since its address
+ * repeated here, since nothing is opened: an interface, which each of its names or the label of an address
+ * selects, gives its best address (common/local_addresses.h). An entry that names a host is left out, since its address
  * may need a name server. */
 #ifndef NET_ENTRIES_H
 #define NET_ENTRIES_H

@@ -26,7 +26,7 @@ pkgconfig_DATA += net/dat-net.pc
 
 check_PROGRAMS += test/life/net_port
 TESTS += test/life/net_port
-test_life_net_port_SOURCES = test/life/net_port.c test/own_network.h test/life/life.c test/life/life.h
+test_life_net_port_SOURCES = test/life/net_port.c test/own_network.h $(life_common)
 test_life_net_port_LDADD = libdatnet.la libdat2.la -lpthread
 
 if CMOCKA

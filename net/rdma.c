@@ -4,6 +4,7 @@
  * kernels), or the children of the same PCI device (IP over InfiniBand). The registry makes its entries by
  * the same rules (dat/devices.c). */
 #include "net/rdma.h"
+#include "common/env.h"
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +18,7 @@ enum { GID_GAP = 32 };		/* unused GIDs in a row that end a table */
 
 static void make_path(char path[PATH_MAX], const char *fmt, va_list args)
 {
-	const char *root = secure_getenv("DAT_TEST_ROOT");
-	int n = snprintf(path, PATH_MAX, "%s", root ? root : "");
+	int n = snprintf(path, PATH_MAX, "%s", test_root());
 
 	if (n < PATH_MAX)
 		vsnprintf(path + n, (size_t)(PATH_MAX - n), fmt, args);

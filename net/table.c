@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* table.c - reads the interfaces and addresses of the namespace (table.h). */
 #include "net/table.h"
+#include "common/local_addresses.h"
 #include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
@@ -58,6 +59,7 @@ static void add_address(struct nl_object *object, void *arg)
 	struct net_table *table = arg;
 	struct net_address *all, *to;
 	struct sockaddr_in6 *six;
+	const char *label;
 	unsigned flags;
 
 	all = grown(table->addresses, table->address_count, sizeof *all);
@@ -78,6 +80,9 @@ static void add_address(struct nl_object *object, void *arg)
 	to->usable = !(flags & IFA_F_DADFAILED) &&
 		     (!(flags & IFA_F_TENTATIVE) || flags & IFA_F_OPTIMISTIC);
 	to->deprecated = flags & IFA_F_DEPRECATED;
+	label = rtnl_addr_get_label(from);
+	snprintf(to->label, sizeof to->label, "%s", label ? label : "");
+	to->rank = local_address_rank((struct sockaddr *)&to->address, flags);
 	six = (struct sockaddr_in6 *)&to->address;
 	if (six->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
 		six->sin6_scope_id = (uint32_t)to->index;

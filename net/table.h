@@ -21,6 +21,8 @@ struct net_address {
 	bool usable;			/* as a source: not tentative, no duplicate */
 	bool deprecated;
 	unsigned prefix;		/* bits */
+	unsigned rank;			/* local_address_rank() */
+	char label[DAT_NET_NETDEV_MAX];	/* IPv4: "eth0:0", or the name of the interface; else "" */
 };
 
 struct net_table {

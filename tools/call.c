@@ -29,12 +29,14 @@ void good_held(DAT_RETURN rc, const char *call)
 	good(rc, call);
 }
 
-void good_listener_held(DAT_RETURN rc, DAT_CONN_QUAL qualifier)
+void good_listener_held(DAT_RETURN rc, DAT_CONN_QUAL qualifier, const char *option)
 {
 	char call[64];
 
 	if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
-		fail("connection qualifier %" PRIu64 " is in use: another server?", qualifier);
+		fail("connection qualifier %" PRIu64 " is in use: another server? "
+		     "\"datinfo --ports\" shows the program%s%s%s", qualifier, option ? "; " : "",
+		     option ? option : "", option ? " takes another qualifier" : "");
 	snprintf(call, sizeof call, "listening at connection qualifier %" PRIu64, qualifier);
 	good_held(rc, call);
 }

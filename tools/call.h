@@ -14,9 +14,9 @@ void good(DAT_RETURN rc, const char *call);
 #define good_call(call, name) (messages_hold(), good_held((call), (name)))
 /* good_call() without messages_hold(), which the caller has called before `call`. */
 void good_held(DAT_RETURN rc, const char *call);
-/* good_call() of dat_psp_create(); the line names the qualifier. */
-#define good_listener(call, qualifier) (messages_hold(), good_listener_held((call), (qualifier)))
-void good_listener_held(DAT_RETURN rc, DAT_CONN_QUAL qualifier);
+/* good_call() of dat_psp_create(); the line names the qualifier, and `option`, which sets it, or NULL. */
+#define good_listener(call, qualifier, option) (messages_hold(), good_listener_held((call), (qualifier), (option)))
+void good_listener_held(DAT_RETURN rc, DAT_CONN_QUAL qualifier, const char *option);
 /* dat_ia_open, with the name of the adapter in the line of a failure. */
 void open_ia(const char *name, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *ia);
 /* Finds the first address of a host name or of a numeric address. Calls fail() if there is none. */

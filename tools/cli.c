@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const char *program_name = "?", *usage_text = "", *command_name;
@@ -23,6 +24,7 @@ void cli_init(const char *program, const char *usage)
 	usage_text = usage;
 	opterr = 0;
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 void cli_set_command(const char *command, const char *usage)
@@ -160,6 +162,66 @@ double cli_positive(const char *option, const char *text, double max)
 	return value;
 }
 
+double cli_microseconds(const char *option, const char *text)
+{
+	static const struct {
+		const char *name;
+		double microseconds;
+	} units[] = { { "us", 1 }, { "ms", 1e3 }, { "s", 1e6 } };
+	char *end;
+	double value = strtod(text, &end);
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (value > 0 && value <= 1e9 && !strcmp(end, units[i].name))
+			return value * units[i].microseconds;
+	usage_error("%s: \"%s\" found, a time like 5us, 1.5ms or 2s expected", option, text);
+}
+
+double cli_bit_rate(const char *option, const char *text)
+{
+	static const char prefixes[] = "KMGT";
+	char *end;
+	double value = strtod(text, &end), unit = 1;
+
+	for (const char *at = prefixes; *at && *end; at++) {
+		unit *= 1e3;
+		if (*end == *at && value > 0 && value <= 1e9 && (!end[1] || !strcmp(end + 1, "bit/s")))
+			return value * unit;
+	}
+	usage_error("%s: \"%s\" found, bits a second like 100M, 10G or 2.5Gbit/s expected", option, text);
+}
+
+struct cli_server cli_server(const char *option, const char *text, unsigned long max)
+{
+	struct cli_server server = { .host = text };
+	const char *end = strrchr(text, ']'), *colon = strchr(text, ':');
+	size_t length = strlen(text);
+
+	if (text[0] == '[' && end && (!end[1] || end[1] == ':')) {
+		text++;
+		length = (size_t)(end - text);
+		colon = end[1] ? end + 1 : NULL;
+	} else if (colon && !strchr(colon + 1, ':')) {
+		length = (size_t)(colon - text);
+	} else {
+		return server;	/* a name, or an IPv6 address without a port */
+	}
+	server.host = strndup(text, length);
+	if (!server.host)
+		fail("no memory for %s", text);
+	if (colon)
+		server.port = cli_number(option, colon + 1, 1, max);
+	return server;
+}
+
+unsigned long cli_server_port(const struct cli_server *server, const char *option, unsigned long given,
+			      unsigned long usual)
+{
+	if (server->port && given && server->port != given)
+		usage_error("%s %lu and %s:%lu found, one port expected", option, given, server->host, server->port);
+	return given ? given : server->port ? server->port : usual;
+}
+
 void cli_print_json_string(const char *text)
 {
 	putchar('"');
@@ -172,6 +234,18 @@ void cli_print_json_string(const char *text)
 			putchar(*text);
 	}
 	putchar('"');
+}
+
+const char *cli_write_error(int err)
+{
+	static char text[100];
+	struct rlimit limit;
+
+	if (err != EFBIG || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return strerror(err);
+	snprintf(text, sizeof text, "%s (RLIMIT_FSIZE, \"ulimit -f\", is %llu bytes)", strerror(err),
+		 (unsigned long long)limit.rlim_cur);
+	return text;
 }
 
 void cli_print_help(void)
@@ -189,7 +263,7 @@ void cli_print_version(void)
 void cli_finish_with(int status)
 {
 	if (fflush(stdout) || ferror(stdout) || (close(STDOUT_FILENO) && errno != EBADF)) {
-		fprintf(stderr, "%s: the output could not be written: %s\n", program_name, strerror(errno));
+		fprintf(stderr, "%s: the output could not be written: %s\n", program_name, cli_write_error(errno));
 		exit(CLI_FAILURE);
 	}
 	exit(status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cli.h - what every tool does on its command line: numbers of options, the one line that a
  * failure prints, exit statuses, --version, and the check that the output was written.
- * The exit status is 0 on success, CLI_FAILURE or CLI_USAGE. Names of DAT events and
+ * The exit status is 0 on success, CLI_FAILURE, CLI_USAGE or CLI_OUTSIDE. Names of DAT events and
  * statuses are names.h's job. */
 #ifndef TOOLS_CLI_H
 #define TOOLS_CLI_H
@@ -9,10 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CLI_FAILURE = 1, CLI_USAGE = 2 };
+enum {
+	CLI_FAILURE = 1,
+	CLI_USAGE = 2,
+	CLI_OUTSIDE = 3,	/* all was measured, but a limit that an option gave is not kept */
+};
 
 /* Call it first. `program` and `usage` must stay valid. Restores the default action of SIGCHLD: waitpid()
- * fails in a program that inherits SIG_IGN. */
+ * fails in a program that inherits SIG_IGN. Ignores SIGXFSZ, so that a file that reaches RLIMIT_FSIZE is an error of
+ * its write. */
 void cli_init(const char *program, const char *usage);
 /* `usage` is that of a command of the program: usage errors refer to "PROGRAM COMMAND --help". */
 void cli_set_command(const char *command, const char *usage);
@@ -52,8 +57,30 @@ unsigned long cli_number(const char *option, const char *text, unsigned long min
 /* Like cli_number(), for a number greater than 0 and at most `max`. "nan" is a usage error, too. */
 double cli_positive(const char *option, const char *text, double max);
 
+/* Parses a time, as 5us, 1.5ms or 2s: a number above 0 and its unit. Returns microseconds. */
+double cli_microseconds(const char *option, const char *text);
+/* Parses a rate of bits, as 10G, 100M or 2.5Gbit/s: a number above 0, and K, M, G or T for powers of 1000. Returns
+ * bits a second. */
+double cli_bit_rate(const char *option, const char *text);
+
+/* The server that an option names, as HOST, HOST:PORT, [V6] or [V6]:PORT. */
+struct cli_server {
+	const char *host;
+	unsigned long port;	/* 0: the text has none */
+};
+/* Parses the value `text` of `option`. A port that is not from 1 to `max` is a usage error. The host stays valid. */
+struct cli_server cli_server(const char *option, const char *text, unsigned long max);
+/* Returns the port of the server: `given`, the value of `option`, or 0 if there is none; else that of the text; else
+ * `usual`. Two ports that differ are a usage error. */
+unsigned long cli_server_port(const struct cli_server *server, const char *option, unsigned long given,
+			      unsigned long usual);
+
 /* Prints `text` on stdout as a string of JSON, with its quotes. */
 void cli_print_json_string(const char *text);
+
+/* Returns the text of the errno value of a write that failed. If it is because of RLIMIT_FSIZE, the text has the
+ * limit, and is valid until the next call. */
+const char *cli_write_error(int err);
 
 void cli_print_help(void);	/* exits */
 void cli_print_version(void);	/* exits */

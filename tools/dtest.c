@@ -7,6 +7,7 @@
 #include "dtest/phases.h"
 #include "dtest/rendezvous.h"
 #include "dtest/tester.h"
+#include "ia_choice.h"
 #include "names.h"
 #include <getopt.h>
 #include <stdio.h>
@@ -14,13 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MAX_PORT = 65535 };
 enum { NEXT_CLIENT_MS = 100 };	/* between two checks for a new client, while a request is awaited */
 
 static const char usage_text[] =
-	"usage: dtest -P IA [OPTIONS]                   serve one client\n"
+	"usage: dtest [-P IA] [OPTIONS]                 serve one client\n"
 	"       dtest [-P IA] -h HOST [OPTIONS]         test against the server on HOST\n"
 	"\n"
-	"  -P IA     interface adapter, a name in dat.conf; a client takes the server's\n"
+	"  -P IA     interface adapter in dat.conf: the server's; of a server the only one\n"
 	"  -h HOST   name or address of the server\n"
 	"  -s        serve (the default without -h)\n"
 	"  -b SIZE   bytes of an operation (4194304); with -a and -i the largest\n"
@@ -49,13 +51,14 @@ static struct dtest_options parse(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct dtest_options o = { .length = 4 << 20, .burst = 1000, .signal_rate = 10 };
+	struct cli_server server = { .host = NULL };
 	bool serve = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, ":P:h:sb:B:S:uwWDai:cpd:tvU", names, NULL)) != -1) {
 		switch (c) {
 		case 'P': o.ia = optarg; break;
-		case 'h': o.host = optarg; break;
+		case 'h': server = cli_server("-h", optarg, MAX_PORT); break;
 		case 's': serve = true; break;
 		case 'b': o.length = cli_number("-b", optarg, 1, 1 << 30); break;
 		case 'B': o.burst = (unsigned)cli_number("-B", optarg, 1, 1000000000); break;
@@ -77,14 +80,23 @@ static struct dtest_options parse(int argc, char **argv)
 		default: usage_error_option(argv, names, c);
 		}
 	}
+	if (optind != argc && o.validate)
+		usage_error("\"%s\" found, only options expected: -P names the adapter, -D checks the data of -W",
+			    argv[optind]);
 	if (optind != argc)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
+	o.host = server.host;
+	if (server.port && server.port != RENDEZVOUS_PORT && server.port != DTEST_QUALIFIER)
+		usage_error("-h: port %lu found, but a dtest server has the ports %d and %d: a host alone expected",
+			    server.port, RENDEZVOUS_PORT, DTEST_QUALIFIER);
 	if (serve && o.host)
 		usage_error("-s and -h: a server or a client, not both");
-	if (!o.ia && !o.host)
-		usage_error("-P, the interface adapter, is missing");
 	if (o.write_only && o.write_pingpong)
 		usage_error("-w and -W: one of the two");
+	if (o.ia || !o.host)
+		o.ia = ia_choose("-P", o.ia);
+	if (o.validate && !o.write_pingpong)
+		cli_warn("-D has no effect without -W, -a or -i");
 	return o;
 }
 

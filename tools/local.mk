@@ -10,9 +10,11 @@ datperf_SOURCES = \
 	tools/datperf/connect.c tools/datperf/connect.h \
 	tools/datperf/exchange.c tools/datperf/exchange.h \
 	tools/datperf/group.c tools/datperf/group.h \
+	tools/datperf/limits.c tools/datperf/limits.h \
 	tools/datperf/link.c tools/datperf/link.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
 	tools/datperf/options.c tools/datperf/options.h \
+	tools/datperf/origin.c tools/datperf/origin.h \
 	tools/datperf/patience.c tools/datperf/patience.h \
 	tools/datperf/plot.c tools/datperf/plot.h \
 	tools/datperf/report.c tools/datperf/report.h \
@@ -20,12 +22,24 @@ datperf_SOURCES = \
 	tools/datperf/stats.c tools/datperf/stats.h \
 	tools/datperf/target.c tools/datperf/target.h \
 	tools/datperf/transfer.c \
+	tools/datperf/usage.c tools/datperf/usage.h \
 	tools/call.c tools/call.h \
+	tools/ia_choice.c tools/ia_choice.h \
+	common/nearest.c common/nearest.h common/variables.h \
 	tools/libverbs.c tools/libverbs.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
+datperf_CPPFLAGS = $(AM_CPPFLAGS)
 datperf_LDADD = libdat2.la -lpthread -lm -ldl
+# The carrier is asked of the control socket, which needs jansson.
+if DATINFO
+datperf_SOURCES += tools/datperf/carrier.c tools/datperf/carrier.h tools/control/client.c tools/control/client.h
+datperf_CPPFLAGS += -DDATPERF_CARRIER=1 $(JANSSON_CFLAGS)
+datperf_LDADD += $(JANSSON_LIBS)
+else
+EXTRA_DIST += tools/datperf/carrier.c tools/datperf/carrier.h
+endif
 dist_man_MANS += doc/man/datperf.1
 
 # Needs jansson.
@@ -54,6 +68,7 @@ datinfo_SOURCES = \
 	tools/info/users.c tools/info/users.h \
 	tools/info/listeners.h tools/control/rdma_objects.h \
 	tools/control/client.c tools/control/client.h \
+	tools/control/owner.c tools/control/owner.h \
 	tools/libverbs.c tools/libverbs.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
@@ -78,10 +93,12 @@ datctl_SOURCES = \
 	tools/ctl/persist.c \
 	tools/ctl/links.c \
 	tools/control/client.c tools/control/client.h \
+	tools/control/owner.c tools/control/owner.h \
 	tools/control/run.c tools/control/run.h \
 	tools/control/rdma_objects.h \
 	tools/info/output.c tools/info/output.h \
 	tools/info/system.c tools/info/system.h \
+	common/address.c common/address.h common/local_addresses.c common/local_addresses.h common/rtnl.c common/rtnl.h \
 	common/control.h common/nearest.c common/nearest.h common/variables.h \
 	common/parameter_range.c common/parameter_range.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
@@ -95,23 +112,39 @@ datctl_CPPFLAGS += -DTOOLS_NET=1 $(LIBNL_CFLAGS)
 datctl_LDADD += $(LIBNL_LIBS)
 endif
 dist_man_MANS += doc/man/datctl.1
+if CMOCKA
+check_PROGRAMS += test/unit/tools/test_owner
+TESTS += test/unit/tools/test_owner
+test_unit_tools_test_owner_SOURCES = test/unit/tools/test_owner.c tools/control/owner.c tools/info/output.c tools/cli.c
+test_unit_tools_test_owner_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+test_unit_tools_test_owner_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS)
+endif
 else
 EXTRA_DIST += doc/man/datinfo.1 doc/man/datctl.1
 endif
 
-# Needs libpcap and jansson.
+# What `datcap rdma --wireshark` writes.
+wireshark_profile = tools/datcap/wireshark/dapl.lua tools/datcap/wireshark/preferences \
+	tools/datcap/wireshark/heuristic_protos
+EXTRA_DIST += $(wireshark_profile)
+
+# Needs libpcap, jansson and libnl-route-3.
 if DATCAP
 bin_PROGRAMS += datcap
 datcap_SOURCES = \
 	tools/datcap/main.c tools/datcap/datcap.h \
+	tools/datcap/options.c tools/datcap/options.h tools/datcap/stop.c tools/datcap/stop.h \
 	tools/datcap/capture.c \
 	tools/datcap/replay.c \
+	tools/datcap/frame_file.c tools/datcap/frame_file.h \
+	tools/datcap/pcapng_read.c tools/datcap/pcapng_read.h \
 	tools/datcap/make.c \
 	tools/datcap/send.c tools/datcap/send.h \
-	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/bytes.h tools/datcap/frame.h \
+	tools/datcap/default_route.c tools/datcap/default_route.h \
+	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/sum16.h tools/datcap/frame.h \
 	tools/datcap/caps.c \
-	tools/datcap/device.c tools/datcap/device.h \
-	tools/datcap/output.c tools/datcap/output.h \
+	tools/datcap/device.c tools/datcap/device.h tools/ia_choice.c tools/ia_choice.h \
+	tools/datcap/output.c tools/datcap/output.h tools/datcap/vlan.h \
 	tools/datcap/writer.c tools/datcap/writer.h \
 	tools/datcap/print.c tools/datcap/print.h \
 	tools/datcap/pcapng.c tools/datcap/pcapng.h \
@@ -120,16 +153,27 @@ datcap_SOURCES = \
 	tools/datcap/rdma.c \
 	tools/datcap/iwarp.c tools/datcap/iwarp.h \
 	tools/datcap/roce.c tools/datcap/roce.h \
+	tools/datcap/wireshark.c tools/datcap/wireshark.h \
 	tools/datcap/flow.c tools/datcap/flow.h \
 	tools/datcap/crc.c tools/datcap/crc.h \
 	tools/datcap/taps.c tools/datcap/taps.h \
 	tools/datcap/lease.c tools/datcap/lease.h \
 	tools/control/client.c tools/control/client.h common/tap.h common/clock.h \
+	common/interface.c common/interface.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS)
-datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) -lpthread -ldl
+nodist_datcap_SOURCES = tools/datcap/wireshark_files.c
+# The files of the profile, as strings of C.
+tools/datcap/wireshark_files.c: $(wireshark_profile)
+	$(AM_V_GEN)$(MKDIR_P) tools/datcap; \
+	{ echo '#include "tools/datcap/wireshark.h"'; echo 'const struct wireshark_file wireshark_files[] = {'; \
+	for name in $(wireshark_profile); do file=$$name; test -f $$file || file=$(srcdir)/$$name; \
+		echo "{ \"`basename $$name`\","; sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $$file || exit 1; echo '},'; done; \
+	echo '{ 0, 0 } };'; } >$@.tmp && mv $@.tmp $@
+CLEANFILES += tools/datcap/wireshark_files.c
+datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS) $(LIBNL_CFLAGS)
+datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) $(LIBNL_LIBS) -lpthread -ldl
 dist_man_MANS += doc/man/datcap.1
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_pcapng
@@ -137,6 +181,11 @@ TESTS += test/unit/tools/test_pcapng
 test_unit_tools_test_pcapng_SOURCES = test/unit/tools/test_pcapng.c tools/datcap/pcapng.c
 test_unit_tools_test_pcapng_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_pcapng_LDADD = $(CMOCKA_LIBS) $(PCAP_LIBS)
+check_PROGRAMS += test/unit/tools/test_pcapng_read
+TESTS += test/unit/tools/test_pcapng_read
+test_unit_tools_test_pcapng_read_SOURCES = test/unit/tools/test_pcapng_read.c tools/datcap/pcapng_read.c
+test_unit_tools_test_pcapng_read_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_tools_test_pcapng_read_LDADD = $(CMOCKA_LIBS)
 check_PROGRAMS += test/unit/tools/test_filter_rules
 TESTS += test/unit/tools/test_filter_rules
 test_unit_tools_test_filter_rules_SOURCES = test/unit/tools/test_filter_rules.c tools/datcap/filter_rules.c \
@@ -195,7 +244,7 @@ include tools/ping/local.mk
 # Loaded by bash-completion when the first word is the name of the file.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/datperf
-completed = datinfo datping datctl datcap dtest dapltest
+completed = datinfo datping datctl datcap datsock dtest dapltest
 install_exec_hooks += link-completions
 link-completions:
 	$(MKDIR_P) $(DESTDIR)$(completiondir)

@@ -56,25 +56,51 @@ static uint32_t ones(struct bytes mask)
 	return n;
 }
 
-/* Prefix length of the interface with this address; the full length if there is no such
- * interface. */
+/* Whether it is the same address, on the same link. */
+static bool is_same(const void *a, const void *b)
+{
+	const struct sockaddr_in6 *x = a, *y = b;
+
+	return same_prefix(a, b, bytes_of(a).bits) &&
+	       (x->sin6_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&x->sin6_addr) ||
+		x->sin6_scope_id == y->sin6_scope_id);
+}
+
+/* Shortest prefix length of the interfaces with this address: a virtual address of a cluster is on lo, too, as a
+ * network of its own. The full length if no interface has it. */
 static uint32_t prefix_of(const void *address)
 {
-	struct bytes own = bytes_of(address);
+	uint32_t prefix = bytes_of(address).bits, found;
 	struct ifaddrs *all, *i;
-	uint32_t prefix = own.bits;
 
 	if (getifaddrs(&all) != 0)
 		return prefix;
 	for (i = all; i; i = i->ifa_next) {
 		if (!i->ifa_addr || !i->ifa_netmask || !same_family(i->ifa_addr, address) ||
-		    !same_prefix(i->ifa_addr, address, own.bits))
+		    !is_same(i->ifa_addr, address))
 			continue;
-		prefix = ones(bytes_of(i->ifa_netmask));
-		break;
+		found = ones(bytes_of(i->ifa_netmask));
+		if (found < prefix)
+			prefix = found;
 	}
 	freeifaddrs(all);
 	return prefix;
+}
+
+/* Whether this node has the address, on whichever link: a connection to it ends here. Bridges of containers and
+ * virtual machines have equal addresses on all nodes. */
+static bool is_of_this_node(const struct udapl_address *address)
+{
+	struct ifaddrs *all, *i;
+	bool found = false;
+
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (i = all; i && !found; i = i->ifa_next)
+		found = i->ifa_addr && same_family(i->ifa_addr, &address->at) &&
+			same_prefix(i->ifa_addr, &address->at, bytes_of(&address->at).bits);
+	freeifaddrs(all);
+	return found;
 }
 
 /* Fills in module->address, except the qualifier. */
@@ -113,8 +139,10 @@ static bool reachable(const struct udapl_address *own, const struct udapl_addres
 		return false;
 	if (is_loopback(&own->at))
 		return near;
-	return near || mca_btl_udapl_component.any_network ||
-	       same_prefix(&own->at, &to->at, own->prefix);
+	if (near)
+		return true;
+	return (mca_btl_udapl_component.any_network || same_prefix(&own->at, &to->at, own->prefix)) &&
+	       !same_prefix(&own->at, &to->at, bytes_of(&own->at).bits) && !is_of_this_node(to);
 }
 
 /* Returns the address to which this module connects: that of an adapter of the same name, or

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* completed.c - completions of what was sent: messages, staged writes, RDMA operations (completed.h). */
 #include "completed.h"
-#include "connect.h"
 #include "control.h"
 #include "frag.h"
+#include "posting.h"
 #include "push.h"
 #include "rdma_post.h"
-#include "staging.h"
 
 void udapl_send_done(struct udapl_frag *f, int status)
 {

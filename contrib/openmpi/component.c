@@ -4,6 +4,9 @@
 #include "module.h"
 #include "help.h"
 #include "ring_poll.h"
+#include <dat/dat_messages.h>
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "opal/mca/base/mca_base_var.h"
@@ -209,6 +212,50 @@ static DAT_PROVIDER_INFO *all_entries(int *n)
 	}
 }
 
+/* What the libraries report while this thread opens adapters. dat.conf may have many entries that no adapter of this
+ * node backs, and each process tries them all. */
+static __thread struct {
+	bool active, quiet;		/* quiet: no adapter was asked for by name */
+	char first[256];		/* what was reported first */
+} probe;
+
+static DAT_BOOLEAN take_message(const DAT_MESSAGE *message)
+{
+	if (!probe.active)
+		return DAT_FALSE;
+	if (!*probe.first)
+		snprintf(probe.first, sizeof probe.first, "%s: %s", message->library, message->text);
+	return probe.quiet || !udapl_is_first_on_node() ? DAT_TRUE : DAT_FALSE;
+}
+
+/* The registry of another project has no such function. */
+static void set_message_handler(DAT_MESSAGE_HANDLER handler)
+{
+	void (*set)(DAT_MESSAGE_HANDLER) = (void (*)(DAT_MESSAGE_HANDLER))(uintptr_t)
+		dlsym(RTLD_DEFAULT, "dats_set_message_handler");
+
+	if (set)
+		set(handler);
+}
+
+static void begin_probe(bool quiet)
+{
+	probe.active = true;
+	probe.quiet = quiet;
+	probe.first[0] = '\0';
+	set_message_handler(take_message);
+}
+
+/* One line a node, if no entry opened. */
+static void end_probe(void)
+{
+	set_message_handler(NULL);
+	probe.active = false;
+	if (probe.quiet && *probe.first && !mca_btl_udapl_component.num_modules && udapl_is_first_on_node())
+		opal_output(0, "btl:udapl: %s: no entry of dat.conf can be opened; the first: %s",
+			    opal_process_info.nodename, probe.first);
+}
+
 static void open_adapters(char **include, char **exclude)
 {
 	mca_btl_udapl_component_t *c = &mca_btl_udapl_component;
@@ -217,10 +264,12 @@ static void open_adapters(char **include, char **exclude)
 
 	if (info && (c->modules = calloc(n + 1, sizeof *c->modules)) != NULL) {
 		report_missing(include, info, n);
+		begin_probe(!include);
 		for (int i = 0; i < n; i++)
 			if (include ? in_list(include, info[i].ia_name)
 				    : !in_list(exclude, info[i].ia_name))
 				open_adapter(info[i].ia_name);
+		end_probe();
 	}
 	free(info);
 }

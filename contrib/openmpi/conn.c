@@ -3,10 +3,10 @@
  * decides when. */
 #include "conn.h"
 #include "clock.h"
-#include "connect.h"
 #include "control.h"
 #include "hello.h"
 #include "help.h"
+#include "posting.h"
 #include "recv_post.h"
 #include "ring_setup.h"
 #include "state.h"

@@ -21,6 +21,7 @@
 #include "conn.h"
 #include "control.h"
 #include "hello.h"
+#include "posting.h"
 #include "push.h"
 #include "rdma_post.h"
 #include "clock.h"

@@ -2,8 +2,8 @@
 /* control.c - messages about a connection: credits, ring offers, the close notification. They need no
  * credit (UDAPL_CONTROL_RECEIVES), but a slot of their own in the send queue. */
 #include "control.h"
-#include "connect.h"
 #include "frag.h"
+#include "posting.h"
 #include "ring.h"
 #include <string.h>
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* help.c - messages for users: the help file, and the text of DAT errors. */
 #include "help.h"
+#include "common/file_size.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "opal/util/show_help.h"
 
 void udapl_add_help_dir(void)
@@ -32,7 +34,7 @@ void udapl_show_help(const char *topic, ...)
 	text = opal_show_help_vstring("help-mpi-btl-udapl.txt", topic, true, args);
 	va_end(args);
 	if (text)
-		fputs(text, stderr);
+		file_write(STDERR_FILENO, text, strlen(text));
 	free(text);
 }
 

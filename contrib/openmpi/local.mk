@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The uDAPL BTL of Open MPI: a consumer, it knows the public headers and Open MPI's.
+# The uDAPL BTL of Open MPI: a consumer, it knows the public headers and Open MPI's. It shares one file of common/.
 if OPENMPI
 openmpidir = $(libdir)/dapl/openmpi
 openmpi_LTLIBRARIES = mca_btl_udapl.la
@@ -36,6 +36,7 @@ libbtludapl_la_SOURCES = \
 	contrib/openmpi/control.c \
 	contrib/openmpi/hello.h \
 	contrib/openmpi/hello.c \
+	contrib/openmpi/posting.h \
 	contrib/openmpi/push.h \
 	contrib/openmpi/push.c \
 	contrib/openmpi/rdma_post.h \
@@ -63,7 +64,8 @@ libbtludapl_la_SOURCES = \
 	contrib/openmpi/rdma.h \
 	contrib/openmpi/rdma.c \
 	contrib/openmpi/progress.h \
-	contrib/openmpi/progress.c
+	contrib/openmpi/progress.c \
+	common/file_size.c common/file_size.h
 # Open MPI's headers have a config.h of their own, and warnings.
 libbtludapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)
 libbtludapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)

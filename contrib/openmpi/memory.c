@@ -3,6 +3,7 @@
  * shared memory, from an anonymous file, so that a provider may let peers on this host map it
  * (libdaplsoft does). Providers without shared memory register it as ordinary memory. */
 #include "memory.h"
+#include "common/file_size.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static int create_memfd(size_t size)
 {
 	int fd = memfd_create("btl-udapl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd >= 0 && !ftruncate(fd, size) &&
+	if (fd >= 0 && !file_set_size(fd, size) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		return fd;
 	if (fd >= 0)

@@ -15,7 +15,6 @@
 #include "receive.h"
 #include "ring_poll.h"
 #include "send.h"
-#include "staging.h"
 #include "opal/util/output.h"
 
 /* Held by the thread that handles connections. */

@@ -13,13 +13,4 @@ int udapl_progress_module(mca_btl_udapl_module_t *m, bool connections);
 /* Dequeues the completion of the only outstanding RDMA operation, if it completed during its post. */
 void udapl_reap_rdma(mca_btl_udapl_module_t *m);
 
-/* Requests a poll of the CQ after the next poll of the rings. */
-static inline void udapl_request_poll(struct mca_btl_udapl_module_t *m)
-{
-	m->poll_requested = true;
-	m->empty_polls_left = m->empty_polls_limit = 1;
-	m->budget -= m->budget_left;
-	m->budget_left = 0;
-}
-
 #endif

@@ -2,8 +2,8 @@
 /* push.c - posts messages, and waiting requests as far as send-queue slots and credits allow (push.h). */
 #include "push.h"
 #include "conn.h"
-#include "connect.h"
 #include "control.h"
+#include "posting.h"
 #include "rdma_post.h"
 #include "ring.h"
 

@@ -4,8 +4,8 @@
  * endpoint->rdmas. */
 #include "rdma.h"
 #include "conn.h"
+#include "posting.h"
 #include "rdma_post.h"
-#include "connect.h"
 #include "progress.h"
 #include "reg_cache.h"
 #include "send.h"

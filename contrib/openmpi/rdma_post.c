@@ -3,7 +3,6 @@
 #include "rdma_post.h"
 #include "atomic.h"
 #include "conn.h"
-#include "connect.h"
 
 static DAT_RETURN post(struct udapl_conn *c, struct udapl_rdma *r)
 {

@@ -5,9 +5,9 @@
 #include "receive.h"
 #include "conn.h"
 #include "control.h"
+#include "posting.h"
 #include "push.h"
 #include "recv_post.h"
-#include "connect.h"
 #include "ring_setup.h"
 #include "send.h"
 

@@ -13,7 +13,7 @@
  * With threads every request goes to grdma. */
 #include "reg_cache.h"
 #include "help.h"
-#include "progress.h"
+#include "posting.h"
 #include <stdio.h>
 #include <unistd.h>
 

@@ -5,6 +5,7 @@
  * credits. ring_setup.c explains the rings. */
 #include "ring_poll.h"
 #include "control.h"
+#include "posting.h"
 #include "progress.h"
 #include "receive.h"
 #include "ring.h"

@@ -8,7 +8,6 @@
  * (UDAPL_CONTROL_RECEIVES). */
 #include "send.h"
 #include "conn.h"
-#include "connect.h"
 #include "push.h"
 #include "frag.h"
 #include "rdma.h"

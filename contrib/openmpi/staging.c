@@ -6,7 +6,7 @@
  * writes can be unsignaled. */
 #include "staging.h"
 #include "conn.h"
-#include "connect.h"
+#include "posting.h"
 #include "progress.h"
 #include "ring.h"
 #include "ring_poll.h"

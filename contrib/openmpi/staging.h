@@ -12,10 +12,4 @@ int udapl_sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opal_con
 bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t length,
 		     mca_btl_base_tag_t tag, size_t most);
 
-/* One write in this many is signaled; its completion implies those before it. */
-static inline int udapl_signal_interval(void)
-{
-	return (unsigned)mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE;
-}
-
 #endif

@@ -22,7 +22,7 @@
 #include "dapl/core/base/diag.h"
 #include "dapl/core/base/object.h"
 #include "dapl/core/ep/request.h"
-#include "dapl/core/event/ring.h"
+#include "dapl/core/event/evq.h"
 #include "dapl/core/event/wait_spin.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/status.h"
@@ -140,13 +140,13 @@ struct dapl_evd {
 	bool skip_unsignaled;		/* unsignaled completions do not notify */
 	bool fresh_notice;		/* inspect: a notification event was polled since the last CQ event
 					 * was reported */
-	bool held_back;			/* a receive waits for its endpoint's ESTABLISHED */
+	bool awaits_established;			/* a receive waits for its endpoint's ESTABLISHED */
 	bool armed;			/* the CQ was armed and has not notified yet */
 	struct ibv_cq *cq;		/* NULL: the EVD takes no completions */
 	struct ibv_wc *wc;		/* completions that were polled and not dequeued: [wc_head,
 					 * wc_tail) */
 	uint32_t wc_head, wc_tail, wc_size;
-	struct dapl_ring ring;
+	struct dapl_evq evq;
 	uint32_t notices;		/* inspect: notification events among the polled */
 	uint64_t counters[DCNT_EVD_ALL_COUNTERS];	/* guarded by lock; some by atomic adds */
 	uint64_t polled_empty;		/* polls that found nothing; DEQUEUE_POLL is the sum with
@@ -177,7 +177,7 @@ struct dapl_evd {
 	int wake_fd;			/* wakes the waiter */
 	struct dapl_wait_spin spin;	/* of the waiter */
 	struct dapl_watch watch;	/* of the channel: see dapl_evd_watch() */
-	int holds;			/* atomic: dapl_evd_hold */
+	int pins;			/* atomic: dapl_evd_pin */
 	/* Number of endpoint streams that feed the EVD, by their completion flags (doc/spec/calls.md 5). */
 	struct {
 		int all, unsignaled, solicited, threshold;
@@ -271,7 +271,7 @@ struct dapl_ep {
 	int pdata_len;
 	/* Guarded by the lock of the EVD of receives, or without one by lock. */
 	int soft_hw, hard_hw;		/* watermarks of an endpoint on an SRQ; -1: there is none */
-	int held;			/* SRQ buffers whose completions were polled and not dequeued */
+	int srq_polled;			/* SRQ buffers whose completions were polled and not dequeued */
 	struct dapl_timer timer;	/* connect timeout; drain of a graceful disconnect */
 	struct dapl_task task;		/* reports a passed watermark (watermark.c) */
 	uint32_t marks;			/* atomic: MARK_*, watermarks that were passed */

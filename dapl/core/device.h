@@ -27,7 +27,8 @@ struct dapl_conn;	/* one connection, from its first step until core releases it 
 /* Properties and capabilities of a device. 0 or false: the device lacks the capability. */
 struct dapl_device_attr {
 	char device[64];		/* "rxe0" */
-	char netdev[64];		/* "eth0"; "" when there is none */
+	char netdev[64];		/* "eth0" when the device was opened; "" when there is none */
+	int netdev_index;		/* stays when netdev is renamed; 0 when there is none */
 	char vendor[64];
 	struct sockaddr_storage address;	/* of this IA, port 0 */
 	struct ibv_device_attr limits;	/* as ibv_query_device gives them, clamped to what the
@@ -46,6 +47,8 @@ struct dapl_device_attr {
 	bool raw_ethernet;		/* QPs of type IBV_QPT_RAW_PACKET (eth_device.h) */
 	bool windows_1, windows_2;	/* memory windows */
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
+	bool flush_global, flush_persistent;	/* QPs can flush what they wrote; no call uses it */
+	bool atomic_write;		/* QPs can write 8 bytes at once; no call uses it */
 	bool delayed_ack;		/* can complete a write only when it is in the peer's memory */
 	unsigned tunes;			/* DAPL_TUNES_* */
 	bool zero_based;		/* reg_mr supports IBV_ACCESS_ZERO_BASED */

@@ -48,7 +48,7 @@ struct dapl_eth_frame {
 enum dapl_eth_frame_flags {
 	ETH_FRAME_IP_OK = 0x1, ETH_FRAME_L4_OK = 0x2, ETH_FRAME_VLAN = 0x4, ETH_FRAME_HASH = 0x8,
 	ETH_FRAME_OUTGOING = 0x10, ETH_FRAME_PARTIAL = 0x20, ETH_FRAME_HW_TIME = 0x40, ETH_FRAME_IP_BAD = 0x80,
-	ETH_FRAME_L4_BAD = 0x100, ETH_FRAME_FCS = 0x200,
+	ETH_FRAME_L4_BAD = 0x100, ETH_FRAME_FCS = 0x200, ETH_FRAME_CUT = 0x400,
 };
 
 enum dapl_eth_send_flags { ETH_SEND_CSUM = 0x1, ETH_SEND_TSO = 0x2, ETH_SEND_VLAN = 0x4,
@@ -119,7 +119,7 @@ enum dapl_eth_stats_flags { ETH_STATS_ZERO_COPY = 0x1 };
 
 struct dapl_eth_stats {
 	uint32_t size, flags;
-	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late, bad;
+	uint64_t received, received_bytes, sent, sent_bytes, lost, lost_device, late, bad, cut;
 };
 
 /* How a raw QP receives. */
@@ -132,6 +132,9 @@ struct dapl_eth_config {
 					 * many frames as an SRQ may hold receives, because so many can wait
 					 * in a CQ */
 	uint32_t mask;
+	uint32_t max_frame, max_tso;	/* bytes of a send without a VLAN tag, as the device was queried. Core
+					 * passes on sends that are longer by a tag; the device refuses them
+					 * (EMSGSIZE) if they have no tag, or if it is to insert one */
 	bool verify;			/* the device verifies checksums that the kernel has not verified */
 	bool fcs;			/* frames end with their FCS; only with ETH_CAP_FCS */
 	bool xdp;			/* the ring is one of AF_XDP, which rules of mode TAKE fill before packet

@@ -17,7 +17,7 @@
 #include "dapl/soft/fork.h"
 #include "dapl/soft/local_address.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/stags.h"
@@ -28,6 +28,7 @@
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/settings.h"
 #include "dapl/soft/shm/dm.h"
+#include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/verbs/mr.h"
 #include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
@@ -83,7 +84,7 @@ static void soft_close(struct dapl_device *dev)
 {
 	soft_fork_remove_device(dev);
 	soft_cm_close(dev);
-	dapl_timer_drain(&dev->flush_timer);
+	dapl_timer_drain(&dev->accesses.flush_timer);
 	soft_progress_close(dev);
 	dapl_service_flush();
 	soft_ud_close(dev);
@@ -92,9 +93,25 @@ static void soft_close(struct dapl_device *dev)
 	free(dev);
 }
 
+/* A device, and what folders above obj/ keep for it. */
+struct rnic {
+	struct dapl_device dev;		/* first: it is freed as the device */
+	struct shm_proto_tables protocols;
+};
+
+static struct dapl_device *allocate(void)
+{
+	struct rnic *rnic = calloc(1, sizeof *rnic);
+
+	if (!rnic)
+		return NULL;
+	rnic->dev.shm.protocols = &rnic->protocols;
+	return &rnic->dev;
+}
+
 static int soft_open(const char *params, void *ia, struct dapl_device **out)
 {
-	struct dapl_device *dev = calloc(1, sizeof *dev);
+	struct dapl_device *dev = allocate();
 	struct ifreq ifr;
 	int err;
 
@@ -112,14 +129,15 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 		return err;
 	}
 	dev->ia = ia;
-	dev->udp = dev->data_epoll = dev->service_epoll = dev->cm_epoll = -1;
-	dev->mtu = interface_request(dev->netdev, SIOCGIFMTU, &ifr) ? 1500 : ifr.ifr_mtu;
+	dev->datagrams.fd = dev->data_epoll = dev->progress.service_epoll = dev->cm.epoll = -1;
+	dev->netdev_index = (int)if_nametoindex(dev->netdev);
+	dev->mtu = interface_request_index(dev->netdev_index, SIOCGIFMTU, &ifr) ? 1500 : ifr.ifr_mtu;
 	dapl_mutex_init(&dev->qps_lock, RANK_SOFT_QPS);
 	dapl_mutex_init(&dev->progress_lock, RANK_SOFT_PROGRESS);
-	dapl_spin_init(&dev->access_lock, RANK_SOFT_ACCESS);
-	dapl_mutex_init(&dev->owner_lock, RANK_SOFT_OWNER);
-	dapl_mutex_init(&dev->events_lock, RANK_SOFT_EVENTS);
-	TAILQ_INIT(&dev->events);
+	dapl_spin_init(&dev->accesses.lock, RANK_SOFT_ACCESS);
+	dapl_mutex_init(&dev->progress.owner_lock, RANK_SOFT_OWNER);
+	dapl_mutex_init(&dev->async.lock, RANK_SOFT_EVENTS);
+	TAILQ_INIT(&dev->async.list);
 	fabricate_verbs(dev);
 	soft_settings_read(dev);
 	soft_fork_add_device(dev);
@@ -135,6 +153,29 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	}
 	*out = dev;
 	return 0;
+}
+
+/* --- queue pairs: raw Ethernet ones are of eth/, all others of verbs/ ---------------------------- */
+
+static int create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp)
+{
+	return attr->qp_type == IBV_QPT_RAW_PACKET ? soft_eth_create_qp(dev, pd, attr, qp)
+						   : soft_qp_create(dev, pd, attr, qp);
+}
+
+static int reset_qp(struct dapl_device *dev, struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? soft_eth_reset_qp(dev, qp) : soft_qp_reset(dev, qp);
+}
+
+static int error_qp(struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? soft_eth_error_qp(qp) : soft_qp_error(qp);
+}
+
+static int destroy_qp(struct ibv_qp *qp)
+{
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? soft_eth_destroy_qp(qp) : soft_qp_destroy(qp);
 }
 
 const struct dapl_device_ops dapl_device_ops = {
@@ -153,8 +194,8 @@ const struct dapl_device_ops dapl_device_ops = {
 	.destroy_cq = soft_cq_destroy,
 	.create_srq = soft_srq_create, .modify_srq = soft_srq_modify,
 	.destroy_srq = soft_srq_destroy,
-	.create_qp = soft_eth_create_qp, .reset_qp = soft_eth_reset_qp, .error_qp = soft_eth_error_qp,
-	.destroy_qp = soft_eth_destroy_qp, .eth = &soft_eth_ops, .map_remote = soft_qp_map_remote,
+	.create_qp = create_qp, .reset_qp = reset_qp, .error_qp = error_qp, .destroy_qp = destroy_qp,
+	.eth = &soft_eth_ops, .map_remote = soft_qp_map_remote,
 	.destroy_ah = soft_ah_destroy,
 	.join = soft_mcast_join_group, .leave = soft_mcast_leave_group,
 	.listen = soft_cm_listen, .unlisten = soft_cm_unlisten,

@@ -5,9 +5,9 @@
 #include "common/address.h"
 #include "common/interface.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/rdmap/ud.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/tunables.h"
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void fill_limits(struct ibv_device_attr *limits)
 static unsigned present_mtu(const struct dapl_device *dev)
 {
 	struct ifreq ifr;
-	unsigned mtu = interface_request(dev->netdev, SIOCGIFMTU, &ifr) ? dev->mtu : (unsigned)ifr.ifr_mtu;
+	unsigned mtu = interface_request_index(dev->netdev_index, SIOCGIFMTU, &ifr) ? dev->mtu : (unsigned)ifr.ifr_mtu;
 
 	return mtu < SOFT_UD_MTU ? mtu : SOFT_UD_MTU;
 }
@@ -56,19 +56,20 @@ int soft_device_query(struct dapl_device *dev, struct dapl_device_attr *attr)
 		.send_invalidate = true, .ud = true, .multicast = true, .raw_ethernet = true, .windows_1 = true,
 		.windows_2 = true, .bind_access = true, .delayed_ack = true, .zero_based = true,
 		.inline_by_lkey = true, .tunes = DAPL_TUNES_ACK | DAPL_TUNES_CLASS,
-		.dm_size = dev->dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,
+		.dm_size = dev->shm.dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,
 		.max_inline = SOFT_MAX_INLINE, .max_message = SOFT_MAX_MESSAGE,
 		.pdata_connect = WIRE_PDATA_MAX, .pdata_accept = WIRE_PDATA_MAX,
 		.pdata_reject = WIRE_PDATA_MAX,
 	};
 	snprintf(attr->device, sizeof attr->device, "%s", dev->identity.name);
 	snprintf(attr->netdev, sizeof attr->netdev, "%s", dev->netdev);
+	attr->netdev_index = dev->netdev_index;
 	address_set_port((struct sockaddr *)&attr->address, 0);
 	fill_limits(&attr->limits);
 	address_gid((const struct sockaddr *)&dev->address, attr->gid.raw);
 	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
 	attr->limits.sys_image_guid = attr->limits.node_guid;
-	attr->port_active = !interface_request(dev->netdev, SIOCGIFFLAGS, &ifr) &&
+	attr->port_active = !interface_request_index(dev->netdev_index, SIOCGIFFLAGS, &ifr) &&
 			    (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
 	return 0;
 }

@@ -5,10 +5,9 @@
 #include "dapl/core/base/fork.h"
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/listen.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/attach.h"
 #include <pthread.h>
@@ -49,11 +48,11 @@ static void fork_child(void)
 	soft_half_open_fork_child();
 	LIST_FOREACH(dev, &devices, link) {
 		dev->dead = true;
-		dev->process = NULL;
-		dev->uses_server = false;
-		TAILQ_INIT(&dev->shm_conns);
-		dev->shm_count = 0;
-		LIST_FOREACH(conn, &dev->conns, link) {
+		dev->shm.process = NULL;
+		dev->shm.uses_server = false;
+		TAILQ_INIT(&dev->rings.list);
+		dev->rings.count = 0;
+		LIST_FOREACH(conn, &dev->cm.conns, link) {
 			if (conn->fd >= 0)
 				close(conn->fd);
 			if (conn->attach_fd >= 0)
@@ -64,7 +63,7 @@ static void fork_child(void)
 			conn->offer = NULL;
 			conn->tx.shut = true;
 		}
-		LIST_FOREACH(port, &dev->ports, link) {
+		LIST_FOREACH(port, &dev->cm.ports, link) {
 			close(port->fd);
 			port->fd = -1;
 		}

@@ -3,11 +3,11 @@
 #include "dapl/soft/local_address.h"
 #include "common/address.h"
 #include "common/ia_params.h"
+#include "common/local_addresses.h"
 #include "common/log.h"
 #include "dapl/soft/options.h"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -16,31 +16,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_link_local(const struct sockaddr *address)
+#define RAW "raw:"
+
+static unsigned rank(const struct local_address *a)
 {
-	return address->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return a ? local_address_rank((const struct sockaddr *)&a->at, a->flags) : 0;
 }
 
-/* The preference of an address for a device named by its interface: IPv4 first. */
-static int rank(const struct ifaddrs *i, const char *name)
+/* The best of the addresses that the name means. */
+static const struct local_address *find_named(const struct local_addresses *all)
 {
-	if (!i->ifa_addr || strcmp(i->ifa_name, name))
-		return 0;
-	if (i->ifa_addr->sa_family == AF_INET)
-		return 3;
-	if (i->ifa_addr->sa_family != AF_INET6)
-		return 0;
-	return is_link_local(i->ifa_addr) ? 1 : 2;
-}
+	const struct local_address *best = NULL;
 
-static const struct ifaddrs *find_netdev(const struct ifaddrs *all, const char *name)
-{
-	const struct ifaddrs *best = NULL;
-
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (rank(i, name) > (best ? rank(best, name) : 0))
-			best = i;
+	for (size_t i = 0; i < all->address_count; i++)
+		if (all->addresses[i].is_named && rank(&all->addresses[i]) > rank(best))
+			best = &all->addresses[i];
 	return best;
 }
 
@@ -54,50 +44,54 @@ static bool is_host_name(const char *name)
 	return strpbrk(name, ".:") || !strcmp(name, "localhost") || !strcmp(name, self);
 }
 
-static const struct ifaddrs *find_host(const struct ifaddrs *all, const char *name)
+/* Interfaces may have equal addresses: then the best of them. */
+static const struct local_address *find_equal(const struct local_addresses *all, const struct sockaddr *address)
+{
+	const struct local_address *best = NULL;
+
+	for (size_t i = 0; i < all->address_count; i++)
+		if (address_same_host((struct sockaddr *)&all->addresses[i].at, address) &&
+		    (!best || (local_address_trouble(best) && !local_address_trouble(&all->addresses[i]))))
+			best = &all->addresses[i];
+	return best;
+}
+
+static const struct local_address *find_host(const struct local_addresses *all, const char *name)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-	const struct ifaddrs *match = NULL;
+	const struct local_address *match = NULL;
 
 	if (!is_host_name(name) || getaddrinfo(name, NULL, &hints, &found))
 		return NULL;
 	for (const struct addrinfo *a = found; a && !match; a = a->ai_next)
-		for (const struct ifaddrs *i = all; i && !match; i = i->ifa_next)
-			if (i->ifa_addr && address_same_host(i->ifa_addr, a->ai_addr))
-				match = i;
+		match = find_equal(all, a->ai_addr);
 	freeaddrinfo(found);
 	return match;
 }
 
-/* What an entry without ia_params gets: an interface that is up, loopback at worst. */
-static const struct ifaddrs *find_any(const struct ifaddrs *all)
+/* What an entry without ia_params gets: an interface that is up, loopback at worst. An address that is not usable
+ * comes after that. */
+static const struct local_address *find_any(const struct local_addresses *all)
 {
-	const struct ifaddrs *best = NULL;
-	int most = 0, score;
+	const struct local_address *best = NULL;
+	unsigned most = 0, score;
 
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		score = rank(i, i->ifa_name);
-		if (!score || !(i->ifa_flags & IFF_UP) || !(i->ifa_flags & IFF_RUNNING))
+	for (size_t i = 0; i < all->address_count; i++) {
+		const struct local_address *a = &all->addresses[i];
+
+		if (!(a->link->flags & IFF_UP) || !(a->link->flags & IFF_RUNNING))
 			continue;
-		score += i->ifa_flags & IFF_LOOPBACK ? 0 : 10;
+		score = rank(a) + (a->link->flags & IFF_LOOPBACK ? 0 : 100) + (local_address_trouble(a) ? 0 : 1000);
 		if (score > most) {
 			most = score;
-			best = i;
+			best = a;
 		}
 	}
 	return best;
 }
 
-static bool is_up(const struct ifaddrs *all, const char *name)
-{
-	for (; all; all = all->ifa_next)
-		if (!strcmp(all->ifa_name, name))
-			return all->ifa_flags & IFF_UP;
-	return false;
-}
-
 /* Prints why a name is no address of this host. */
-static void say_absent(const struct ifaddrs *all, const char *said, const char *name)
+static void say_absent(const struct local_addresses *all, const char *said, const char *name)
 {
 	struct in6_addr address;
 	bool digits = inet_pton(AF_INET, name, &address) == 1;
@@ -105,9 +99,9 @@ static void say_absent(const struct ifaddrs *all, const char *said, const char *
 	if (!*name)
 		log_report(REPORT_NO_ADDRESS, NULL,
 			   "soft: ia_params \"%s\": no such interface: none that is up has an IP address", said);
-	else if (if_nametoindex(name))
-		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": interface %s %s no IP address", said, name,
-			   is_up(all, name) ? "has" : "is down and has");
+	else if (all->named)
+		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"%s\": interface %s %s no IP address", said,
+			   all->named->name, all->named->flags & IFF_UP ? "has" : "is down and has");
 	else if (digits && !strncmp(name, "127.", 4))
 		log_report(REPORT_NO_ADDRESS, NULL,
 			   "soft: ia_params \"%s\": no such local address; as an address of the loopback network "
@@ -122,17 +116,15 @@ static void say_absent(const struct ifaddrs *all, const char *said, const char *
 
 /* "raw:NETDEV": an interface that needs no IP address, for raw Ethernet endpoints alone. The device's
  * address is that of loopback. */
-static int find_raw(const char *name, struct sockaddr_storage *address, char netdev[IF_NAMESIZE])
+static const struct local_link *find_raw(const struct local_addresses *all, const char *name,
+					 struct sockaddr_storage *address)
 {
 	struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 
-	if (!if_nametoindex(name)) {
+	if (!all->named)
 		log_report(REPORT_NO_ADDRESS, NULL, "soft: ia_params \"raw:%s\": no such interface", name);
-		return ENODEV;
-	}
 	address_copy(address, (struct sockaddr *)&loopback);
-	snprintf(netdev, IF_NAMESIZE, "%.*s", IF_NAMESIZE - 1, name);
-	return 0;
+	return all->named;
 }
 
 /* Name and port of ia_params, without the options behind them. */
@@ -147,13 +139,28 @@ static int read_params(struct ia_params *wanted, const char *params, const char 
 	return 0;
 }
 
+static const struct local_link *find_ip(const struct local_addresses *all, const char *said, const char *name,
+					struct sockaddr_storage *address)
+{
+	const struct local_address *found = *name ? find_named(all) : find_any(all);
+
+	if (!found && *name)
+		found = find_host(all, name);
+	if (!found) {
+		say_absent(all, said, name);
+		return NULL;
+	}
+	*address = found->at;
+	return found->link;
+}
+
 int soft_local_address_find(const char *params, struct sockaddr_storage *address, char netdev[IF_NAMESIZE])
 {
-	const struct ifaddrs *found = NULL;
+	const struct local_link *link;
+	struct local_addresses all;
 	struct ia_params wanted;
+	const char *wrong, *name;
 	char said[80];
-	struct ifaddrs *all;
-	const char *wrong;
 	int err = read_params(&wanted, params, &wrong);
 
 	ia_params_printable(params, said, sizeof said);
@@ -168,24 +175,16 @@ int soft_local_address_find(const char *params, struct sockaddr_storage *address
 			   said, wrong);
 		return EINVAL;
 	}
-	if (!strncmp(wanted.name, "raw:", 4))
-		return find_raw(wanted.name + 4, address, netdev);
-	if (getifaddrs(&all)) {
-		err = errno;
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: ia_params \"%s\": getifaddrs: %s", said,
-			   strerror(err));
-		return err;
-	}
-	if (!*wanted.name)
-		found = find_any(all);
-	else if (!(found = find_netdev(all, wanted.name)))
-		found = find_host(all, wanted.name);
-	if (found) {
-		address_copy(address, found->ifa_addr);
-		snprintf(netdev, IF_NAMESIZE, "%s", found->ifa_name);
+	name = strncmp(wanted.name, RAW, strlen(RAW)) ? wanted.name : wanted.name + strlen(RAW);
+	err = local_addresses_read(&all, name);
+	if (err) {
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "soft: ia_params \"%s\": interfaces cannot be "
+			   "listed, rtnetlink: %s", said, strerror(err));
 	} else {
-		say_absent(all, said, wanted.name);
+		link = name == wanted.name ? find_ip(&all, said, name, address) : find_raw(&all, name, address);
+		err = link ? 0 : ENODEV;
+		snprintf(netdev, IF_NAMESIZE, "%s", link ? link->name : "");
 	}
-	freeifaddrs(all);
-	return found ? 0 : ENODEV;
+	local_addresses_free(&all);
+	return err;
 }

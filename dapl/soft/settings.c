@@ -2,7 +2,7 @@
 /* settings.c - see settings.h. */
 #include "dapl/soft/settings.h"
 #include "common/log.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/tunables.h"
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ void soft_settings_read(struct dapl_device *dev)
 	log_env_number("DAPL_SOFT_MAP", 0, 1, &map);
 	log_env_number("DAPL_SOFT_GUARD", 0, 1, &guard);
 	log_env_number("DAPL_SOFT_DM", 0, DM_KIB_MAX, &dm);
-	dev->dm_size = (uint64_t)dm << 10;
+	dev->shm.dm_size = (uint64_t)dm << 10;
 	dev->guards = guard;
 	dev->want_crc = crc;
 	dev->want_shm = shm && !crc;

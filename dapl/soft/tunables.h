@@ -123,7 +123,7 @@ enum {
 	REFUSED_POLLS = 16,		/* polls that found the progress lock held, until one yields */
 };
 
-/* --- progress: acknowledgements (progress/acks.c, receive/ring_rx.c) ---------------------------
+/* --- progress: acknowledgements (progress/acks.c, receive/shm_rx.c) ---------------------------
  * More saves messages, fewer lets the sender go on earlier. bench-soft, message rates. */
 enum {
 	ACKS_MAX = 32,			/* messages that may wait for an acknowledgement of their own */
@@ -153,7 +153,7 @@ enum {
 					 * data has to wake, less wakes one that polls */
 };
 
-/* --- sending over TCP (rdmap/transport.h, rdmap/transmit.c) -----------------------------------------
+/* --- sending over TCP (tcp/batch.h, rdmap/transmit.c) -----------------------------------------
  * One sendmsg(2) takes a batch. More saves system calls, and takes stack: a batch is 18 KiB.
  * bench-soft over TCP, message rate and bandwidth. */
 enum {
@@ -215,7 +215,7 @@ enum {
 	PEER_POLL_NS = 20000,		/* ns; a peer that polls so often drives progress itself */
 };
 
-/* --- shared memory: rings (shm/ring.h) ---------------------------------------------------------
+/* --- shared memory: rings (shm/shm_ring.h) ---------------------------------------------------------
  * Of the ring, the part after which its consumer reports slots and bulk as free. Less costs
  * cache-line transfers, more makes the producer wait. bench-soft, bandwidth. */
 enum {

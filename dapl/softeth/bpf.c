@@ -13,6 +13,7 @@
 
 enum {
 	TCX_INGRESS = 46,		/* enum bpf_attach_type; older headers lack it */
+	BEFORE_OTHERS = 1 << 3,		/* BPF_F_BEFORE, with no program named: the first */
 	SKB_MODE = 2,			/* XDP_FLAGS_SKB_MODE of linux/if_link.h */
 };
 
@@ -142,9 +143,11 @@ static int attach(int program, int interface, uint32_t type, uint32_t flags)
 	return call(BPF_LINK_CREATE, &attr, sizeof attr);
 }
 
+/* Before the programs of others: one that passes a frame to the stack (TCX_PASS) ends the row, so that a program behind
+ * it could not drop the frame. */
 int bpf_attach_ingress(int program, int interface)
 {
-	return attach(program, interface, TCX_INGRESS, 0);
+	return attach(program, interface, TCX_INGRESS, BEFORE_OTHERS);
 }
 
 /* A driver refuses a program when it has too few queues for it, or joins segments. The kernel then runs it itself. */

@@ -5,26 +5,49 @@
 #include <linux/if_packet.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "common/growth.h"
 #include "dapl/softeth/counters.h"
 #include "dapl/softeth/xdp.h"
 
-/* rx_dropped is not added, since it counts frames that the stack did not need, too. */
-uint64_t eth_device_drops(const char *netdev)
+/* Reads the counters of the device, rx_missed_errors and rx_fifo_errors. rx_dropped is not read, since it counts
+ * frames that the stack did not need, too. Returns false if the device has none. */
+static bool read_device(int index, uint32_t *missed, uint32_t *fifo)
 {
-	const struct rtnl_link_stats *counters;
-	uint64_t sum = ~(uint64_t)0;
+	const struct rtnl_link_stats *counters = NULL;
 	struct ifaddrs *all;
 
 	if (getifaddrs(&all))
-		return sum;
+		return false;
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
 		if (i->ifa_addr && i->ifa_addr->sa_family == AF_PACKET && i->ifa_data &&
-		    !strcmp(i->ifa_name, netdev)) {
+		    ((const struct sockaddr_ll *)i->ifa_addr)->sll_ifindex == index)
 			counters = i->ifa_data;
-			sum = counters->rx_missed_errors + counters->rx_fifo_errors;
-		}
+	if (counters) {
+		*missed = counters->rx_missed_errors;
+		*fifo = counters->rx_fifo_errors;
+	}
 	freeifaddrs(all);
-	return sum;
+	return counters;
+}
+
+void eth_device_begin(struct eth_port *port)
+{
+	port->device.unknown = !read_device(port->index, &port->device.missed, &port->device.fifo);
+}
+
+/* port->lock held, so that no thread takes an older value for a counter that began again. ETH-18. */
+static uint64_t read_device_losses(struct eth_port *port)
+{
+	struct eth_device_counts *d = &port->device;
+	uint32_t missed, fifo;
+
+	assert_held(&port->lock);
+	if (d->unknown || !read_device(port->index, &missed, &fifo))
+		return ~(uint64_t)0;
+	d->lost += counter_growth32(d->missed, missed) + counter_growth32(d->fifo, fifo);
+	d->missed = missed;
+	d->fifo = fifo;
+	return d->lost;
 }
 
 uint32_t eth_read_drops(struct eth_port *port)
@@ -40,15 +63,13 @@ uint32_t eth_read_drops(struct eth_port *port)
 
 void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
 {
-	if (time < port->last_time)	/* frames of several processors */
-		time = port->last_time;
-	port->last_time = time;
-	frame->time = time;
+	frame->time = port->last_time = frame_time_even_out(time, port->last_time);
 	frame->lost = port->lost_pending;
 	port->lost_pending = 0;
 	port->stats.received++;
 	port->stats.received_bytes += frame->wire_length;
 	port->stats.bad += (frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD)) != 0;
+	port->stats.cut += (frame->flags & ETH_FRAME_CUT) != 0;
 }
 
 /* port->lock held. Senders do not take it: they count with atomics. */
@@ -58,14 +79,13 @@ static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *f
 		.size = from->size, .received = from->received, .received_bytes = from->received_bytes,
 		.sent = __atomic_load_n(&from->sent, __ATOMIC_RELAXED),
 		.sent_bytes = __atomic_load_n(&from->sent_bytes, __ATOMIC_RELAXED),
-		.lost = from->lost, .late = from->late, .bad = from->bad,
+		.lost = from->lost, .late = from->late, .bad = from->bad, .cut = from->cut,
 	};
 }
 
 /* Posted receives learn of losses by SO_RXQ_OVFL; the sum of the counter read here is the same. */
 void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 {
-	uint64_t device = eth_device_drops(port->netdev);
 	uint32_t drops;
 
 	dapl_mutex_lock(&port->lock);
@@ -75,7 +95,6 @@ void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 	copy_stats(stats, &port->stats);
 	if (port->xdp && eth_xdp_is_zero_copy(port->xdp))
 		stats->flags = ETH_STATS_ZERO_COPY;
+	stats->lost_device = read_device_losses(port);
 	dapl_mutex_unlock(&port->lock);
-	stats->lost_device = device == ~(uint64_t)0 || port->lost_device_before == ~(uint64_t)0 ?
-		~(uint64_t)0 : (uint32_t)(device - port->lost_device_before);	/* counters of 32 bits */
 }

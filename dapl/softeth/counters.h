@@ -11,7 +11,7 @@ uint32_t eth_read_drops(struct eth_port *port);
 void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
 /* Takes port->lock. Reads all counters, and those of the kernel and the device. */
 void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats);
-/* No lock is needed. Returns the frames for which the device had no room; ~0: unknown. */
-uint64_t eth_device_drops(const char *netdev);
+/* For a new port. Reads the device's counters, so that eth_read_stats() tells how much they have grown since. */
+void eth_device_begin(struct eth_port *port);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dapl/softeth/filter.h"
+#include "common/bytes.h"
 #include "dapl/softeth/filter_hash.h"
 
 enum {
@@ -72,18 +73,9 @@ static void field(struct block *b, uint32_t offset, unsigned bytes, const void *
 	compare(b, k, big_endian(mask, bytes), all[bytes]);
 }
 
-static bool is_zero(const void *at, size_t n)
-{
-	const uint8_t *p = at;
-
-	while (n && !*p)
-		p++, n--;
-	return !n;
-}
-
 static void packet_type(struct block *b, const struct dapl_eth_rule *rule)
 {
-	bool others = (rule->flags & ETH_ALL) || !is_zero(rule->mask.dst, 6);
+	bool others = (rule->flags & ETH_ALL) || !bytes_are_zero(rule->mask.dst, 6);
 
 	if ((rule->flags & ETH_EGRESS) && others)
 		return;
@@ -96,7 +88,7 @@ static void packet_type(struct block *b, const struct dapl_eth_rule *rule)
 
 static void addresses(struct block *b, const struct dapl_eth_rule *rule)
 {
-	if (is_zero(rule->key.dst, 12))
+	if (bytes_are_zero(rule->key.dst, 12))
 		return;
 	need_length(b, ETH_HLEN);
 	field(b, 0, 4, rule->key.dst, rule->mask.dst);

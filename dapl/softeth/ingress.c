@@ -39,7 +39,7 @@ static int make(const struct eth_port *port, struct bpf_code *code, const struct
 
 	if (!port->xdp)
 		return steer_make(code, rules, n, port->counters);
-	if ((err = interface_request(port->netdev, SIOCGIFHWADDR, &ifr)))
+	if ((err = interface_request_index(port->index, SIOCGIFHWADDR, &ifr)))
 		return err;
 	memcpy(xdp.address, ifr.ifr_hwaddr.sa_data, sizeof xdp.address);
 	xdp.sockets = eth_xdp_sockets(port->xdp);

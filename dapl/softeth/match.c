@@ -6,6 +6,7 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include <string.h>
+#include "common/bytes.h"
 #include "common/tunnel.h"
 #include "dapl/softeth/match.h"
 
@@ -51,7 +52,7 @@ static void parse_ethernet(struct cursor *c, struct eth_tag stripped, struct eth
 		return;
 	memcpy(key->dst, p, 6);
 	memcpy(key->src, p + 6, 6);
-	type = be16(p + 12);
+	type = get_be16(p + 12);
 	if (stripped.type)
 		key->vlan_tci = htons(stripped.tci);
 	for (int tags = stripped.type != 0; tags < MATCH_TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD);
@@ -60,7 +61,7 @@ static void parse_ethernet(struct cursor *c, struct eth_tag stripped, struct eth
 			return;
 		if (!tags)
 			memcpy(&key->vlan_tci, p, 2);
-		type = be16(p + 2);
+		type = get_be16(p + 2);
 	}
 	key->ether_type = htons(type);
 	parse_type(c, type, h, inner);
@@ -128,7 +129,7 @@ static void parse_ports(struct cursor *c, struct eth_headers *h, bool inner)
 	memcpy(&key->port_dst, p + 2, 2);
 	if (key->protocol != IPPROTO_UDP || inner || !take(c, 4))
 		return;
-	if (tunnel_read_udp(c->at, c->left, be16(p + 2), &tunnel))
+	if (tunnel_read_udp(c->at, c->left, get_be16(p + 2), &tunnel))
 		parse_tunnel(c, &tunnel, h);
 }
 
@@ -145,8 +146,8 @@ static void parse_ipv4(struct cursor *c, struct eth_headers *h, bool inner)
 	key->protocol = p[9];
 	memcpy(key->ip_src, p + 12, 4);
 	memcpy(key->ip_dst, p + 16, 4);
-	key->fragment = (be16(p + 6) & 0x1fff) != 0;
-	if (be16(p + 6) & 0x3fff)	/* an offset, or more fragments follow */
+	key->fragment = (get_be16(p + 6) & 0x1fff) != 0;
+	if (get_be16(p + 6) & 0x3fff)	/* an offset, or more fragments follow */
 		set_fragmented(h, inner);
 	header = (size_t)(p[0] & 15) * 4;
 	if (!key->fragment && take(c, header - 20))
@@ -169,7 +170,7 @@ static void parse_ipv6(struct cursor *c, struct eth_headers *h, bool inner)
 		return;
 	key->ip_version = 6;
 	key->tos = (uint8_t)(p[0] << 4 | p[1] >> 4);
-	key->flow_label = htonl((uint32_t)(p[1] & 15) << 16 | be16(p + 2));
+	key->flow_label = htonl((uint32_t)(p[1] & 15) << 16 | get_be16(p + 2));
 	memcpy(key->ip_src, p + 8, 16);
 	memcpy(key->ip_dst, p + 24, 16);
 	next = p[6];
@@ -179,10 +180,10 @@ static void parse_ipv6(struct cursor *c, struct eth_headers *h, bool inner)
 		if (!(p = take(c, 8)))
 			return;
 		next = p[0];
-		if (fragment && (be16(p + 2) & 0xfff9))
+		if (fragment && (get_be16(p + 2) & 0xfff9))
 			set_fragmented(h, inner);
 		if (fragment)
-			key->fragment = (be16(p + 2) & 0xfff8) != 0;
+			key->fragment = (get_be16(p + 2) & 0xfff8) != 0;
 		else if (!take(c, (size_t)p[1] * 8))
 			return;
 	}

@@ -6,12 +6,11 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
-#include <linux/sockios.h>
 #include <arpa/inet.h>
-#include <stdio.h>
+#include <linux/sockios.h>
+#include <net/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/frame_layout.h"
@@ -23,7 +22,7 @@
 #include "dapl/softeth/port.h"
 #include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/receive.h"
-#include "dapl/softeth/ring.h"
+#include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/send.h"
 #include "dapl/softeth/spread.h"
@@ -36,51 +35,50 @@ enum {
 /* --- what a device can do --------------------------------------------------------------- */
 
 /* True if the driver reports when frames leave. */
-static bool has_departures(const char *netdev)
+static bool has_departures(int index)
 {
 	struct ethtool_ts_info info = { .cmd = ETHTOOL_GET_TS_INFO };
-	struct ifreq ifr;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool has;
 
-	if (fd < 0)
-		return false;
-	memset(&ifr, 0, sizeof ifr);
-	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", netdev);
-	ifr.ifr_data = (char *)&info;
-	has = !ioctl(fd, SIOCETHTOOL, &ifr) && (info.so_timestamping & SOF_TIMESTAMPING_TX_SOFTWARE);
-	close(fd);
-	return has;
+	return !interface_ethtool(index, &info) && (info.so_timestamping & SOF_TIMESTAMPING_TX_SOFTWARE);
 }
 
-static int query(const char *netdev, struct dapl_eth_attr *attr)
+static uint64_t caps_of(int index)
+{
+	uint64_t caps = ETH_CAP_COPY | ETH_CAP_EGRESS | ETH_CAP_PARTIAL_MASK | ETH_CAP_INNER | ETH_CAP_TUNNEL |
+			ETH_CAP_VLAN_STRIP | ETH_CAP_HASH | ETH_CAP_RX_CSUM | ETH_CAP_JOIN | ETH_CAP_TX_CSUM |
+			ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO | ETH_CAP_RSS | ETH_CAP_RSS_INNER |
+			ETH_CAP_RSS_LOSSLESS | ETH_CAP_INNER_CSUM;
+
+	if (bpf_has_tcx())
+		caps |= ETH_CAP_TAKE;
+	if (eth_xdp_is_there())
+		caps |= ETH_CAP_XDP;
+	if (has_departures(index))
+		caps |= ETH_CAP_SEND_STAMP;
+	return caps;
+}
+
+/* ETH-9, 41 */
+static int query(int index, struct dapl_eth_attr *attr, uint16_t *link_type)
 {
 	struct ifreq ifr;
 	int err;
 
-	*attr = (struct dapl_eth_attr){ .clock = 1, .rx_queues = 1, .tx_queues = 1,
-		.max_rules = ETH_MAX_RULES };
-	attr->caps = ETH_CAP_COPY | ETH_CAP_EGRESS | ETH_CAP_PARTIAL_MASK | ETH_CAP_INNER | ETH_CAP_TUNNEL |
-		     ETH_CAP_VLAN_STRIP | ETH_CAP_HASH | ETH_CAP_RX_CSUM | ETH_CAP_JOIN | ETH_CAP_TX_CSUM |
-		     ETH_CAP_TSO | ETH_CAP_VLAN_INSERT | ETH_CAP_LRO;
-	if (bpf_has_tcx())
-		attr->caps |= ETH_CAP_TAKE;
-	if (eth_xdp_is_there())
-		attr->caps |= ETH_CAP_XDP;
-	if (has_departures(netdev))
-		attr->caps |= ETH_CAP_SEND_STAMP;
-	attr->caps |= ETH_CAP_RSS | ETH_CAP_RSS_INNER | ETH_CAP_RSS_LOSSLESS | ETH_CAP_INNER_CSUM;
-	attr->max_group = ETH_MAX_GROUP;
-	attr->max_table = SPREAD_TABLE_MAX;
-	attr->max_tso = ETH_HLEN + 0xffff;
-	attr->max_tso_header = ETH_HEADERS_MAX;
-	if ((err = interface_request(netdev, SIOCGIFMTU, &ifr)))
+	*attr = (struct dapl_eth_attr){ .clock = 1, .max_rules = ETH_MAX_RULES, .max_group = ETH_MAX_GROUP,
+		.max_table = SPREAD_TABLE_MAX, .max_tso = ETH_HLEN + 0xffff, .max_tso_header = ETH_HEADERS_MAX };
+	*link_type = 0;
+	if ((err = interface_request_index(index, SIOCGIFHWADDR, &ifr)))
+		return err;
+	*link_type = ifr.ifr_hwaddr.sa_family;
+	if (!interface_type_is_ethernet(*link_type))
+		return EOPNOTSUPP;
+	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, 6);
+	if ((err = interface_request_index(index, SIOCGIFMTU, &ifr)))
 		return err;
 	attr->mtu = (uint32_t)ifr.ifr_mtu;
 	attr->max_frame = attr->mtu + ETH_HLEN;
-	if ((err = interface_request(netdev, SIOCGIFHWADDR, &ifr)))
-		return err;
-	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, 6);
+	interface_queues(index, &attr->rx_queues, &attr->tx_queues);
+	attr->caps = caps_of(index);
 	return 0;
 }
 
@@ -90,7 +88,7 @@ static void close_port(struct eth_port *port)
 {
 	eth_rule_free_all(port);
 	eth_xdp_close(port);
-	eth_ring_close(port);
+	packet_ring_close(port);
 	if (port->fd >= 0)
 		close(port->fd);
 	if (port->counters >= 0)
@@ -107,11 +105,16 @@ static int set(int fd, int level, int option, int value)
 static int prepare(struct eth_port *port, const struct dapl_eth_config *config)
 {
 	struct dapl_eth_attr attr;
-	int err = query(port->netdev, &attr);
+	uint16_t link_type;
+	int err = query(port->index, &attr, &link_type);
 
 	if (err || (err = set(port->fd, SOL_PACKET, PACKET_VNET_HDR, 1)))
 		return err;
 	port->mtu = attr.mtu;
+	port->queues = attr.rx_queues;
+	/* a packet socket sees a frame on lo when it is sent and when it is received: keep the second. ETH-42 */
+	if (link_type == ARPHRD_LOOPBACK && (err = set(port->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)))
+		return err;
 	if (port->bypass && (err = set(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1)))
 		return err;
 	/* the time at which the frame came, one for all sockets: moving a rule needs it */
@@ -120,7 +123,7 @@ static int prepare(struct eth_port *port, const struct dapl_eth_config *config)
 	if (config->xdp)
 		return 0;
 	if (config->ring_frames)
-		return eth_ring_open(port, config->ring_frames, attr.max_frame + ETH_VLAN_HLEN);
+		return packet_ring_open(port, config->ring_frames, attr.max_frame + ETH_VLAN_HLEN);
 	if (set(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER))
 		set(port->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER);
 	if ((err = set(port->fd, SOL_PACKET, PACKET_AUXDATA, 1)))
@@ -133,8 +136,7 @@ static int open_socket(struct eth_port *port, const struct dapl_eth_config *conf
 	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
 	int err;
 
-	port->index = (int)if_nametoindex(port->netdev);
-	if (!port->index)
+	if (port->index <= 0)
 		return ENODEV;
 	port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (port->fd < 0)
@@ -145,7 +147,7 @@ static int open_socket(struct eth_port *port, const struct dapl_eth_config *conf
 	return bind(port->fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
 }
 
-static int open_port(const char *netdev, const struct dapl_eth_config *config, bool bypass,
+static int open_port(int index, const struct dapl_eth_config *config, bool bypass,
 		     void (*want_purge)(void *context), void *context, const char **tried, struct eth_port **port)
 {
 	struct eth_port *new = calloc(1, sizeof *new);
@@ -161,7 +163,7 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, b
 	new->want_purge = want_purge;
 	new->context = context;
 	dapl_mutex_init(&new->lock, RANK_SOFT_ETH);
-	snprintf(new->netdev, sizeof new->netdev, "%s", netdev);
+	new->index = index;
 	err = open_socket(new, config);
 	if (!err && config->xdp)
 		err = eth_xdp_open(new, config->ring_frames, new->mtu + ETH_HLEN + ETH_VLAN_HLEN, tried);
@@ -169,7 +171,7 @@ static int open_port(const char *netdev, const struct dapl_eth_config *config, b
 		close_port(new);
 		return err;
 	}
-	new->lost_device_before = eth_device_drops(netdev);
+	eth_device_begin(new);
 	*port = new;
 	return 0;
 }
@@ -186,7 +188,7 @@ static int poll_ring(struct eth_port *port, struct dapl_eth_frame *frames, int m
 	int n;
 
 	dapl_mutex_lock(&port->lock);
-	n = port->xdp ? eth_xdp_poll(port, frames, max) : eth_ring_poll(port, frames, max);
+	n = port->xdp ? eth_xdp_poll(port, frames, max) : packet_ring_poll(port, frames, max);
 	dapl_mutex_unlock(&port->lock);
 	return n;
 }
@@ -196,7 +198,7 @@ static int release(struct eth_port *port, uint32_t oldest)
 	int err;
 
 	dapl_mutex_lock(&port->lock);
-	err = port->xdp ? eth_xdp_release(port, oldest) : eth_ring_release(port, oldest);
+	err = port->xdp ? eth_xdp_release(port, oldest) : packet_ring_release(port, oldest);
 	dapl_mutex_unlock(&port->lock);
 	return err;
 }

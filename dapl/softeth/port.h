@@ -30,12 +30,14 @@ struct eth_out {
 
 struct eth_port_ops {
 	uint32_t version;		/* ETH_PORT_VERSION: both libraries come from one build */
-	int (*query)(const char *netdev, struct dapl_eth_attr *attr);
+	/* Network devices are named by their index. EOPNOTSUPP: frames of the device do not begin with an Ethernet
+	 * header; *link_type is its type, ARPHRD_*. */
+	int (*query)(int index, struct dapl_eth_attr *attr, uint16_t *link_type);
 	/* Calls want_purge, with locks held, when rules or tables are left for frames that are on their way: the
 	 * caller then calls purge after a second, and as long as it returns true. `bypass`: frames do not go through
 	 * the device's queueing discipline, until one is to be segmented. After an error of AF_XDP *tried tells which
 	 * step failed, and what it needs; else it is NULL. */
-	int (*open)(const char *netdev, const struct dapl_eth_config *config, bool bypass,
+	int (*open)(int index, const struct dapl_eth_config *config, bool bypass,
 		    void (*want_purge)(void *context), void *context, const char **tried, struct eth_port **port);
 	void (*close)(struct eth_port *port);
 	/* Readable when there are frames to receive. */
@@ -74,7 +76,7 @@ struct eth_port_ops {
 	void (*stats)(struct eth_port *port, struct dapl_eth_stats *stats);
 };
 
-enum { ETH_PORT_VERSION = 6 };
+enum { ETH_PORT_VERSION = 7 };
 extern const struct eth_port_ops dapl_softeth_ops;
 
 #endif

@@ -12,7 +12,7 @@
 
 enum {
 	ETH_MAX_RULES = 64,		/* of a port; their filter has room in the kernel's limit */
-	ETH_ALL_BYTES = 0x40000,	/* a snap length that no frame exceeds */
+	ETH_ALL_BYTES = 0x100000,	/* a snap length that no frame exceeds; joined ones have up to 512 KiB */
 	ETH_MAX_GROUP = 64,		/* ports of a group */
 	ETH_MAX_PAST = 1024,		/* times that a rule has left a port and come back, within a second */
 	ETH_MAX_PIECES = 64,		/* segments of a frame that is sent or received: stack for their iovecs */
@@ -69,12 +69,18 @@ struct eth_ring {
 	bool entered;
 };
 
+/* Frames that the network device has lost since the port was opened. */
+struct eth_device_counts {
+	uint32_t missed, fifo;		/* the device's counters, as read last */
+	uint64_t lost;
+	bool unknown;			/* they could not be read when the port was opened */
+};
+
 struct eth_port {
-	int fd, index;			/* packet socket, interface */
-	char netdev[IF_NAMESIZE];
+	int fd, index;			/* packet socket; interface, whose name may change */
 	void (*want_purge)(void *context);	/* as port.h says */
 	void *context;
-	uint32_t snap, mtu;
+	uint32_t snap, mtu, queues;	/* queues: of the device, for receiving, when the port was opened */
 	bool verify;			/* checksums of TCP and UDP that the kernel has not verified */
 	struct eth_ring ring;		/* map NULL: posted receives, or xdp */
 	struct eth_xdp *xdp;		/* xdp.c; NULL: the packet socket receives */
@@ -91,7 +97,7 @@ struct eth_port {
 	uint64_t last_time;
 	uint32_t lost_pending;		/* reported with the next frame */
 	uint32_t overflow_seen;		/* SO_RXQ_OVFL of the last frame */
-	uint64_t lost_device_before;
+	struct eth_device_counts device;
 	struct dapl_eth_stats stats;
 };
 

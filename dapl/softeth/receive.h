@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* receive.h - receives a frame at a time from the packet socket, into memory of the program. Ring receive is in
- * ring.c. */
+ * packet_ring.c. */
 #ifndef SOFTETH_RECEIVE_H
 #define SOFTETH_RECEIVE_H
 #include <sys/uio.h>

@@ -121,7 +121,7 @@ static bool is_read(const struct eth_port *port, uint64_t until)
 {
 	struct pollfd fd = { .fd = port->fd, .events = POLLIN };
 
-	return port->last_time > until || poll(&fd, 1, 0) == 0;
+	return port->last_time > until || (poll(&fd, 1, 0) >= 0 && !(fd.revents & POLLIN));
 }
 
 /* A moved rule without an end is being removed: the thread that does so still reads its counters. */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include "common/bytes.h"
 #include "common/frame_layout.h"
 #include "common/interface.h"
 #include "dapl/softeth/port_types.h"
@@ -41,12 +42,6 @@ struct message {
 	uint32_t segment;		/* bytes of a frame that the kernel cuts, from its IP header on */
 };
 
-static void put16(uint8_t *at, uint32_t value)
-{
-	at[0] = (uint8_t)(value >> 8);
-	at[1] = (uint8_t)value;
-}
-
 /* Copies the first bytes, and points the pieces behind them to the rest. */
 static void split(struct message *m, const struct iovec *iov, int n)
 {
@@ -69,8 +64,8 @@ static void split(struct message *m, const struct iovec *iov, int n)
 static void insert_tag(struct message *m, const struct dapl_eth_send *how)
 {
 	memmove(m->head + ADDRESSES + ETH_VLAN_HLEN, m->head + ADDRESSES, m->head_length - ADDRESSES);
-	put16(m->head + ADDRESSES, how->vlan_type ? how->vlan_type : ETH_P_8021Q);
-	put16(m->head + ADDRESSES + 2, how->vlan_tci);
+	put_be16(m->head + ADDRESSES, how->vlan_type ? how->vlan_type : ETH_P_8021Q);
+	put_be16(m->head + ADDRESSES + 2, how->vlan_tci);
 	m->head_length += ETH_VLAN_HLEN;
 	m->total += ETH_VLAN_HLEN;
 }
@@ -81,8 +76,8 @@ static void sum_ipv4_header(struct message *m, const struct eth_layout *l)
 
 	if (l->version != 4)
 		return;
-	put16(ip + 10, 0);
-	put16(ip + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(ip, (size_t)(l->l4 - l->l3), 0)));
+	put_be16(ip + 10, 0);
+	put_be16(ip + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(ip, (size_t)(l->l4 - l->l3), 0)));
 }
 
 /* The kernel continues with the sum of the pseudo header, from csum_start to the end. */
@@ -90,7 +85,7 @@ static void ask_for_checksum(struct message *m)
 {
 	uint8_t *at = m->head + m->layout.l4 + eth_checksum_offset(&m->layout);
 
-	put16(at, eth_sum_fold(eth_sum_pseudo(m->head, &m->layout)));
+	put_be16(at, eth_sum_fold(eth_sum_pseudo(m->head, &m->layout)));
 	m->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 	m->vnet.csum_start = m->layout.l4;
 	m->vnet.csum_offset = eth_checksum_offset(&m->layout);
@@ -101,10 +96,10 @@ static void compute_checksum(struct message *m, const struct eth_layout *l)
 	uint8_t *at = m->head + l->l4 + eth_checksum_offset(l);
 	uint16_t sum;
 
-	put16(at, 0);
+	put_be16(at, 0);
 	sum = (uint16_t)~eth_sum_fold(eth_sum_pieces(m->iov + 1, m->pieces - 1, l->l4, l->end - l->l4,
 						     eth_sum_pseudo(m->head, l)));
-	put16(at, sum || l->protocol != IPPROTO_UDP ? sum : 0xffff);
+	put_be16(at, sum || l->protocol != IPPROTO_UDP ? sum : 0xffff);
 }
 
 /* ETH-21 */
@@ -173,9 +168,9 @@ static const char *set_lengths(struct message *m)
 	if (length > 0xffff)
 		return "a message to segment is longer than max_tso";
 	if (l->version == 4)
-		put16(m->head + l->l3 + 2, length);
+		put_be16(m->head + l->l3 + 2, length);
 	else
-		put16(m->head + l->l3 + 4, length - 40);
+		put_be16(m->head + l->l3 + 4, length - 40);
 	l->end = m->total;
 	return NULL;
 }
@@ -191,7 +186,7 @@ static bool read_template(struct message *m)
 		return false;
 	memcpy(copy, m->head, m->head_length);
 	ip = copy + l->l3;
-	put16(ip + (*ip >> 4 == 4 ? 2 : 4), 0xffff);
+	put_be16(ip + (*ip >> 4 == 4 ? 2 : 4), 0xffff);
 	return eth_layout_read(copy, m->head_length, l);
 }
 
@@ -302,7 +297,7 @@ static int send_error(const struct eth_port *port, int err)
 {
 	struct ifreq ifr;
 
-	if (err == ENOBUFS && port->bypass && !interface_request(port->netdev, SIOCGIFFLAGS, &ifr) &&
+	if (err == ENOBUFS && port->bypass && !interface_request_index(port->index, SIOCGIFFLAGS, &ifr) &&
 	    !(ifr.ifr_flags & IFF_RUNNING))
 		return ENETDOWN;
 	return err;
@@ -313,12 +308,12 @@ static int send_error(const struct eth_port *port, int err)
  * ETH-22. */
 static bool exceeds_mtu(const struct eth_port *port, const struct message *m)
 {
-	struct ifreq ifr = { .ifr_mtu = 0 };
+	struct ifreq ifr = { .ifr_ifindex = port->index };
 
 	if (!m->vnet.gso_type)
 		return false;
-	memcpy(ifr.ifr_name, port->netdev, sizeof ifr.ifr_name);
-	return !ioctl(port->fd, SIOCGIFMTU, &ifr) && m->segment > (uint32_t)ifr.ifr_mtu;
+	return !ioctl(port->fd, SIOCGIFNAME, &ifr) && !ioctl(port->fd, SIOCGIFMTU, &ifr) &&
+	       m->segment > (uint32_t)ifr.ifr_mtu;
 }
 
 static int send_message(struct eth_port *port, struct message *m, bool stamped)

@@ -5,15 +5,11 @@
  *
  * The packet socket of the port stays: it sends, and has the memberships that rules need. It receives nothing. */
 #include <errno.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,20 +63,6 @@ bool eth_xdp_is_there(void)
 
 /* --- opening and closing ------------------------------------------------------------------------ */
 
-/* A device that does not tell has one. */
-static uint32_t receive_queues(const struct eth_port *port)
-{
-	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
-	struct ifreq ifr;
-
-	memset(&ifr, 0, sizeof ifr);
-	snprintf(ifr.ifr_name, sizeof ifr.ifr_name, "%s", port->netdev);
-	ifr.ifr_data = (char *)&channels;
-	if (ioctl(port->fd, SIOCETHTOOL, &ifr) || !(channels.rx_count + channels.combined_count))
-		return 1;
-	return channels.rx_count + channels.combined_count;
-}
-
 static int watch(const struct eth_xdp *xdp, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };
@@ -120,7 +102,7 @@ static int attach_program(struct eth_port *port, const char **tried)
 int eth_xdp_open(struct eth_port *port, uint32_t frames, uint32_t max_frame, const char **tried)
 {
 	struct eth_xdp *xdp = port->xdp = calloc(1, sizeof *xdp);
-	uint32_t queues = receive_queues(port);
+	const uint32_t queues = port->queues;
 	int err;
 
 	*tried = "memory";
@@ -292,17 +274,26 @@ int eth_xdp_release(struct eth_port *port, uint32_t oldest)
 	return 0;
 }
 
-/* True for an error of the packet socket, too, as when the device goes down: then a poll does not block. Reading the
- * error clears it. */
-bool eth_xdp_has_frame(const struct eth_port *port)
+/* Takes the error of a socket, which keeps it ready until then. Returns whether there was one, or it cannot be read. */
+static bool take_error(int fd)
 {
 	socklen_t size = sizeof(int);
 	int err = 0;
 
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
+}
+
+/* True for an error of a socket, too, as when the device goes down: then a poll does not block. */
+bool eth_xdp_has_frame(const struct eth_port *port)
+{
+	bool failed = false;
+
 	for (uint32_t i = 0; i < port->xdp->queues; i++)
 		if (xsk_has_frame(&port->xdp->xsks[i]))
 			return true;
-	return getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
+	for (uint32_t i = 0; i < port->xdp->queues; i++)
+		failed |= take_error(port->xdp->xsks[i].fd);
+	return take_error(port->fd) || failed;
 }
 
 uint32_t eth_xdp_read_drops(struct eth_port *port)

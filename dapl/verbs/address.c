@@ -5,12 +5,12 @@
  * device is absent is therefore decided from the interface list and sysfs alone, which takes
  * microseconds. A name server is asked only for what cannot be a device's name. */
 #include "address.h"
+#include "common/local_addresses.h"
 #include "common/log.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -20,16 +20,6 @@
 #include <unistd.h>
 
 #define RDMA_CLASS "/sys/class/infiniband"
-
-static const struct in6_addr *in6(const struct sockaddr *a)
-{
-	return &((const struct sockaddr_in6 *)a)->sin6_addr;
-}
-
-static in_addr_t in4(const struct sockaddr *a)
-{
-	return ((const struct sockaddr_in *)a)->sin_addr.s_addr;
-}
 
 static uint32_t scope(const struct sockaddr *a)
 {
@@ -59,55 +49,51 @@ void hw_address_fill_scope(struct sockaddr *a, const struct sockaddr *like)
 		six->sin6_scope_id = scope(like);
 }
 
-static bool is_loopback(const struct sockaddr *a)
+/* Inserts the address behind those that are as good, or better. */
+static void add_place(struct hw_places *p, const struct local_address *a)
 {
-	return a->sa_family == AF_INET ? ntohl(in4(a)) >> 24 == IN_LOOPBACKNET :
-		IN6_IS_ADDR_LOOPBACK(in6(a));
-}
-
-/* IPv4 before global IPv6 before link-local. */
-static int rank(const struct sockaddr *a)
-{
-	return a->sa_family == AF_INET ? 0 : IN6_IS_ADDR_LINKLOCAL(in6(a)) ? 2 : 1;
-}
-
-static void add_place(struct hw_places *p, const struct sockaddr *a, const char *netdev)
-{
-	unsigned i = p->n;
+	const struct sockaddr *at = (const struct sockaddr *)&a->at;
+	unsigned i = p->n, rank = local_address_rank(at, a->flags);
 
 	if (p->n == HW_PLACES)
 		return;
-	while (i && rank((struct sockaddr *)&p->place[i - 1].address) > rank(a)) {
+	while (i && p->place[i - 1].rank < rank) {
 		p->place[i] = p->place[i - 1];
 		i--;
 	}
-	address_copy(&p->place[i].address, a);
-	address_set_port((struct sockaddr *)&p->place[i].address, 0);
-	snprintf(p->place[i].netdev, sizeof(p->place[i].netdev), "%s", netdev);
+	p->place[i] = (struct hw_place){ .address = a->at, .rank = rank };
+	snprintf(p->place[i].netdev, sizeof(p->place[i].netdev), "%s", a->link->name);
 	p->n++;
 }
 
-/* Adds the addresses of this network device (NULL: any) that equal this address (NULL: any). */
-static void add_places(struct hw_places *p, const struct ifaddrs *all, const char *netdev,
+/* Adds the addresses of the network device of that name (NULL: any) that equal this address (NULL: any). */
+static void add_places(struct hw_places *p, const struct local_addresses *all, const char *netdev,
 		       const struct sockaddr *address)
 {
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		if (!i->ifa_addr || !address_length(i->ifa_addr) || is_loopback(i->ifa_addr))
+	for (size_t i = 0; i < all->address_count; i++) {
+		const struct local_address *a = &all->addresses[i];
+		const struct sockaddr *at = (const struct sockaddr *)&a->at;
+
+		if (address_is_loopback(at) || (netdev && strcmp(netdev, a->link->name) != 0) ||
+		    (address && !address_same_host(address, at)))
 			continue;
-		if (netdev && strcmp(netdev, i->ifa_name) != 0)
-			continue;
-		if (address && !address_same_host(address, i->ifa_addr))
-			continue;
-		add_place(p, i->ifa_addr, i->ifa_name);
+		add_place(p, a);
 	}
 }
 
-static bool is_netdev(const struct ifaddrs *all, const char *name)
+/* Adds the addresses that the entry names by their network device, or by a label. Returns whether it names any. */
+static bool add_named_places(struct hw_places *p, const struct local_addresses *all)
 {
-	for (; all; all = all->ifa_next)
-		if (strcmp(all->ifa_name, name) == 0)
-			return true;
-	return false;
+	bool is_known = all->named;
+
+	for (size_t i = 0; i < all->address_count; i++) {
+		const struct local_address *a = &all->addresses[i];
+
+		is_known |= a->is_named;
+		if (a->is_named && !address_is_loopback((const struct sockaddr *)&a->at))
+			add_place(p, a);
+	}
+	return is_known;
 }
 
 /* Reads an address in digits, with or without a %scope. Returns false for any other text. */
@@ -142,7 +128,7 @@ static void list_directory(char *list, size_t size, const char *path)
 }
 
 /* Adds the addresses of the network devices behind a RoCE port's GIDs. */
-static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsigned port)
+static void add_gid_places(struct hw_places *p, const struct local_addresses *all, unsigned port)
 {
 	char path[512], name[IF_NAMESIZE + 1], seen[IF_NAMESIZE + 1] = "";
 	struct dirent *e;
@@ -171,7 +157,7 @@ static void add_gid_places(struct hw_places *p, const struct ifaddrs *all, unsig
 		closedir(dir);
 }
 
-static int find_rdma_device(struct hw_places *p, const struct ifaddrs *all,
+static int find_rdma_device(struct hw_places *p, const struct local_addresses *all,
 			    const struct ia_params *params, const char *printable)
 {
 	char path[512], list[256];
@@ -206,7 +192,8 @@ static bool in_hosts_file(const char *name, struct sockaddr_storage *address)
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "#\n")] = 0;
 		word = strtok_r(line, " \t\r", &rest);
-		if (!word || !is_numeric(word, address) || is_loopback((struct sockaddr *)address))
+		if (!word || !is_numeric(word, address) ||
+		    address_is_loopback((struct sockaddr *)address))
 			continue;
 		while (!found && (word = strtok_r(NULL, " \t\r", &rest)))
 			found = strcasecmp(word, name) == 0;
@@ -218,7 +205,7 @@ static bool in_hosts_file(const char *name, struct sockaddr_storage *address)
 
 /* Adds all local addresses of a host name. A name that looks like a device's ("eth7", "mlx5_9") is looked
  * up in /etc/hosts only, since a name server may take seconds to deny it. */
-static void add_host_places(struct hw_places *p, const struct ifaddrs *all, const char *name)
+static void add_host_places(struct hw_places *p, const struct local_addresses *all, const char *name)
 {
 	struct addrinfo hints = { .ai_flags = AI_ADDRCONFIG, .ai_socktype = SOCK_STREAM }, *found;
 	struct sockaddr_storage address;
@@ -237,7 +224,7 @@ static void add_host_places(struct hw_places *p, const struct ifaddrs *all, cons
 	freeaddrinfo(found);
 }
 
-static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_params *params,
+static int find(struct hw_places *p, const struct local_addresses *all, const struct ia_params *params,
 		const char *printable)
 {
 	const char *name = params->name;
@@ -250,8 +237,7 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 			   RDMA_CLASS);
 		return ENODEV;
 	}
-	if (is_netdev(all, name)) {
-		add_places(p, all, name, NULL);
+	if (add_named_places(p, all)) {
 		if (p->n)
 			return 0;
 		log_report(REPORT_NO_ADDRESS, NULL,
@@ -281,7 +267,7 @@ static int find(struct hw_places *p, const struct ifaddrs *all, const struct ia_
 
 int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *printable)
 {
-	struct ifaddrs *all;
+	struct local_addresses all;
 	int err;
 
 	memset(places, 0, sizeof(*places));
@@ -290,13 +276,12 @@ int hw_places_find(struct hw_places *places, const struct ia_params *params, con
 			 "\"hostname 0\" or \"ibdevice port\"", printable);
 		return EINVAL;
 	}
-	if (getifaddrs(&all)) {
-		err = errno;
-		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err), "\"%s\": getifaddrs: %s", printable,
-			   strerror(err));
-		return err;
-	}
-	err = find(places, all, params, printable);
-	freeifaddrs(all);
+	err = local_addresses_read(&all, params->name);
+	if (err)
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = err),
+			   "\"%s\": interfaces cannot be listed, rtnetlink: %s", printable, strerror(err));
+	else
+		err = find(places, &all, params, printable);
+	local_addresses_free(&all);
 	return err;
 }

@@ -14,6 +14,7 @@ enum { HW_PLACES = 32 };
 struct hw_place {
 	struct sockaddr_storage address;
 	char netdev[64];
+	unsigned rank;		/* of the address, local_address_rank() */
 };
 
 /* Where the device may be: addresses of this host, the preferred first. */

@@ -122,6 +122,16 @@ static void handle(struct dapl_device *dev, struct cm_target *target, enum cm_ki
 		hw_conn_event(container_of(target, struct dapl_conn, target), event, pdata, len);
 }
 
+/* A channel that cannot be read stays ready. It is not watched any more, or the service thread would not rest. */
+static void stop_if_lost(struct dapl_device *dev, int err)
+{
+	if (err == EAGAIN || err == EINTR || err == ENOMEM)
+		return;
+	log_report(REPORT_DEVICE_LOST, LOG_FIELDS(.err = err), "%s: connection events cannot be read any more: %s",
+		   dev->attr.device, strerror(err));
+	dapl_watch_stop(&dev->cm_watch);
+}
+
 static void cm_ready(struct dapl_watch *watch)
 {
 	struct dapl_device *dev = container_of(watch, struct dapl_device, cm_watch);
@@ -134,8 +144,10 @@ static void cm_ready(struct dapl_watch *watch)
 		const void *data;
 		size_t len;
 
-		if (rdma_get_cm_event(dev->channel, &event))
+		if (rdma_get_cm_event(dev->channel, &event)) {
+			stop_if_lost(dev, errno);
 			return;
+		}
 		copy = *event;
 		if (copy.id->ps == RDMA_PS_UDP) {
 			data = copy.param.ud.private_data;

@@ -10,7 +10,7 @@
 #include "conn_state.h"
 #include "hw.h"
 #include "common/container_of.h"
-#include "dapl/core/base/settings.h"
+#include "dapl/core/base/traffic_class.h"
 
 enum {
 	LINGER_US = 2000000,		/* for the answer to our disconnect */
@@ -77,21 +77,6 @@ enum dapl_conn_failure hw_failure_of(int err)
 	}
 }
 
-static uint8_t tos_of(enum dapl_qos qos)
-{
-	/* Differentiated services code points, in the upper six bits. */
-	static const uint8_t tos[] = {
-		[DAPL_QOS_THROUGHPUT] = 10 << 2,	/* AF11 */
-		[DAPL_QOS_LATENCY] = 46 << 2,		/* EF */
-		[DAPL_QOS_ECONOMY] = 8 << 2,		/* CS1 */
-		[DAPL_QOS_PREMIUM] = 34 << 2,		/* AF41 */
-	};
-
-	if (dapl_settings.tos >= 0)
-		return dapl_settings.tos;
-	return qos < sizeof(tos) ? tos[qos] : 0;
-}
-
 void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
 	assert_held(&conn->lock);
@@ -101,7 +86,7 @@ void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params
 	conn->reads_out = params->reads_out;
 	conn->reads_in = params->reads_in;
 	conn->tuning = params->tuning;
-	conn->tos = dapl_tuned(params->tuning.traffic_class, tos_of(params->qos));
+	conn->tos = dapl_traffic_class(&params->tuning, params->qos);
 }
 
 static void linger_over(struct dapl_timer *timer)

@@ -36,10 +36,12 @@ uint8_t hw_rnr_retry(const struct dapl_conn *conn)
 	return dapl_tuned(conn->tuning.rnr_retry, dapl_settings.rnr_retry);
 }
 
-void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn_tuning *tuning)
+void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn *conn)
 {
-	int tclass = dapl_tuned(tuning ? tuning->traffic_class : 0, dapl_settings.tclass);
+	int tclass = dapl_tuned(conn ? conn->tuning.traffic_class : 0, dapl_settings.tclass);
 
+	if (tclass < 0 && conn)
+		tclass = conn->tos;
 	if (dapl_settings.ib_sl)
 		ah->sl = dapl_settings.ib_sl;
 	if (ah->is_global && dapl_settings.hop_limit)
@@ -60,21 +62,23 @@ static int to_rtr(struct dapl_conn *conn, bool *peer_gone)
 	attr.path_mtu = hw_least_set(attr.path_mtu, hw_least_set(hw_own_mtu(), conn->peer_mtu));
 	attr.max_dest_rd_atomic = hw_least(attr.max_dest_rd_atomic, conn->reads_in);
 	attr.min_rnr_timer = dapl_tuned(conn->tuning.rnr_timer, dapl_settings.rnr_timer);
-	hw_set_path(&attr.ah_attr, &conn->tuning);
+	hw_set_path(&attr.ah_attr, conn);
 	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
 }
 
+/* rdma_cm knows what the initiator has set. What this side wants comes first, also when it accepts. */
 static int to_rts(struct dapl_conn *conn, bool *peer_gone)
 {
+	int ack_timeout = dapl_tuned(conn->tuning.ack_timeout, dapl_settings.ack_timer), mask = 0;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
-	int mask = 0;
 
 	if (rdma_init_qp_attr(conn->id, &attr, &mask)) {
 		*peer_gone = true;
 		return errno;
 	}
 	attr.max_rd_atomic = hw_least(attr.max_rd_atomic, conn->reads_out);
-	attr.timeout = dapl_tuned(conn->tuning.ack_timeout, attr.timeout);
+	if (ack_timeout >= 0)
+		attr.timeout = ack_timeout;
 	attr.retry_cnt = hw_ack_retry(conn);
 	attr.rnr_retry = hw_rnr_retry(conn);
 	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));

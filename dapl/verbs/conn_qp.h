@@ -9,8 +9,8 @@
  * since the peer has given up. */
 int hw_qp_to_rts(struct dapl_conn *conn, bool *peer_gone);
 /* Sets the service level, hop limit and traffic class that the user asked for. The last two are in the GRH,
- * so they are set only if the address has one. `tuning`: of the connection, or NULL. */
-void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn_tuning *tuning);
+ * so they are set only if the address has one. `conn`: the connection, or NULL. */
+void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn *conn);
 /* Retry counts of the connection, else those of the environment. */
 uint8_t hw_ack_retry(const struct dapl_conn *conn);
 uint8_t hw_rnr_retry(const struct dapl_conn *conn);

@@ -55,7 +55,7 @@ struct dapl_conn {
 	struct ibv_qp *qp;		/* NULL once released */
 	bool srq;
 	uint8_t reads_out, reads_in;
-	uint8_t tos;			/* 0: the system's default */
+	int tos;			/* ToS byte or traffic class; -1: the system's or the peer's */
 	struct dapl_conn_tuning tuning;
 	uint8_t peer_mtu;		/* enum ibv_mtu; 0: the peer sent no limit */
 	unsigned retries, restarts;	/* left */

@@ -15,11 +15,13 @@
 #include "objects.h"
 #include "probe.h"
 #include "resident.h"
+#include "segments.h"
 #include "tap.h"
 #include "common/container_of.h"
 #include "common/log.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +100,7 @@ static int bind_first_place(struct dapl_device *dev, struct hw_places *places, c
 			address_copy(&dev->attr.address, a);
 			snprintf(dev->attr.netdev, sizeof(dev->attr.netdev), "%s",
 				 places->place[i].netdev);
+			dev->attr.netdev_index = (int)if_nametoindex(dev->attr.netdev);
 			*bound = id;
 			return 0;
 		}
@@ -115,6 +118,7 @@ static void close_verbs(struct dapl_device *dev)
 	hw_eth_close(dev);
 	if (dev->siw_filler)
 		ibv_destroy_cq(dev->siw_filler);
+	hw_segments_release(dev->verbs);
 	ibv_close_device(dev->verbs);
 }
 

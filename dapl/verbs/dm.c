@@ -7,6 +7,7 @@
 #include "dm.h"
 #include "hw.h"
 #include "hw_errno.h"
+#include "segments.h"
 #include <errno.h>
 
 enum {
@@ -88,7 +89,7 @@ int hw_dm_reg(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, uint64_t le
 	      struct ibv_mr **mr)
 {
 	*mr = ibv_reg_dm_mr(pd, dm, offset, length, access | IBV_ACCESS_ZERO_BASED);
-	return *mr ? 0 : hw_null_errno();
+	return hw_segments_add(*mr, 0);
 }
 
 int hw_dm_copy(struct ibv_dm *dm, uint64_t offset, void *host, uint64_t length, bool to_device)

@@ -7,9 +7,10 @@
 #include "eth_types.h"
 #include "hw.h"
 #include "common/interface.h"
+#include "common/log.h"
 #include <errno.h>
 #include <linux/if_ether.h>
-#include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,15 +40,35 @@ static uint64_t caps_of(const struct hw_eth_caps *found)
 	       (found->moderate_frames ? ETH_CAP_MODERATE : 0) | (found->hash_fields ? ETH_CAP_RSS : 0);
 }
 
-int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
+/* Reads what the kernel knows of the network device. Frames of IPoIB have no Ethernet header. ETH-9, 41. */
+static int query_netdev(const struct dapl_device *dev, struct dapl_eth_attr *attr)
 {
 	struct ifreq ifr;
-	int err;
+	int err = interface_request_index(dev->attr.netdev_index, SIOCGIFHWADDR, &ifr);
 
+	if (err)
+		return err;
+	if (!interface_type_is_ethernet(ifr.ifr_hwaddr.sa_family)) {
+		log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = EOPNOTSUPP), "%s: raw Ethernet endpoints on %s: found "
+			   "link type %u, expected Ethernet (%u)", dev->attr.device, dev->attr.netdev,
+			   ifr.ifr_hwaddr.sa_family, ARPHRD_ETHER);
+		return EOPNOTSUPP;
+	}
+	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, sizeof attr->address);
+	if ((err = interface_request_index(dev->attr.netdev_index, SIOCGIFMTU, &ifr)))
+		return err;
+	attr->mtu = (uint32_t)ifr.ifr_mtu;
+	attr->max_frame = attr->mtu + ETH_HLEN;
+	interface_queues(dev->attr.netdev_index, &attr->rx_queues, &attr->tx_queues);
+	return 0;
+}
+
+int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
+{
 	if (!dev->eth)
 		return EOPNOTSUPP;
 	hw_eth_probe(dev->eth);
-	*attr = (struct dapl_eth_attr){ .rx_queues = 1, .tx_queues = 1, .max_rules = HW_ETH_MAX_RULES,
+	*attr = (struct dapl_eth_attr){ .max_rules = HW_ETH_MAX_RULES,
 		.caps = caps_of(&dev->eth->caps), .clock = hw_eth_clock_works(dev->eth) ? 2 : 0,
 		.max_tso = dev->eth->caps.max_tso, .max_tso_header = dev->eth->caps.max_tso ? HW_ETH_HEADERS : 0,
 		.rate_min = dev->eth->caps.rate_min * 1000ull, .rate_max = dev->eth->caps.rate_max * 1000ull };
@@ -55,14 +76,7 @@ int hw_eth_query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 		attr->max_table = dev->eth->caps.max_table;
 		attr->max_group = attr->max_table < HW_ETH_MAX_GROUP ? attr->max_table : HW_ETH_MAX_GROUP;
 	}
-	if ((err = interface_request(dev->attr.netdev, SIOCGIFMTU, &ifr)))
-		return err;
-	attr->mtu = (uint32_t)ifr.ifr_mtu;
-	attr->max_frame = attr->mtu + ETH_HLEN;
-	if ((err = interface_request(dev->attr.netdev, SIOCGIFHWADDR, &ifr)))
-		return err;
-	memcpy(attr->address, ifr.ifr_hwaddr.sa_data, sizeof attr->address);
-	return 0;
+	return query_netdev(dev, attr);
 }
 
 uint64_t hw_eth_drops(const struct dapl_device *dev)

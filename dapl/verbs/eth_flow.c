@@ -5,6 +5,7 @@
  * A rule compares fields of a parsed frame, where a field that the frame lacks is 0. A flow compares bytes of
  * headers that are there. A rule for which both do not agree on every frame is refused, with the reason. */
 #include "eth_flow.h"
+#include "common/bytes.h"
 #include "common/tunnel.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -23,16 +24,6 @@ enum {
 
 /* --- fields ------------------------------------------------------------------------------- */
 
-static bool is_zero(const void *at, size_t n)
-{
-	const uint8_t *p = at;
-
-	for (size_t i = 0; i < n; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
 static bool is_full(const void *at, size_t n)
 {
 	const uint8_t *p = at;
@@ -43,14 +34,14 @@ static bool is_full(const void *at, size_t n)
 	return true;
 }
 
-#define ASKS(mask, member) (!is_zero(&(mask)->member, sizeof (mask)->member))
+#define ASKS(mask, member) (!bytes_are_zero(&(mask)->member, sizeof (mask)->member))
 
 /* Copies a field to value and mask of a specification. */
 static void put(struct hw_flow *flow, void *value, void *mask, const void *key, const void *key_mask, size_t n)
 {
 	memcpy(value, key, n);
 	memcpy(mask, key_mask, n);
-	flow->partial |= !is_zero(key_mask, n) && !is_full(key_mask, n);
+	flow->partial |= !bytes_are_zero(key_mask, n) && !is_full(key_mask, n);
 }
 
 /* A field of which only the bits `all` exist. */
@@ -102,7 +93,8 @@ static int version_of(const struct header *h)
 static bool fits_version(const struct header *h)
 {
 	if (h->version == 4)
-		return is_zero(h->key->ip_src + 4, 12) && is_zero(h->key->ip_dst + 4, 12) && !h->key->flow_label;
+		return bytes_are_zero(h->key->ip_src + 4, 12) && bytes_are_zero(h->key->ip_dst + 4, 12) &&
+		       !h->key->flow_label;
 	return h->version == 6;
 }
 
@@ -318,7 +310,7 @@ static const char *build_tunnel(const struct dapl_eth_rule *rule, struct hw_flow
 		return wrong;
 	add_header(flow, &outer, true);
 	add_tunnel(flow, &key, &mask, inner.version);
-	if (!is_zero(&rule->inner_mask, sizeof rule->inner_mask))
+	if (!bytes_are_zero(&rule->inner_mask, sizeof rule->inner_mask))
 		add_header(flow, &inner, carries_ethernet(key.tunnel));
 	return NULL;
 }
@@ -328,7 +320,7 @@ static const char *build_plain(const struct dapl_eth_rule *rule, struct hw_flow 
 	const char *wrong;
 	struct header outer;
 
-	if (rule->mask.tunnel || rule->mask.tunnel_id || !is_zero(&rule->inner_mask, sizeof rule->inner_mask))
+	if (rule->mask.tunnel || rule->mask.tunnel_id || !bytes_are_zero(&rule->inner_mask, sizeof rule->inner_mask))
 		return "tunnel_id and inner_key need the kind of tunnel";
 	if ((wrong = read_header(&outer, &rule->key, &rule->mask, false)))
 		return wrong;
@@ -340,7 +332,8 @@ static const char *build_plain(const struct dapl_eth_rule *rule, struct hw_flow 
 
 static bool is_empty(const struct dapl_eth_rule *rule)
 {
-	return is_zero(&rule->mask, sizeof rule->mask) && is_zero(&rule->inner_mask, sizeof rule->inner_mask);
+	return bytes_are_zero(&rule->mask, sizeof rule->mask) &&
+	       bytes_are_zero(&rule->inner_mask, sizeof rule->inner_mask);
 }
 
 /* A rule that compares no fields may be of a type that needs no specification. */

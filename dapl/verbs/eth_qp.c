@@ -12,6 +12,7 @@
 #include "eth_wq.h"
 #include "hw.h"
 #include "hw_errno.h"
+#include "common/growth.h"
 #include "common/log.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ static int start(struct hw_eth *q)
 		report_failure(q->eth->dev, err);
 		return err;
 	}
-	q->drops_before = hw_eth_drops(q->eth->dev);
+	q->drops_seen = hw_eth_drops(q->eth->dev);
 	hw_eth_cq_add(q);
 	return q->config.ring_frames ? hw_eth_recv_fill(q) : 0;
 }
@@ -213,19 +214,30 @@ int hw_eth_destroy_qp(struct ibv_qp *qp)
 	return 0;
 }
 
+/* Called with q->lock held, so that no thread takes an older value for a counter that began again. */
+static uint64_t read_drops(struct hw_eth *q)
+{
+	uint64_t now = hw_eth_drops(q->eth->dev);
+
+	assert_held(&q->lock);
+	if (now == ~(uint64_t)0 || q->drops_seen == ~(uint64_t)0)
+		return ~(uint64_t)0;
+	q->drops += counter_growth(q->drops_seen, now);
+	q->drops_seen = now;
+	return q->drops;
+}
+
 /* Devices count frames without a receive for the port, not for a QP. */
 void hw_eth_stats(struct ibv_qp *qp, struct dapl_eth_stats *stats)
 {
 	struct hw_eth *q = hw_eth_of(qp);
-	uint64_t drops = hw_eth_drops(q->eth->dev);
 
 	dapl_mutex_lock(&q->lock);
 	*stats = (struct dapl_eth_stats){
 		.received = q->stats.received, .received_bytes = q->stats.received_bytes,
 		.sent = __atomic_load_n(&q->stats.sent, __ATOMIC_RELAXED),
 		.sent_bytes = __atomic_load_n(&q->stats.sent_bytes, __ATOMIC_RELAXED),
+		.lost_device = read_drops(q),
 	};
 	dapl_mutex_unlock(&q->lock);
-	stats->lost_device = drops == ~(uint64_t)0 || q->drops_before == ~(uint64_t)0 ? ~(uint64_t)0 :
-		drops - q->drops_before;
 }

@@ -11,6 +11,7 @@
 #include "hw_errno.h"
 #include "common/bits.h"
 #include "common/clock.h"
+#include "common/growth.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,15 +261,11 @@ static int poll_done(struct hw_eth *q, struct done *done, int n)
 
 static uint64_t time_of(struct hw_eth *q, const struct done *d)
 {
-	uint64_t time;
-
 	if (!(q->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP))
 		return 0;
-	time = hw_eth_clock_convert(q->eth, d->stamp);
-	if (time < q->last_time)	/* the conversion was fitted again meanwhile */
-		time = q->last_time;
-	q->last_time = time;
-	return time;
+	/* the conversion may have been fitted again meanwhile */
+	q->last_time = frame_time_even_out(hw_eth_clock_convert(q->eth, d->stamp), q->last_time);
+	return q->last_time;
 }
 
 /* ETH-8, 39 */

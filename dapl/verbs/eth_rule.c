@@ -12,7 +12,6 @@
 #include "common/log.h"
 #include <errno.h>
 #include <linux/if_packet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,7 @@ static int open_filter(int index, bool all, int *fd)
 
 static int open_members(const struct hw_eth_rules *rules, struct hw_eth_rule *rule)
 {
-	int index = (int)if_nametoindex(rules->eth->dev->attr.netdev), err = 0;
+	int index = rules->eth->dev->attr.netdev_index, err = 0;
 	uint32_t flags = rule->rule.flags;
 
 	if ((flags & (ETH_JOIN | ETH_ALL | ETH_ALL_MULTICAST)) && !index)

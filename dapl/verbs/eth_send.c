@@ -139,6 +139,22 @@ static int send_frame(struct hw_eth *q, struct ibv_send_wr *wr, bool checksums)
 	return err;
 }
 
+/* Core lets a send exceed the limits of the device by a VLAN tag, which the frame must have. ETH-5. */
+static bool is_too_long(const struct hw_eth *q, const struct ibv_send_wr *wr)
+{
+	const struct dapl_eth_send *how = wr->opcode == IBV_WR_DRIVER1 ? &((const struct dapl_eth_wr *)wr)->how : NULL;
+	const uint32_t most = how && (how->flags & ETH_SEND_TSO) ? q->config.max_tso : q->config.max_frame;
+	uint64_t length = 0;
+	struct head h;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length <= most)
+		return false;
+	gather(wr, &h);
+	return !eth_pieces_tagged(&(struct iovec){ h.bytes, h.length }, 1);
+}
+
 static int send_how(struct hw_eth *q, struct ibv_send_wr *wr, const struct dapl_eth_send *how)
 {
 	const char *wrong;
@@ -170,7 +186,9 @@ int hw_eth_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 
 		*bad = wr;
 		one.next = NULL;
-		if (wr->opcode == IBV_WR_DRIVER1)
+		if (is_too_long(q, wr))
+			err = EMSGSIZE;
+		else if (wr->opcode == IBV_WR_DRIVER1)
 			err = send_how(q, &one, &((const struct dapl_eth_wr *)wr)->how);
 		else
 			err = wr->opcode == IBV_WR_SEND ? send_frame(q, &one, false) : EINVAL;

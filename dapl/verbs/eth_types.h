@@ -129,7 +129,8 @@ struct hw_eth {
 	struct hw_membership *groups;	/* changed with groups_lock held, too */
 	bool ended, paced;		/* ended: in ERR */
 	uint64_t last_time;
-	uint64_t drops_before;		/* of the port, when the QP began */
+	uint64_t drops_seen;		/* the port's counter, as read last; ~0: unknown when the QP began */
+	uint64_t drops;			/* of the port since the QP began */
 	struct dapl_eth_stats stats;
 };
 

@@ -27,10 +27,10 @@ static int resolve_address(struct dapl_conn *conn)
 static void set_options(struct dapl_conn *conn)
 {
 	int wanted = dapl_tuned(conn->tuning.ack_timeout, dapl_settings.ack_timer);
-	uint8_t timer = wanted;
+	uint8_t timer = wanted, tos = conn->tos;
 
-	if (conn->tos)
-		rdma_set_option(conn->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &conn->tos, 1);
+	if (conn->tos > 0)	/* 0 is the default */
+		rdma_set_option(conn->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1);
 	if (conn->wire == HW_WIRE_IB && wanted >= 0)
 		rdma_set_option(conn->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timer, 1);
 }

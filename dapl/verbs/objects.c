@@ -6,6 +6,7 @@
 #include "eth_qp.h"
 #include "hw_errno.h"
 #include "objects.h"
+#include "segments.h"
 #include "siw.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
@@ -37,7 +38,7 @@ static int reg_zero_based(struct ibv_pd *pd, void *addr, size_t length, int acce
 		return EOPNOTSUPP;
 	}
 	*mr = ibv_reg_mr_iova(pd, addr, length, 0, access & ~IBV_ACCESS_ZERO_BASED);
-	return *mr ? 0 : hw_null_errno();
+	return hw_segments_add(*mr, 0);
 }
 
 int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name,
@@ -47,12 +48,12 @@ int hw_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const vo
 	if (access & IBV_ACCESS_ZERO_BASED)
 		return reg_zero_based(pd, addr, length, access, mr);
 	*mr = ibv_reg_mr(pd, addr, length, access);
-	return *mr ? 0 : hw_null_errno();
+	return hw_segments_add(*mr, (uintptr_t)addr);
 }
 
 int hw_dereg_mr(struct ibv_mr *mr)
 {
-	return hw_errno(ibv_dereg_mr(mr));
+	return hw_errno(hw_segments_dereg(mr));
 }
 
 int hw_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw **mw)

@@ -2,6 +2,7 @@
 /* pdata.c - private data as it goes over the wire, and back (format: pdata.h). Received bytes
  * are untrusted and checked in full. */
 #include "pdata.h"
+#include "common/bytes.h"
 #include <string.h>
 
 #define MAGIC_0 0xda
@@ -39,26 +40,6 @@ size_t hw_pdata_room(enum hw_wire wire, enum hw_message message)
 	return room;
 }
 
-static void put_32(uint8_t *p, uint32_t v)
-{
-	p[0] = v >> 24;
-	p[1] = v >> 16;
-	p[2] = v >> 8;
-	p[3] = v;
-}
-
-static uint32_t get_32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
-}
-
-static bool are_zero(const uint8_t *p, size_t n)
-{
-	while (n && *p == 0)
-		p++, n--;
-	return n == 0;
-}
-
 static void put_mark(uint8_t *p, uint8_t flags, size_t len)
 {
 	p[0] = MAGIC_0;
@@ -91,8 +72,8 @@ int hw_pdata_pack(uint8_t out[256], enum hw_wire wire, enum hw_message message,
 		uint8_t *p = out + size - MARK - SELF;
 
 		memcpy(p, self->gid, 16);
-		put_32(p + 16, self->qpn);
-		put_32(p + 20, self->qkey);
+		put_be32(p + 16, self->qpn);
+		put_be32(p + 20, self->qkey);
 		p[24] = self->lid >> 8;
 		p[25] = self->lid;
 	}
@@ -102,7 +83,7 @@ int hw_pdata_pack(uint8_t out[256], enum hw_wire wire, enum hw_message message,
 static void unpack_reject(struct hw_pdata *p, const uint8_t *in, size_t len)
 {
 	if (len >= MARK && in[0] == MAGIC_0 && in[1] == MAGIC_1 && in[3] <= len - MARK &&
-	    are_zero(in + MARK + in[3], len - MARK - in[3])) {
+	    bytes_are_zero(in + MARK + in[3], len - MARK - in[3])) {
 		p->exact = true;
 		p->refused = in[2] & FLAG_REFUSED;
 		p->data = in + MARK;
@@ -110,7 +91,7 @@ static void unpack_reject(struct hw_pdata *p, const uint8_t *in, size_t len)
 	} else if (len >= MARK && ((in[0] == 2 && in[1] == 0) || (in[0] == 1 && in[1] <= 2))) {
 		p->data = in + MARK;	/* OFA's: its DAT version 2.0, or 1.x */
 		p->len = len - MARK;
-	} else if (are_zero(in, len)) {
+	} else if (bytes_are_zero(in, len)) {
 		p->refused = true;	/* the kernel's own, for a process that went away */
 		p->len = 0;
 	}
@@ -138,7 +119,7 @@ void hw_pdata_unpack(struct hw_pdata *p, enum hw_wire wire, enum hw_message mess
 	/* Two magic bytes could be data of another implementation; the padding must be right as
 	 * well. */
 	if (mark[0] != MAGIC_0 || mark[1] != MAGIC_1 || mark[2] & ~FLAGS_MTU ||
-	    mark[3] > room || !are_zero(in + mark[3], room - mark[3]))
+	    mark[3] > room || !bytes_are_zero(in + mark[3], room - mark[3]))
 		return;
 	p->exact = true;
 	p->len = mark[3];
@@ -148,8 +129,8 @@ void hw_pdata_unpack(struct hw_pdata *p, enum hw_wire wire, enum hw_message mess
 
 		p->has_self = true;
 		memcpy(p->self.gid, s, 16);
-		p->self.qpn = get_32(s + 16) & 0xffffff;
-		p->self.qkey = get_32(s + 20);
+		p->self.qpn = get_be32(s + 16) & 0xffffff;
+		p->self.qkey = get_be32(s + 20);
 		p->self.lid = s[24] << 8 | s[25];
 	}
 }

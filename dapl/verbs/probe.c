@@ -3,6 +3,7 @@
 #include "hw.h"
 #include "hw_errno.h"
 #include "probe.h"
+#include "segments.h"
 #include "siw.h"
 #include "dm.h"
 #include "eth_attr.h"
@@ -16,6 +17,11 @@
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Bits of device_cap_flags_ex that the kernel's interface has since Linux 6.2. Headers of rdma-core 44 lack their
+ * names; its library passes the bits on. */
+static const uint64_t cap_flush_global = UINT64_C(1) << 38, cap_flush_persistent = UINT64_C(1) << 39,
+	cap_atomic_write = UINT64_C(1) << 40;
 
 #define MESSAGE_MAX (1u << 31)	/* bytes: InfiniBand's limit; siw reports -1 */
 
@@ -162,16 +168,26 @@ static void cover_siw_offset(struct dapl_device *dev)
  * as solicited. siw_queue.c corrects the send queues. */
 static void set_siw_quirks(struct dapl_device *dev)
 {
-	enum { SIW_VENDOR = 0x626d74 };
 	struct dapl_device_attr *a = &dev->attr;
 
-	if (!a->iwarp || a->limits.vendor_id != SIW_VENDOR)
-		return;
 	cover_siw_offset(dev);
 	hw_siw_adopt(dev->verbs);
 	a->no_late_flush = true;
 	a->no_solicited = true;
 	a->no_empty_receive = true;
+}
+
+/* The kernel's software devices. Returns 0 or an errno. */
+static int set_quirks(struct dapl_device *dev)
+{
+	enum { SIW_VENDOR = 0x626d74, RXE_VENDOR = 0xffffff };
+	unsigned vendor = dev->attr.limits.vendor_id;
+
+	if (dev->attr.iwarp && vendor == SIW_VENDOR)
+		set_siw_quirks(dev);
+	else if (dev->attr.iwarp || vendor != RXE_VENDOR)
+		return 0;
+	return hw_segments_adopt(dev->verbs);
 }
 
 static int report_unknown(const struct dapl_device *dev, int err)
@@ -180,6 +196,18 @@ static int report_unknown(const struct dapl_device *dev, int err)
 		   "%s port %u: cannot find out what the device can do: %s", dev->attr.device,
 		   dev->attr.port, strerror(err));
 	return err;
+}
+
+/* A kernel without the extended query has none of these. */
+static void probe_placement(struct dapl_device *dev)
+{
+	struct ibv_device_attr_ex ex;
+
+	if (ibv_query_device_ex(dev->verbs, NULL, &ex))
+		return;
+	dev->attr.flush_global = ex.device_cap_flags_ex & cap_flush_global;
+	dev->attr.flush_persistent = ex.device_cap_flags_ex & cap_flush_persistent;
+	dev->attr.atomic_write = ex.device_cap_flags_ex & cap_atomic_write;
 }
 
 int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
@@ -193,9 +221,10 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->port = bound->port_num;
 	a->iwarp = dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	err = hw_errno(ibv_query_device(dev->verbs, l));
+	if (!err)
+		err = set_quirks(dev);
 	if (err)
 		return report_unknown(dev, err);
-	set_siw_quirks(dev);
 	snprintf(a->vendor, sizeof(a->vendor), "vendor 0x%06x part %u", l->vendor_id,
 		 l->vendor_part_id);
 	clamp_limits(l);
@@ -221,6 +250,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->max_read_sge = l->max_sge_rd ? l->max_sge_rd : a->iwarp ? 1 : l->max_sge;
 	wire = a->iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
 	a->tunes = DAPL_TUNES_CLASS | (a->iwarp ? 0 : DAPL_TUNES_ACK | DAPL_TUNES_RNR);
+	probe_placement(dev);
 	hw_dm_probe(dev);
 	hw_eth_open(dev);
 	a->pdata_connect = hw_pdata_room(wire, HW_REQUEST);

@@ -43,7 +43,7 @@ static void held_timer(struct dapl_timer *timer)
 
 static int siw_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct siw_qp *q = (struct siw_qp *)siw_table_find(qp);
+	struct siw_qp *q = (struct siw_qp *)object_table_find(qp);
 	int err = 0;
 
 	if (!q)
@@ -61,7 +61,7 @@ static int siw_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_s
 
 static int siw_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
-	struct siw_cq *cq = (struct siw_cq *)siw_table_find(ibv);
+	struct siw_cq *cq = (struct siw_cq *)object_table_find(ibv);
 	int taken;
 
 	if (!cq)
@@ -79,7 +79,7 @@ static int siw_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 }
 
 /* Guards the device's functions; of the rank of the table's lock, and never held with it. */
-static struct dapl_mutex adopt_lock = DAPL_MUTEX_INIT(RANK_SIW_TABLE);
+static struct dapl_mutex adopt_lock = DAPL_MUTEX_INIT(RANK_OBJECT_TABLE);
 
 void hw_siw_adopt(struct ibv_context *verbs)
 {
@@ -111,13 +111,13 @@ int hw_siw_cq_add(struct ibv_cq *ibv)
 		return ENOMEM;
 	cq->cq = ibv;
 	dapl_mutex_init(&cq->lock, RANK_SIW_CQ);
-	siw_table_add(&cq->entry, ibv);
+	object_table_add(&cq->entry, ibv);
 	return 0;
 }
 
 int hw_siw_cq_destroy(struct ibv_cq *ibv)
 {
-	struct siw_cq *cq = (struct siw_cq *)siw_table_remove(ibv);
+	struct siw_cq *cq = (struct siw_cq *)object_table_remove(ibv);
 	int rc;
 
 	if (cq)
@@ -126,7 +126,7 @@ int hw_siw_cq_destroy(struct ibv_cq *ibv)
 	if (!cq)
 		return rc;
 	if (rc) {
-		siw_table_add(&cq->entry, ibv);
+		object_table_add(&cq->entry, ibv);
 		dapl_mutex_lock(&cq->lock);
 		cq->watching = false;	/* the timer was stopped above */
 		watch_held(cq);
@@ -169,7 +169,7 @@ static bool make_requests(struct siw_qp *q)
 int hw_siw_qp_add(struct ibv_qp *ibv, const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
-	struct siw_cq *cq = (struct siw_cq *)siw_table_find(ibv->send_cq);
+	struct siw_cq *cq = (struct siw_cq *)object_table_find(ibv->send_cq);
 	struct siw_qp *q;
 
 	if (!cq)
@@ -191,13 +191,13 @@ int hw_siw_qp_add(struct ibv_qp *ibv, const struct ibv_qp_init_attr *attr)
 	dapl_mutex_lock(&cq->lock);
 	cq->sends += q->depth;
 	dapl_mutex_unlock(&cq->lock);
-	siw_table_add(&q->entry, ibv);
+	object_table_add(&q->entry, ibv);
 	return 0;
 }
 
 void hw_siw_qp_end(struct ibv_qp *ibv)
 {
-	struct siw_qp *q = (struct siw_qp *)siw_table_find(ibv);
+	struct siw_qp *q = (struct siw_qp *)object_table_find(ibv);
 
 	if (!q)
 		return;
@@ -210,14 +210,14 @@ void hw_siw_qp_end(struct ibv_qp *ibv)
 
 int hw_siw_qp_destroy(struct ibv_qp *ibv)
 {
-	struct siw_qp *q = (struct siw_qp *)siw_table_remove(ibv);
+	struct siw_qp *q = (struct siw_qp *)object_table_remove(ibv);
 	bool drained;
 	int rc = ibv_destroy_qp(ibv);
 
 	if (!q)
 		return rc;
 	if (rc) {
-		siw_table_add(&q->entry, ibv);
+		object_table_add(&q->entry, ibv);
 		return rc;
 	}
 	dapl_mutex_lock(&q->cq->lock);
@@ -233,7 +233,7 @@ int hw_siw_qp_destroy(struct ibv_qp *ibv)
 
 void hw_siw_qp_reads(struct ibv_qp *ibv, unsigned reads)
 {
-	struct siw_qp *q = (struct siw_qp *)siw_table_find(ibv);
+	struct siw_qp *q = (struct siw_qp *)object_table_find(ibv);
 
 	if (!q || !reads)
 		return;

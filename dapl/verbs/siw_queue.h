@@ -21,12 +21,15 @@
  * peer, which may be a siw, is split where the page ends, and what is posted behind it is held until
  * its second part is answered.
  *
+ * Inline data is copied when it is held. Core posts none behind a fence, so a fenced payload is read when its
+ * request is posted to siw.
+ *
  * A CQ's lock guards the CQ and all queue pairs that send to it. All functions are called with it held. */
 #ifndef SIW_QUEUE_H
 #define SIW_QUEUE_H
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
-#include "siw_table.h"
+#include "object_table.h"
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,7 +51,7 @@ struct request {
 };
 
 struct siw_cq {
-	struct siw_entry entry;		/* first */
+	struct object_entry entry;		/* first */
 	struct ibv_cq *cq;
 	struct dapl_mutex lock;
 	struct ibv_wc *ready;		/* a ring: completions in the order to hand out */
@@ -61,7 +64,7 @@ struct siw_cq {
 
 /* Requests [tail, next_held) are posted or complete, [next_held, head) are held. */
 struct siw_qp {
-	struct siw_entry entry;		/* first */
+	struct object_entry entry;		/* first */
 	struct ibv_qp *qp;
 	struct siw_cq *cq;
 	uint32_t head, next_held, tail;

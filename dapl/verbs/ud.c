@@ -62,18 +62,18 @@ static int make_handle(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct dapl_
 }
 
 int hw_ud_peer_active(struct dapl_device *dev, struct ibv_pd *pd,
-		      const struct rdma_ud_param *told, struct dapl_ud_peer *peer)
+		      const struct rdma_ud_param *param, struct dapl_ud_peer *peer)
 {
-	struct ibv_ah_attr attr = told->ah_attr;
+	struct ibv_ah_attr attr = param->ah_attr;
 
 	attr.port_num = dev->attr.port;
-	peer->qpn = told->qp_num;
-	peer->qkey = told->qkey;
+	peer->qpn = param->qp_num;
+	peer->qkey = param->qkey;
 	return make_handle(pd, &attr, peer);
 }
 
 int hw_ud_peer_passive(struct dapl_device *dev, struct ibv_pd *pd,
-		       const struct sockaddr *remote, const struct hw_ud_self *told,
+		       const struct sockaddr *remote, const struct hw_ud_self *self,
 		       struct dapl_ud_peer *peer)
 {
 	struct ibv_ah_attr attr = { .port_num = dev->attr.port };
@@ -88,12 +88,12 @@ int hw_ud_peer_passive(struct dapl_device *dev, struct ibv_pd *pd,
 		attr.is_global = 1;	/* the address the request came from, not the GID it claims */
 		address_gid(remote, attr.grh.dgid.raw);
 	} else {
-		attr.dlid = told->lid;
-		memcpy(attr.grh.dgid.raw, told->gid, 16);
+		attr.dlid = self->lid;
+		memcpy(attr.grh.dgid.raw, self->gid, 16);
 		attr.is_global = dapl_settings.global_routing ||
 				 attr.grh.dgid.global.subnet_prefix != dev->attr.gid.global.subnet_prefix;
 	}
-	peer->qpn = told->qpn;
-	peer->qkey = told->qkey;
+	peer->qpn = self->qpn;
+	peer->qkey = self->qkey;
 	return make_handle(pd, &attr, peer);
 }

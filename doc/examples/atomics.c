@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* atomics.c - a ticket counter and a lock in the memory of the server: the client takes
  * tickets by fetch-and-add and the lock by compare-and-swap; the server's program takes no
- * part. Shows the InfiniBand extension's atomics. See side.h for the arguments. */
+ * part. Shows the InfiniBand extension's atomics. See side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o atomics atomics.c side.c -ldat2 */
 #include "side.h"
 #include <dat/dat_ib_extensions.h>
 #include <inttypes.h>

@@ -3,7 +3,9 @@
  *
  *	capture IA FRAMES
  *
- * Needs CAP_NET_RAW. A frame is read where the kernel stored it, and given back. */
+ * Needs CAP_NET_RAW. A frame is read where the kernel stored it, and given back.
+ *
+ *	cc -D_GNU_SOURCE -o capture capture.c -ldat2 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

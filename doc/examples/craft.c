@@ -4,7 +4,9 @@
  *
  *	craft IA TO-MAC FROM-IP TO-IP PORT TEXT
  *
- * Needs CAP_NET_RAW. If TO-IP is a multicast address, TO-MAC should be that of the group. */
+ * Needs CAP_NET_RAW. If TO-IP is a multicast address, TO-MAC should be that of the group.
+ *
+ *	cc -D_GNU_SOURCE -o craft craft.c raw.c -ldat2 */
 #include <stdio.h>
 #include <string.h>
 #include "raw.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* datagram.c - unreliable datagrams: connecting gives an address handle, which any number of
  * sends may use; nothing is retransmitted. Shows UD endpoints of the InfiniBand extension and
- * the 40 bytes before a received datagram. See side.h for the arguments. */
+ * the 40 bytes before a received datagram. See side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o datagram datagram.c side.c -ldat2 */
 #include "side.h"
 #include <dat/dat_ib_extensions.h>
 #include <stdio.h>

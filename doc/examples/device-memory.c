@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device-memory.c - a counter and a flag in memory of the server's device: the client adds to the
  * counter by fetch-and-add and then sets the flag by RDMA write. The server looks at the flag, and
- * reads the counter. Shows dat_dm_alloc() and its relatives. See side.h for the arguments. */
+ * reads the counter. Shows dat_dm_alloc() and its relatives. See side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o device-memory device-memory.c side.c -ldat2 */
 #include "side.h"
 #include <dat/dat_dm_extensions.h>
 #include <dat/dat_ib_extensions.h>

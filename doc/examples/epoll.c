@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* epoll.c - DAT events in a program that lives in an epoll loop: the server waits for
  * connection requests, messages and a timer with one epoll_wait(). Shows a CNO with a file
- * descriptor, dat_cno_trigger(), and draining. See side.h for the arguments. */
+ * descriptor, dat_cno_trigger(), and draining. See side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o epoll epoll.c side.c -ldat2 */
 #include "side.h"
 #include <stdbool.h>
 #include <stdio.h>

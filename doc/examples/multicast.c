@@ -4,7 +4,9 @@
  *
  *	multicast IA GROUP FRAMES
  *
- * Needs CAP_NET_RAW, CAP_BPF and CAP_NET_ADMIN, and Linux 6.6. On an older kernel the frames are copied. */
+ * Needs CAP_NET_RAW, CAP_BPF and CAP_NET_ADMIN, and Linux 6.6. On an older kernel the frames are copied.
+ *
+ *	cc -D_GNU_SOURCE -o multicast multicast.c raw.c -ldat2 */
 #include <stdio.h>
 #include <string.h>
 #include "raw.h"

@@ -3,7 +3,9 @@
  *
  *	pace IA TO-MAC FRAMES BITS-PER-SECOND
  *
- * Frames of 1000 bytes, of a type for local experiments. Needs CAP_NET_RAW. */
+ * Frames of 1000 bytes, of a type for local experiments. Needs CAP_NET_RAW.
+ *
+ *	cc -D_GNU_SOURCE -o pace pace.c raw.c -ldat2 */
 #include <stdio.h>
 #include <string.h>
 #include "raw.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ping-pong.c - messages to and fro: the client sends one, the server answers. Shows
  * posting of receives and sends, and polling with dat_evd_dequeue(). See side.h for the
- * arguments. */
+ * arguments.
+ *
+ *	cc -D_GNU_SOURCE -o ping-pong ping-pong.c side.c -ldat2 */
 #include "side.h"
 #include <stdio.h>
 #include <stdlib.h>

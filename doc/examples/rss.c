@@ -3,7 +3,9 @@
  *
  *	rss IA ENDPOINTS FRAMES
  *
- * Prints each frame's hash and endpoint. Needs CAP_NET_RAW. */
+ * Prints each frame's hash and endpoint. Needs CAP_NET_RAW.
+ *
+ *	cc -D_GNU_SOURCE -o rss rss.c raw.c -ldat2 -lpthread */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/random.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* srq-server.c - one pool of receive buffers for many connections: the server answers
  * CLIENTS endpoints from a shared receive queue, one EVD and one loop; the client opens them
- * all. Shows SRQs and an EVD that several endpoints share. See side.h for the arguments. */
+ * all. Shows SRQs and an EVD that several endpoints share. See side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o srq-server srq-server.c side.c -ldat2 */
 #include "side.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,9 @@
  *	steer IA FRAMES
  *
  * Expedited IPv4 frames (DSCP EF), IPv6 frames of the flow label 0x12345, and what VXLAN 42 carries for TCP port
- * 80. Needs CAP_NET_RAW. */
+ * 80. Needs CAP_NET_RAW.
+ *
+ *	cc -D_GNU_SOURCE -o steer steer.c raw.c -ldat2 */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>

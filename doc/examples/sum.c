@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sum.c - the client gives the server two numbers, one by RDMA write and one in a message,
  * and receives their sum. Shows that a message arrives after what was written before it, and
- * byte order: numbers are big-endian on the wire. See side.h for the arguments. */
+ * byte order: numbers are big-endian on the wire. See side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o sum sum.c side.c -ldat2 */
 #include "side.h"
 #include <endian.h>
 #include <stdint.h>

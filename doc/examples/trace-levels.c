@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* trace-levels.c - shows the trace levels of the registry and of an adapter's provider,
- * and sets them: the two functions that an IA offers as vendor attributes
- * (<dat/dat_trace.h>).
+/* trace-levels.c - shows the trace levels of the registry and of an adapter's provider, and sets them: the two
+ * functions that an IA offers as vendor attributes (<dat/dat_trace.h>).
  *
  *	trace-levels IA [DAT-LEVEL DAPL-LEVEL]
  *
  * The levels are those of this process. This example sets them just before it ends, which only shows how. A program
- * that calls the functions later, when a user requests it, is traced from then on. */
+ * that calls the functions later, when a user requests it, is traced from then on.
+ *	cc -D_GNU_SOURCE -o trace-levels trace-levels.c -ldat2 */
 #include <dat/udat.h>
 #include <dat/dat_trace.h>
 #include <errno.h>

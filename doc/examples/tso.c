@@ -5,7 +5,9 @@
  *	tso IA TO-MAC FROM-IP TO-IP BYTES
  *
  * BYTES of payload, at most 60000. Needs CAP_NET_RAW. There is no connection: a host that receives the frames answers
- * with a reset, if at all. */
+ * with a reset, if at all.
+ *
+ *	cc -D_GNU_SOURCE -o tso tso.c raw.c -ldat2 */
 #include <stdio.h>
 #include <string.h>
 #include "raw.h"

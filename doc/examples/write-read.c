@@ -2,7 +2,9 @@
 /* write-read.c - the client writes into memory of the server and reads it back; the
  * server's program takes no part in either. Shows RDMA write and read, the exchange of
  * memory's address and key by private data, and completion in the order of posts. See
- * side.h for the arguments. */
+ * side.h for the arguments.
+ *
+ *	cc -D_GNU_SOURCE -o write-read write-read.c side.c -ldat2 */
 #include "side.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -88,10 +88,11 @@ typedef enum dat_eth_cap {
 typedef struct dat_eth_attr {
 	DAT_UINT32 size;		/* in: sizeof(DAT_ETH_ATTR) */
 	DAT_UINT32 mtu;			/* bytes of payload */
-	DAT_UINT32 max_frame;		/* bytes of a frame that is sent, without FCS */
+	DAT_UINT32 max_frame;		/* bytes of a frame that is sent, without FCS; a VLAN tag
+					 * (0x8100) in it may be 4 bytes more */
 	DAT_UINT32 clock;		/* DAT_ETH_CLOCK_* */
 	DAT_UINT64 caps;
-	DAT_UINT32 rx_queues, tx_queues;
+	DAT_UINT32 rx_queues, tx_queues;	/* of the network device; 1 if it does not tell */
 	DAT_UINT32 max_rules;		/* of an endpoint */
 	DAT_UINT32 reserved0;
 	uint8_t address[6];		/* of the network device */
@@ -114,13 +115,16 @@ typedef struct dat_eth_attr {
 #define DAT_ETH_FRAME_IP_BAD 0x0080	/* the checksum of the outer IPv4 header is wrong */
 #define DAT_ETH_FRAME_L4_BAD 0x0100	/* that of TCP or UDP is */
 #define DAT_ETH_FRAME_FCS 0x0200	/* the FCS follows; both lengths count its 4 bytes */
+#define DAT_ETH_FRAME_CUT 0x0400	/* ring: longer than its memory for a frame (128 KiB), so the
+					 * end is missing, beside what eth_snap leaves out */
 
 typedef struct dat_eth_frame {
 	const uint8_t *data;		/* ring receive only: valid until released */
 	DAT_UINT32 length;		/* bytes that are here */
 	DAT_UINT32 wire_length;		/* bytes of the frame, without a stripped tag; without
 					 * FCS unless flags say so */
-	DAT_UINT64 time;		/* ns since 1970; not less than the frame before's */
+	DAT_UINT64 time;		/* ns since 1970; not less than the frame before's, unless
+					 * the clock was set back by more than a second */
 	DAT_UINT32 flags;
 	DAT_UINT32 hash;		/* the group's, by a rule of a group; else the kernel's
 					 * or the NIC's */
@@ -240,6 +244,7 @@ typedef struct dat_eth_stats {
 					 * endpoint was made; ~0: not known */
 	DAT_UINT64 late;		/* sends whose launch time was past when they were posted */
 	DAT_UINT64 bad;			/* of `received`: with DAT_ETH_FRAME_IP_BAD or _L4_BAD */
+	DAT_UINT64 cut;			/* of `received`: with DAT_ETH_FRAME_CUT */
 } DAT_ETH_STATS;
 
 /* dat_eth_query(DAT_IA_HANDLE ia, DAT_ETH_ATTR *attr)
@@ -265,6 +270,7 @@ typedef struct dat_eth_stats {
  * DAT_INVALID_PARAMETER	how is NULL, has an unknown flag or a member without its flag, or
  *				does not fit the frame; a line of the trace says why
  * DAT_LENGTH_ERROR		less than 14 bytes; more than max_frame, or with TSO than max_tso
+ *				(a VLAN tag in the frame may be 4 bytes more)
  * DAT_INSUFFICIENT_RESOURCES	the queue of the endpoint or of the device is full
  * DAT_MODEL_NOT_SUPPORTED	a capability is absent; or the PZ has had a zero-based LMR, on RDMA
  *				devices */

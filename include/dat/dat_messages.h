@@ -18,6 +18,8 @@ typedef struct dat_message {
 	int priority;		/* of syslog(3): LOG_ERR, LOG_WARNING, LOG_DEBUG */
 	const char *kind;	/* of the object that it is about: "ep" for a connection that failed;
 				 * NULL: none in particular */
+	const char *id;		/* of the message, as in its field MESSAGE_ID in the journal; NULL: it has none */
+	int error;		/* the errno value of the failure; 0: none, or not known */
 } DAT_MESSAGE;
 
 /* Returns DAT_TRUE if it takes the line, which is not printed then. Threads of the libraries call

@@ -20,7 +20,7 @@ $(abi_generated): test/abi/generate test/abi/values.json
 	fi >$@.tmp && mv $@.tmp $@
 CLEANFILES += $(abi_generated)
 
-dist_check_SCRIPTS += test/abi/headers test/abi/names test/abi/against-stock test/abi/libdat-script
-TESTS += test/abi/headers test/abi/names test/abi/against-stock test/abi/libdat-script
+dist_check_SCRIPTS += test/abi/headers test/abi/names test/abi/against-stock test/abi/libdat-script test/abi/late-load
+TESTS += test/abi/headers test/abi/names test/abi/against-stock test/abi/libdat-script test/abi/late-load
 EXTRA_DIST += test/abi/values.json test/abi/generate test/abi/compilers \
 	test/abi/check-names test/abi/declarations

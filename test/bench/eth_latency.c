@@ -8,7 +8,7 @@
  * device TO, which is that of IA, take turns, so that what else the machine does meets them all. Sender and reader
  * have a processor each, 0 and 1. The sender sleeps between frames: then the service thread of a reader that blocks has
  * a processor, too, if it needs one. The bare rings have the blocks and the time-out of those of the software device
- * (ring.c). */
+ * (packet_ring.c). */
 #include <arpa/inet.h>
 #include <dat/udat.h>
 #include <dat/dat_eth_extensions.h>

@@ -48,3 +48,11 @@ EXTRA_DIST += test/bench/eth-run
 .PHONY: bench-eth
 bench-eth: all test/bench/eth_latency
 	$(srcdir)/test/bench/eth-run $(BENCH_OPTIONS) $(abs_builddir)
+
+# Natively: programs whose connections libdatsock moves, beside TCP and AF_UNIX.
+EXTRA_PROGRAMS += test/bench/sock/load
+test_bench_sock_load_SOURCES = test/bench/sock/load.c
+EXTRA_DIST += test/bench/sock-run
+.PHONY: bench-sock
+bench-sock: all test/bench/sock/load
+	$(srcdir)/test/bench/sock-run $(BENCH_OPTIONS) $(abs_builddir)

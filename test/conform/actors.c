@@ -164,6 +164,7 @@ struct peer a_peer(void (*body)(struct peer *self, void *arg), void *arg)
 		struct peer self = { .pid = 0, .socket = sockets[1] };
 		close(sockets[0]);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ia_is_gone();	/* an IA that is open is the other process's */
 		body(&self, arg);
 		_exit(0);
 	}

@@ -260,7 +260,7 @@ TEST("DM-10", an_lmr_tells_how_it_was_created)
 	EQUAL(remote, 0);
 }
 
-/* The devices that test/verbs-dm/fake.c makes cannot do this: the kernel registers memory of the
+/* The devices that test/verbs/dm.c makes cannot do this: the kernel registers memory of the
  * host with addresses that count from 0 in whole pages only. */
 TEST("DM-10", an_lmr_may_begin_anywhere)
 {

@@ -495,6 +495,60 @@ TEST("DTO-32", a_message_without_a_receive_waits_or_fails)
 	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
 }
 
+/* The peer waits for a receive, or ends the connection. A transport may notice that only with a later request. */
+TEST("DTO-41", requests_behind_a_message_without_a_receive_complete_once)
+{
+	enum { N = 8 };
+	struct pair p = CONNECTED_PAIR();
+	DAT_DTO_COMPLETION_STATUS status = DAT_DTO_SUCCESS;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	post_send(&p.a, 0, 64, 1);
+	dat_evd_wait(p.b.conn, 300000, 1, &event, &more);
+	for (int i = 2; i <= N; i++)
+		post_send(&p.a, 0, 64, i);
+	for (int i = 1; i <= N; i++)
+		post_recv(&p.b, 0, 64, i);
+	for (int i = 1; i <= N; i++) {
+		event = EVENT(p.a.request, DAT_DTO_COMPLETION_EVENT);
+		EQUAL(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
+		if (status != DAT_DTO_SUCCESS)
+			EQUAL(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+		status = event.event_data.dto_completion_event_data.status;
+	}
+	NO_EVENT(p.a.request);
+	if (status == DAT_DTO_SUCCESS)
+		return;
+	ENDS(p.a.conn);
+	post_send(&p.a, 0, 64, N + 1);
+	COMPLETES(p.a.request, N + 1, DAT_DTO_ERR_FLUSHED);
+	NO_EVENT(p.a.request);
+}
+
+TEST("DTO-42", a_message_in_front_of_one_that_is_not_sent_arrives)
+{
+	struct pair p = CONNECTED_PAIR();
+	struct region other = a_region(a_pz(), 4096, ALL_RIGHTS);
+
+	fill(p.a.mem.at, 4096, 1);
+	for (int i = 1; i <= 3; i++)
+		post_recv(&p.b, 4096 * i, 4096, i);
+	post_send(&p.a, 0, 4096, 1);
+	DAT_RETURN ret = send_segments(&p.a, 1, SEGMENT(&other, 0, 4096), 2);
+	COMPLETES(p.a.request, 1, DAT_DTO_SUCCESS);
+	COMPLETES(p.b.recv, 1, DAT_DTO_SUCCESS);
+	HOLDS(is_filled(p.b.mem.at + 4096, 4096, 1));
+	if (ret == DAT_SUCCESS) {
+		EVENT(p.a.request, DAT_DTO_COMPLETION_EVENT);
+		return;
+	}
+	FAILS(ret, DAT_PROTECTION_VIOLATION);
+	post_send(&p.a, 0, 4096, 3);
+	COMPLETES(p.a.request, 3, DAT_DTO_SUCCESS);
+	COMPLETES(p.b.recv, 2, DAT_DTO_SUCCESS);
+}
+
 #define EPS 8
 #define POSTS 300
 struct eight {

@@ -21,6 +21,7 @@ conform_statements = \
 	test/conform/ep.c \
 	test/conform/conn.c \
 	test/conform/dto.c \
+	test/conform/flags.c \
 	test/conform/sp.c \
 	test/conform/cr.c \
 	test/conform/rmr.c \
@@ -44,6 +45,7 @@ test_conform_conform_LDADD = libdat2.la -lpthread -ldl
 EXTRA_DIST += test/conform/run test/conform/known-rxe test/conform/known-siw
 EXTRA_DIST += test/conform/table test/conform/DOUBTS.md doc/conformance.md \
 	test/conform/results/soft.txt test/conform/results/rxe.txt \
+	test/conform/results/rxe-6.12.txt test/conform/results/siw-6.12.txt \
 	test/conform/results/siw.txt test/conform/results/stock-rxe.txt
 # Natively, on the software device.
 dist_check_SCRIPTS += test/conform/on-soft

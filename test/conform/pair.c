@@ -439,7 +439,7 @@ void hold_requests(const struct pair *pair)
 	const char *why = "a message that finds no receive ends the connection on this device";
 
 	if (device_is("siw"))	/* how soon it ends depends on the load */
-		skip(why);
+		skip("%s", why);
 	post_send(&pair->a, 0, 64, 900);
 	/* On other devices that do not wait for a receive, the connection ends now. */
 	DAT_EVENT event;
@@ -447,7 +447,7 @@ void hold_requests(const struct pair *pair)
 	while (now() < end)
 		if (dat_evd_dequeue(pair->a.conn, &event) == DAT_SUCCESS ||
 		    dat_evd_dequeue(pair->b.conn, &event) == DAT_SUCCESS)
-			skip(why);
+			skip("%s", why);
 }
 
 /* --- an object of every kind ------------------------------------------------------------------------ */

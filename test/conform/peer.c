@@ -209,7 +209,7 @@ static void exchange(struct peer *self, void *arg __attribute__((unused)))
 }
 
 /* The initiator sends first: a siw that reads the reply together with a message may lose the connection
- * (HACKING.md). */
+ * (doc/design/kernel-devices.md). */
 TEST("PEER-5", two_processes_exchange_messages_and_memory)
 {
 	struct peer peer = a_peer(exchange, NULL);

@@ -17,6 +17,7 @@ static const struct {
 	CASE(rmr_bind_has_7_arguments),
 	CASE(lengths_of_4_gib_are_refused),
 	CASE(long_lists),
+	CASE(fence_holds_short_requests_back),
 	CASE(rmr_triplet_has_target_address),
 	CASE(cno_param_has_an_agent),
 	CASE(endpoint_lengths_have_64_bits),

@@ -11,7 +11,7 @@ typedef void row_case(struct pair *p);
 
 /* rows_source.c */
 row_case lmr_create_has_11_arguments, cr_reject_has_1_argument, rmr_bind_has_7_arguments,
-	lengths_of_4_gib_are_refused, long_lists, rmr_triplet_has_target_address,
+	lengths_of_4_gib_are_refused, long_lists, fence_holds_short_requests_back, rmr_triplet_has_target_address,
 	cno_param_has_an_agent, endpoint_lengths_have_64_bits;
 
 /* rows_binary.c */

@@ -198,6 +198,51 @@ void long_lists(struct pair *p)
 	FAILS(dat_lmr_sync_rdma_write(p->ia, list, 1000), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
+/* Reads into a buffer and posts it behind the read. The empty message in front keeps the read from being executed
+ * at once. */
+void fence_holds_short_requests_back(struct pair *p)
+{
+	enum { BUFFER = 0, SOURCE = 4096, SINK = 8192 };
+	static const int lengths[] = { 1, 64, 65, 1024, 1025 };
+	DAT_LMR_TRIPLET buffer, sink;
+	DAT_RMR_TRIPLET from, to;
+	int i, write;
+
+	pair_prepare(p);
+	pair_connect(p, NULL);
+	for (i = 0; i < 10; i++) {
+		int length = lengths[i / 2];
+
+		write = i % 2;
+		memset(p->memory + BUFFER, 0xee, length);
+		memset(p->memory + SOURCE, i + 1, length);
+		memset(p->memory + SINK, 0, length);
+		set_segment(p, &buffer, BUFFER, length);
+		set_segment(p, &sink, SINK, length);
+		set_target(p, &from, SOURCE, length);
+		set_target(p, &to, SINK, length);
+		OK(dat_ep_post_recv(p->ep[1], 0, NULL, cookie_of(1), NO_FLAG));
+		OK(dat_ep_post_recv(p->ep[1], write ? 0 : 1, &sink, cookie_of(2), NO_FLAG));
+		OK(dat_ep_post_send(p->ep[0], 0, NULL, cookie_of(3), NO_FLAG));
+		OK(dat_ep_post_rdma_read(p->ep[0], 1, &buffer, cookie_of(4), &from, NO_FLAG));
+		if (write) {
+			OK(dat_ep_post_rdma_write(p->ep[0], 1, &buffer, cookie_of(5), &to,
+						  DAT_COMPLETION_BARRIER_FENCE_FLAG));
+			OK(dat_ep_post_send(p->ep[0], 0, NULL, cookie_of(6), NO_FLAG));
+		} else {
+			OK(dat_ep_post_send(p->ep[0], 1, &buffer, cookie_of(5), DAT_COMPLETION_BARRIER_FENCE_FLAG));
+		}
+		wait_completion(p->recv[1], 1, 0);
+		wait_completion(p->recv[1], 2, write ? 0 : length);
+		wait_completion(p->request[0], 3, 0);
+		wait_completion(p->request[0], 4, length);
+		wait_completion(p->request[0], 5, length);
+		if (write)
+			wait_completion(p->request[0], 6, 0);
+		EXPECT(!memcmp(p->memory + SINK, p->memory + SOURCE, length));
+	}
+}
+
 void rmr_triplet_has_target_address(struct pair *p)
 {
 	DAT_LMR_TRIPLET near;

@@ -2,9 +2,12 @@
 /* endpoint.c - raw Ethernet endpoints as endpoints: creating, sending, posted receives, the calls that they refuse,
  * disconnect and reset, a link that is down. */
 #include "wire.h"
+#include <arpa/inet.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -182,6 +185,36 @@ static void ETH_5_a_frame_of_a_wrong_length_is_refused(void)
 	FAILS(wire_post_send(&w, 0, 0, 0), DAT_LENGTH_ERROR);
 	FAILS(wire_post_send(&w, 0, 13, 0), DAT_LENGTH_ERROR);
 	FAILS(wire_post_send(&w, 0, 1515, 0), DAT_LENGTH_ERROR);
+	FAILS(wire_post_send(&w, 0, 1519, 0), DAT_LENGTH_ERROR);
+	EXPECT(wire_is_silent(&w));
+	wire_close(&w);
+}
+
+/* The tag may be in another segment than the addresses. A second tag does not make more room. */
+static void ETH_5_a_full_frame_may_have_a_tag(void)
+{
+	static const DAT_ETH_SEND insert = { .flags = DAT_ETH_SEND_VLAN, .vlan_tci = 7 };
+	DAT_DTO_COOKIE cookie = { .as_64 = 2 };
+	DAT_LMR_TRIPLET iov[2];
+	uint8_t got[2000];
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	wire_frame(&w, w.memory, 1518, 5);
+	FAILS(wire_post_send(&w, 0, 1518, 1), DAT_LENGTH_ERROR);
+	w.memory[12] = 0x81;
+	w.memory[13] = 0x00;
+	FAILS(wire_post_send(&w, 0, 1519, 1), DAT_LENGTH_ERROR);
+	FAILS(wire_post_send_how(&w, 1518, 1, &insert), wire_on_soft() ? DAT_LENGTH_ERROR : DAT_MODEL_NOT_SUPPORTED);
+	OK(wire_post_send(&w, 0, 1518, 1));
+	wire_expect_send(&w, 1, DAT_DTO_SUCCESS);
+	EXPECT(wire_receive(&w, got, sizeof got) == 1518 && !memcmp(got, w.memory, 1518));
+	for (int i = 0; i < 2; i++)
+		iov[i] = (DAT_LMR_TRIPLET){ .lmr_context = w.context, .segment_length = i ? 1505 : 13,
+			.virtual_address = (uintptr_t)w.memory + 13 * i };
+	OK(dat_ep_post_send(w.ep, 2, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	wire_expect_send(&w, 2, DAT_DTO_SUCCESS);
+	EXPECT(wire_receive(&w, got, sizeof got) == 1518 && !memcmp(got, w.memory, 1518));
 	EXPECT(wire_is_silent(&w));
 	wire_close(&w);
 }
@@ -392,6 +425,76 @@ static void ETH_19_a_link_that_is_down_fails_sends(void)
 	wire_close(&w);
 }
 
+static void use_a_tunnel(const void *arg)
+{
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	DAT_EP_ATTR raw = wire_attr();
+
+	(void)arg;
+	wire_ia_params(&w, "raw:tun0 0");
+	FAILS(dat_eth_query(w.ia, &attr), DAT_MODEL_NOT_SUPPORTED);
+	FAILS(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &raw, &w.ep), DAT_MODEL_NOT_SUPPORTED);
+	wire_close(&w);
+}
+
+/* A tunnel's packets begin with their IP header. */
+static void ETH_41_a_device_without_ethernet_is_refused(void)
+{
+	struct child_result result;
+
+	wire_network(&w);
+	if (system("ip tuntap add dev tun0 mode tun 2>/dev/null || ip link add tun0 type ipip local 10.77.0.1 "
+		   "2>/dev/null"))
+		skip("no tun and no ipip in this kernel");
+	result = run(use_a_tunnel, NULL);
+	if (result.status || result.lines != 2 || !strstr(result.text, "tun0: found link type ") ||
+	    !strstr(result.text, "expected Ethernet (1) or loopback (772)"))
+		fail("%d, and this: %s", result.status, result.text);
+}
+
+/* Sends datagrams to a socket of this host. */
+static void send_over_lo(int n)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof at;
+
+	if (bind(to, (struct sockaddr *)&at, size) || getsockname(to, (struct sockaddr *)&at, &size))
+		fail("no socket on lo");
+	while (n--)
+		if (sendto(from, "x", 1, 0, (struct sockaddr *)&at, size) != 1)
+			fail("sendto");
+	close(from);
+	close(to);
+}
+
+/* The kernel shows a frame on lo to packet sockets when it is sent, and again when it is received. */
+static void ETH_42_frames_on_lo_come_once(void)
+{
+	enum { FRAMES = 10 };
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_FRAME frame;
+	DAT_COUNT more;
+
+	wire_network(&w);
+	wire_ia_params(&w, "raw:lo 0");
+	for (int egress = 0; egress < 2; egress++) {
+		wire_endpoint(&w, "64", NULL);
+		any.flags |= egress ? DAT_ETH_EGRESS : 0;
+		wire_rule(&w, &any);
+		send_over_lo(FRAMES);
+		for (int i = 0; i < FRAMES; i++)
+			EXPECT(wire_poll(&w, &frame, 1) == 1 && !(frame.flags & DAT_ETH_FRAME_OUTGOING));
+		memset(w.memory, 0, 60);	/* as the address of lo is */
+		OK(wire_post_send(&w, 0, 60, 1));
+		EXPECT(wire_poll(&w, &frame, 1) == 1 && frame.length == 60);
+		usleep(20000);		/* ten times what a block of the ring waits */
+		FAILS(dat_eth_poll(w.ep, &frame, 1, &more), DAT_QUEUE_EMPTY);
+		OK(dat_ep_free(w.ep));
+	}
+	wire_close(&w);
+}
+
 static void ETH_9_query_tells_what_the_device_can_do(void)
 {
 	DAT_ETH_ATTR attr = { .size = sizeof attr };
@@ -426,6 +529,7 @@ int main(int argc, char **argv)
 		CASE(ETH_5_a_send_is_one_frame),
 		CASE(ETH_5_a_send_is_gathered),
 		CASE(ETH_5_a_frame_of_a_wrong_length_is_refused),
+		CASE(ETH_5_a_full_frame_may_have_a_tag),
 		CASE(ETH_5_memory_that_is_not_registered_is_not_sent),
 		CASE(ETH_6_disconnect_flushes_and_reset_connects),
 		CASE(ETH_7_calls_for_connections_are_refused),
@@ -434,6 +538,8 @@ int main(int argc, char **argv)
 		CASE(ETH_8_a_long_frame_is_cut),
 		CASE(ETH_8_a_polling_thread_needs_no_other_thread),
 		CASE(ETH_9_query_tells_what_the_device_can_do),
+		CASE(ETH_41_a_device_without_ethernet_is_refused),
+		CASE(ETH_42_frames_on_lo_come_once),
 		CASE(ETH_19_a_link_that_is_down_fails_sends),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* gone.c - the network device changes under raw Ethernet endpoints that have posted sends: it is deleted, its link
- * goes down, its MTU becomes smaller. Each send completes once, in order, with a status that dat_eth(7) names,
+/* gone.c - the network device changes under raw Ethernet endpoints that have posted sends: it is deleted or renamed,
+ * its link goes down, its MTU becomes smaller. Each send completes once, in order, with a status that dat_eth(7) names,
  * dat_net_watch(3) tells what happened, and nothing is left of endpoint and IA. */
 #include "wire.h"
 #include <dat/dat_net_extensions.h>
@@ -305,6 +305,68 @@ static void ETH_5_sends_that_became_too_long_fail_alone(void)
 	close_all();
 }
 
+/* --- its link went down, and is up again -------------------------------------------------------- */
+
+static void expect_no_event(void)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	FAILS(dat_evd_wait(w.recv, 100000, 1, &event, &more), DAT_TIMEOUT_EXPIRED);
+}
+
+/* The socket has an error then, which keeps it ready until it is taken. */
+static void ETH_19_a_link_that_goes_down_wakes_a_ring_once(void)
+{
+	DAT_ETH_RULE any = wire_any();
+	DAT_ETH_FRAME frame;
+	uint8_t sent[SHORT];
+
+	wire_open(&w);
+	wire_endpoint(&w, "64", NULL);
+	wire_rule(&w, &any);
+	OK(dat_eth_arm(w.ep));
+	wire_command("ip link set eth0 down");
+	wire_event(w.recv, DAT_ETH_READY_EVENT);
+	OK(dat_eth_arm(w.ep));
+	expect_no_event();
+	wire_command("ip link set eth0 up");
+	wire_await_up();
+	expect_no_event();
+	wire_frame(&w, sent, sizeof sent, 3);
+	wire_send(&w, sent, sizeof sent);
+	wire_event(w.recv, DAT_ETH_READY_EVENT);
+	EXPECT(wire_poll(&w, &frame, 1) == 1 && frame.length == SHORT);
+	close_all();
+}
+
+/* --- renamed ------------------------------------------------------------------------------------- */
+
+static void ETH_18_a_renamed_device_is_the_same(void)
+{
+	DAT_ETH_STATS stats = { .size = sizeof stats };
+	DAT_ETH_ATTR attr = { .size = sizeof attr };
+	DAT_EP_ATTR raw = wire_attr();
+	DAT_EP_HANDLE another;
+
+	wire_open(&w);
+	wire_endpoint(&w, "", NULL);
+	wire_frame(&w, w.memory, LONG, 1);
+	wire_command("ip link set eth0 down && ip link set eth0 name other0 && ip link set other0 up && "
+		     "ip link add eth0 type veth peer name eth1 && "
+		     "until ip link show other0 | grep -q 'state UP'; do sleep 0.05; done");
+	OK(wire_post_send(&w, 0, SHORT, 1));
+	wire_expect_send(&w, 1, DAT_DTO_SUCCESS);
+	OK(dat_eth_stats(w.ep, &stats));
+	EXPECT(stats.lost_device == 0 && stats.sent == 1);
+	set_rate(8000000);
+	OK(dat_eth_query(w.ia, &attr));
+	EXPECT(!memcmp(attr.address, w.eth0, 6));
+	OK(dat_ep_create(w.ia, w.pz, w.recv, w.request, DAT_HANDLE_NULL, &raw, &another));
+	OK(dat_ep_free(another));
+	close_all();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct life_case cases[] = {
@@ -315,6 +377,8 @@ int main(int argc, char **argv)
 		CASE(ETH_19_nothing_is_left_of_an_ia_without_its_device),
 		CASE(ETH_19_sends_posted_before_the_link_went_down_fail_in_order),
 		CASE(ETH_5_sends_that_became_too_long_fail_alone),
+		CASE(ETH_19_a_link_that_goes_down_wakes_a_ring_once),
+		CASE(ETH_18_a_renamed_device_is_the_same),
 	};
 
 	if (!wire_possible())

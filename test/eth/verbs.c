@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* verbs.c - what raw endpoints over libibverbs have of their own: capabilities, flows of rules, time of the NIC, rate,
- * moderation, and what a device lacks. Runs in the machine, where test/verbs-eth stands in for the driver; that library
+ * moderation, and what a device lacks. Runs in the machine, where test/verbs stands in for the driver; that library
  * checks each structure that it is given. */
 #include "host.h"
 #include <arpa/inet.h>

@@ -12,7 +12,7 @@
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_segment.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/obj/random.h"
 #include "test/fuzz/soft_side.h"
 #include "dapl/soft/shm/attach.h"
@@ -138,7 +138,7 @@ static bool take(const uint8_t **p, size_t *left, struct message *m)
 /* The bytes, with what should be right in them put right. */
 static void put_right(struct message *m, size_t length, uint64_t key)
 {
-	uint64_t id = stream_device.dev->process->id;
+	uint64_t id = stream_device.dev->shm.process->id;
 	size_t process = length - sizeof id;
 
 	if (!(m->how & OTHER_LENGTH)) {
@@ -210,7 +210,7 @@ static enum verdict judge_station(const struct message *m, size_t at, unsigned f
 	uint64_t id;
 
 	memcpy(&id, m->bytes + at, 8);
-	if (id == stream_device.dev->process->id)
+	if (id == stream_device.dev->shm.process->id)
 		return SHARED;		/* it is known, and the descriptors are of no use */
 	if ((wake_fd != BELL && wake_fd != COUNTER) || pending != CALLS)
 		return REFUSED;

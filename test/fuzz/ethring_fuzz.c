@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "dapl/softeth/counters.h"
-#include "dapl/softeth/ring.h"
+#include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/spread.h"
 #include "dapl/softeth/toeplitz.h"
 
@@ -140,7 +140,7 @@ static int poll_frames(struct run *r, int max)
 
 	max = max < PLACES ? max : PLACES;
 	dapl_mutex_lock(&r->port.lock);
-	n = eth_ring_poll(&r->port, frames, max);
+	n = packet_ring_poll(&r->port, frames, max);
 	dapl_mutex_unlock(&r->port.lock);
 	demand(n >= 0 && n <= max, "more frames than were asked for");
 	for (int i = 0; i < n; i++)
@@ -164,7 +164,7 @@ static void release_frames(struct run *r, uint32_t n)
 	int err;
 
 	dapl_mutex_lock(&r->port.lock);
-	err = eth_ring_release(&r->port, n);
+	err = packet_ring_release(&r->port, n);
 	dapl_mutex_unlock(&r->port.lock);
 	demand(err == (n > have ? EINVAL : 0), "a wrong answer to a release");
 	for (uint64_t i = r->tail; !err && n; i++) {

@@ -8,8 +8,8 @@
 #include "dapl/core/base/settings.h"
 #include "common/address.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/own_network.h"
 #include "test/unit/device_harness.h"
@@ -312,7 +312,7 @@ static bool all_gone(void)
 	bool gone;
 
 	soft_progress_lock(us.dev);
-	gone = LIST_EMPTY(&us.dev->conns);
+	gone = LIST_EMPTY(&us.dev->cm.conns);
 	soft_progress_unlock(us.dev);
 	return gone;
 }
@@ -343,6 +343,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		demand(i < 60000, "a connection is left");
 		usleep(i < 10 ? 50 : 1000);
 	}
-	demand(!us.dev->half_open_count, "a handshake is counted that is over");
+	demand(!us.dev->half_open.count, "a handshake is counted that is over");
 	return 0;
 }

@@ -43,10 +43,10 @@ static void make_segment(void)
 
 static void set_owner(struct dapl_device *dev, enum progress_owner owner)
 {
-	dapl_mutex_lock(&dev->owner_lock);
-	if (dev->owner != owner)
+	dapl_mutex_lock(&dev->progress.owner_lock);
+	if (dev->progress.owner != owner)
 		soft_owner_set(dev, owner, "fuzzer");
-	dapl_mutex_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->progress.owner_lock);
 }
 
 static void open_run(struct ring_run *r, uint8_t how)
@@ -66,7 +66,7 @@ static void open_run(struct ring_run *r, uint8_t how)
 	r->shm = conn->shm = shm_conn_new(conn, ring_segment);
 	side_demand(r->shm, "memory");
 	soft_progress_lock(dev);
-	dev->turns = dev->idle_polls = 0;
+	dev->progress.turns = dev->progress.idle_polls = 0;
 	set_owner(dev, OWNER_SERVICE_THREAD);
 	side_demand(soft_progress_add(conn), "epoll");
 	soft_progress_unlock(dev);
@@ -81,15 +81,15 @@ void ring_serve(struct ring_run *r, uint8_t how)
 
 	switch (how % 4) {
 	case 0:
-		soft_progress_poll(dev);
+		soft_progress_poll((const struct soft_cq *)stream_device.cq);
 		break;
 	case 1:		/* the service thread, once no thread polls */
 		soft_owner_sleep(dev);
-		dev->data_watch.ready(&dev->data_watch);
+		dev->progress.data_watch.ready(&dev->progress.data_watch);
 		break;
 	case 2:		/* a thread polls: acknowledgements may wait */
 		set_owner(dev, OWNER_POLLING_THREADS);
-		soft_progress_poll(dev);
+		soft_progress_poll((const struct soft_cq *)stream_device.cq);
 		break;
 	case 3:
 		stream_poll(&r->s, wc, 1 + how / 4 % 8);
@@ -301,6 +301,6 @@ void ring_end(struct ring_run *r)
 void ring_side_open(void)
 {
 	side_open();
-	dapl_watch_stop(&stream_device.dev->data_watch);	/* only this thread serves */
+	dapl_watch_stop(&stream_device.dev->progress.data_watch);	/* only this thread serves */
 	make_segment();
 }

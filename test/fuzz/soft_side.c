@@ -2,7 +2,7 @@
 /* soft_side.c - our side of a connection whose peer is a fuzzer (soft_side.h). */
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/verbs/qp_life.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"

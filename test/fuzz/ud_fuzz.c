@@ -80,8 +80,8 @@ static void open_run(struct run *r, bool with_srq)
 	demand(!soft_qp_create(dev, stream_device.pd, &attr, &qp), "no queue pair");
 	r->qp = r->member.qp = (struct soft_qp *)qp;
 	own = dev->address;
-	address_set_port((struct sockaddr *)&own, dev->udp_port);
-	demand(!soft_ah_create(stream_device.pd, (struct sockaddr *)&own, dev->udp_port, &r->ah[0]) &&
+	address_set_port((struct sockaddr *)&own, dev->datagrams.port);
+	demand(!soft_ah_create(stream_device.pd, (struct sockaddr *)&own, dev->datagrams.port, &r->ah[0]) &&
 	       !soft_ah_create(stream_device.pd, (struct sockaddr *)&group, SOFT_MCAST_PORT, &r->ah[1]),
 	       "no address handle");
 	soft_progress_lock(dev);
@@ -332,7 +332,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc, (void)argv;
 	upcall_observer = ignore;
 	stream_device_open();
-	dapl_watch_stop(&stream_device.dev->data_watch);	/* only this thread serves */
+	dapl_watch_stop(&stream_device.dev->progress.data_watch);	/* only this thread serves */
 	buffer = malloc(RECEIVES * SLOT);
 	demand(buffer && !dapl_device_ops.reg_mr(stream_device.pd, buffer, RECEIVES * SLOT,
 						 IBV_ACCESS_LOCAL_WRITE, NULL, &buffer_mr), "memory");

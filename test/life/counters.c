@@ -48,7 +48,7 @@ static void counters_count_a_known_exchange(void)
 	IS(s->b.ep, DCNT_EP_CONNECT, 0);
 	for (unsigned i = 0; i < 7; i++)
 		EXPECT(session_exchange(s, i));
-	for (struct side *side = &s->a; side; side = side == &s->a ? &s->b : NULL) {
+	for (struct end *side = &s->a; side; side = side == &s->a ? &s->b : NULL) {
 		IS(side->ep, DCNT_EP_POST_SEND, 7);
 		IS(side->ep, DCNT_EP_POST_SEND_DATA, 7 * 256);
 		IS(side->ep, DCNT_EP_POST_WRITE, 7);

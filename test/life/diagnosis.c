@@ -171,7 +171,7 @@ static void an_unreachable_network_is_one_line(void)
 	own_network();
 	expect_lines(connect_without_route, "^dapl: connect to 203\\.0\\.113\\.7 port 45290 from "
 		     LOCAL " " IA ": network is unreachable" TIME
-		     " \\(this host has no route to that address\\)$", NULL);
+		     " \\(ofa-v2-life is on the loopback interface, which reaches this host only\\)$", NULL);
 }
 
 static void connect_to_silence(const void *arg)

@@ -365,19 +365,15 @@ DAT_RETURN await(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, DAT_TIMEOUT timeou
 #define STEP(call) do { DAT_RETURN ret_ = (call); \
 		if (ret_ != DAT_SUCCESS) { s->step = #call; return ret_; } } while (0)
 
-static DAT_RETURN make_side(struct session *s, struct side *side)
+static DAT_RETURN make_side(struct session *s, struct end *side, char *memory)
 {
-	DAT_REGION_DESCRIPTION region = { .for_va = side->memory };
+	DAT_RETURN ret;
 
-	STEP(dat_pz_create(s->ia, &side->pz));
-	STEP(dat_evd_create(s->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &side->recv));
-	STEP(dat_evd_create(s->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &side->request));
-	STEP(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &side->conn));
-	STEP(dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, region, SIDE_MEMORY, side->pz,
-			    DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &side->lmr, &side->local,
-			    &side->remote, NULL, NULL));
-	STEP(dat_ep_create(s->ia, side->pz, side->recv, side->request, side->conn, NULL, &side->ep));
-	return DAT_SUCCESS;
+	side->ia = s->ia;
+	if ((ret = end_open(side, NULL, (struct end_events){ .recv = 64, .request = 64, .conn = 8 })) ||
+	    (ret = end_register(side, memory, SIDE_MEMORY)) || (ret = end_create_ep(side, NULL)))
+		s->step = side->step;
+	return ret;
 }
 
 DAT_RETURN session_connect(struct session *s, DAT_TIMEOUT timeout)
@@ -404,7 +400,7 @@ DAT_RETURN session_open(struct session *s, DAT_TIMEOUT timeout)
 	STEP(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &s->async, &s->ia));
 	STEP(dat_evd_create(s->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &s->cr));
 	STEP(dat_psp_create_any(s->ia, &s->qual, s->cr, DAT_PSP_CONSUMER_FLAG, &s->psp));
-	if ((ret = make_side(s, &s->a)) || (ret = make_side(s, &s->b)))
+	if ((ret = make_side(s, &s->a, s->memory[0])) || (ret = make_side(s, &s->b, s->memory[1])))
 		return ret;
 	return session_connect(s, timeout);
 }
@@ -429,12 +425,9 @@ static DAT_RETURN dto_done(DAT_EVD_HANDLE evd)
 	return ret;
 }
 
-static DAT_RETURN send_one(struct session *s, struct side *from, struct side *to, unsigned seed)
+static DAT_RETURN send_one(struct session *s, struct end *from, struct end *to, unsigned seed)
 {
-	DAT_LMR_TRIPLET in = { .lmr_context = to->local, .virtual_address = (uintptr_t)to->memory + 1024,
-		.segment_length = 256 };
-	DAT_LMR_TRIPLET out = { .lmr_context = from->local, .virtual_address = (uintptr_t)from->memory,
-		.segment_length = 256 };
+	DAT_LMR_TRIPLET in = end_segment(to, to->memory + 1024, 256), out = end_segment(from, from->memory, 256);
 	DAT_RMR_TRIPLET there = { .rmr_context = to->remote, .segment_length = 256,
 		.virtual_address = (uintptr_t)to->memory + 2048 };
 	DAT_DTO_COOKIE cookie = { .as_64 = seed };

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <dat/udat.h>
+#include "test/ends.h"
 
 /* --- cases ------------------------------------------------------------------------- */
 
@@ -74,21 +74,13 @@ bool life_on_soft(void);
 /* --- a session ----------------------------------------------------------------------------- */
 
 #define SIDE_MEMORY 4096
-struct side {
-	DAT_PZ_HANDLE pz;
-	DAT_EVD_HANDLE recv, request, conn;
-	DAT_EP_HANDLE ep;
-	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT local;
-	DAT_RMR_CONTEXT remote;
-	_Alignas(64) char memory[SIDE_MEMORY];
-};
 struct session {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async, cr;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;
-	struct side a, b;
+	struct end a, b;
+	_Alignas(64) char memory[2][SIDE_MEMORY];	/* of a and b */
 	const char *step;	/* the call that failed, of those below */
 };
 /* Opens LIFE_IA, makes two endpoints, and connects them. Returns the first failure; session_close() frees

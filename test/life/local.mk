@@ -22,9 +22,9 @@ life_tests = \
 	test/life/many \
 	test/life/control
 check_PROGRAMS += $(life_tests)
-TESTS += $(life_tests) test/life/datperf test/life/completion
-dist_check_SCRIPTS += test/life/datperf test/life/completion
-life_common = test/life/life.c test/life/life.h
+TESTS += $(life_tests) test/life/datperf test/life/completion test/life/copy-only
+dist_check_SCRIPTS += test/life/datperf test/life/completion test/life/copy-only
+life_common = test/life/life.c test/life/life.h test/ends.c test/ends.h
 test_life_waiters_SOURCES = test/life/waiters.c $(life_common)
 test_life_waiters_LDADD = libdat2.la
 test_life_process_SOURCES = test/life/process.c $(life_common)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* memory.c - memory that cannot be registered: read-only, without rights, missing, or behind
  * the end of a file; the result is the same on every device. And, on the software device,
- * memory that is unmapped while it is registered. */
+ * memory windows that the peer invalidates, and memory that is unmapped while it is registered. */
 #include "life.h"
 #include <stdint.h>
 #include <stdlib.h>
@@ -107,6 +107,86 @@ static void pages_behind_the_end_of_a_file_are_not_registered(void)
 	end_session(s);
 }
 
+static DAT_DTO_COMPLETION_STATUS status_of(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	OK(await(evd, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	return event.event_data.dto_completion_event_data.status;
+}
+
+/* --- memory windows ------------------------------------------------------------------ */
+
+/* Binds the window, or unbinds it. Returns its context. */
+static DAT_RMR_CONTEXT bound(struct session *s, DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, DAT_LMR_TRIPLET range)
+{
+	DAT_RMR_COOKIE cookie = { .as_64 = 1 };
+	DAT_RMR_CONTEXT context;
+	DAT_EVENT event;
+
+	OK(dat_rmr_bind(rmr, lmr, &range, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA, s->b.ep, cookie,
+			DAT_COMPLETION_DEFAULT_FLAG, &context));
+	OK(await(s->b.request, DAT_RMR_BIND_COMPLETION_EVENT, MOMENT, &event));
+	EXPECT(event.event_data.rmr_completion_event_data.status == DAT_DTO_SUCCESS);
+	return context;
+}
+
+/* RMR-15 */
+static void a_window_that_the_peer_invalidated_is_bound_again(void)
+{
+	struct session *s = new_session();
+	char *at = some_memory(PROT_READ | PROT_WRITE);
+	DAT_REGION_DESCRIPTION region = { .for_va = at };
+	DAT_LMR_TRIPLET from = { .virtual_address = (uintptr_t)s->a.memory, .segment_length = 64,
+				 .lmr_context = s->a.local };
+	DAT_LMR_TRIPLET into = { .virtual_address = (uintptr_t)s->b.memory, .segment_length = 64,
+				 .lmr_context = s->b.local };
+	DAT_LMR_TRIPLET range = { .virtual_address = (uintptr_t)at, .segment_length = SIZE };
+	DAT_RMR_TRIPLET window = { .virtual_address = (uintptr_t)at, .segment_length = 64 };
+	DAT_DTO_COOKIE cookie = { .as_64 = 2 };
+	DAT_LMR_HANDLE lmr;
+	DAT_RMR_HANDLE rmr;
+
+	if (!life_on_soft())
+		skip("a device may lack windows or sends with invalidate");
+	OK(dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, region, SIZE, s->b.pz, DAT_MEM_PRIV_ALL_FLAG,
+			  DAT_VA_TYPE_VA, &lmr, &range.lmr_context, NULL, NULL, NULL));
+	OK(dat_rmr_create_for_ep(s->b.pz, &rmr));
+	window.rmr_context = bound(s, rmr, lmr, range);
+	OK(dat_ep_post_recv(s->b.ep, 1, &into, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send_with_invalidate(s->a.ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
+					    window.rmr_context));
+	EXPECT(status_of(s->a.request) == DAT_DTO_SUCCESS);
+	EXPECT(status_of(s->b.recv) == DAT_DTO_SUCCESS);
+	window.rmr_context = bound(s, rmr, lmr, range);
+	OK(dat_ep_post_rdma_write(s->a.ep, 1, &from, cookie, &window, DAT_COMPLETION_DEFAULT_FLAG));
+	EXPECT(status_of(s->a.request) == DAT_DTO_SUCCESS);
+	OK(dat_rmr_free(rmr));
+	OK(dat_lmr_free(lmr));
+	end_session(s);
+}
+
+/* RMR-3: devices refuse to invalidate such a window. */
+static void an_unbound_window_is_unbound_again(void)
+{
+	struct session *s = new_session();
+	DAT_LMR_TRIPLET nothing = { .segment_length = 0 };
+	DAT_LMR_TRIPLET range = { .virtual_address = (uintptr_t)s->b.memory, .segment_length = 64,
+				  .lmr_context = s->b.local };
+	DAT_RMR_HANDLE rmr;
+
+	if (!life_on_soft())
+		skip("a device may lack windows");
+	OK(dat_rmr_create_for_ep(s->b.pz, &rmr));
+	bound(s, rmr, DAT_HANDLE_NULL, nothing);
+	bound(s, rmr, s->b.lmr, range);
+	bound(s, rmr, DAT_HANDLE_NULL, nothing);
+	bound(s, rmr, DAT_HANDLE_NULL, nothing);
+	bound(s, rmr, s->b.lmr, range);
+	OK(dat_rmr_free(rmr));
+	end_session(s);
+}
+
 /* --- DAPL_SOFT_GUARD ----------------------------------------------------------------- */
 
 enum what { WRITE, READ, SEND, KINDS };
@@ -117,14 +197,6 @@ struct access {
 	enum loss loss;
 	unsigned length;
 };
-
-static DAT_DTO_COMPLETION_STATUS status_of(DAT_EVD_HANDLE evd)
-{
-	DAT_EVENT event;
-
-	OK(await(evd, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
-	return event.event_data.dto_completion_event_data.status;
-}
 
 static void lose(char *at, enum loss loss)
 {
@@ -226,6 +298,8 @@ int main(int argc, char **argv)
 		CASE(read_only_memory_is_not_registered_for_writing),
 		CASE(missing_memory_is_not_registered),
 		CASE(pages_behind_the_end_of_a_file_are_not_registered),
+		CASE(a_window_that_the_peer_invalidated_is_bound_again),
+		CASE(an_unbound_window_is_unbound_again),
 		CASE(guarded_memory_fails_the_peers_request),
 		CASE(guarded_memory_fails_the_peers_request_over_tcp),
 		CASE(guarded_memory_fails_the_peers_request_without_direct_access),

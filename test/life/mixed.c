@@ -63,17 +63,11 @@ struct board {
 	struct traffic traffic;
 };
 
-struct end {
+struct actor {
 	struct board *board;
 	const struct traffic *traffic;
 	int me;
-	DAT_IA_HANDLE ia;
-	DAT_EVD_HANDLE async, recv, request, conn, cr;
-	DAT_PZ_HANDLE pz;
-	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;
-	DAT_LMR_CONTEXT local;
-	DAT_RMR_CONTEXT remote;
+	struct end end;
 	struct memory *memory;
 	uint64_t there;			/* the peer's struct memory */
 	DAT_RMR_CONTEXT key;
@@ -112,7 +106,7 @@ static uint8_t byte_of(uint64_t recipe, uint32_t i)
 	return (uint8_t)(recipe >> 40) + i * 7 + (i >> 8);
 }
 
-static void check(struct end *e, const char *what, uint64_t number, const uint8_t *found,
+static void check(struct actor *e, const char *what, uint64_t number, const uint8_t *found,
 		  uint64_t expected, uint32_t from, uint32_t length)
 {
 	for (uint32_t i = 0; i < length; i++)
@@ -129,7 +123,7 @@ static uint64_t source_recipe(const struct board *b, int of)
 
 /* --- connecting ------------------------------------------------------------------------------ */
 
-static void wait_for_flag(struct end *e, volatile const bool *flag)
+static void wait_for_flag(struct actor *e, volatile const bool *flag)
 {
 	struct timespec pause = { 0, 1000000 };
 	double begin = life_now();
@@ -142,16 +136,15 @@ static void wait_for_flag(struct end *e, volatile const bool *flag)
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-static void post_receive(struct end *e, unsigned slot)
+static void post_receive(struct actor *e, unsigned slot)
 {
-	DAT_LMR_TRIPLET iov = { .lmr_context = e->local, .segment_length = RECEIVE,
-		.virtual_address = (uintptr_t)e->memory->receive[slot] };
+	DAT_LMR_TRIPLET iov = end_segment(&e->end, e->memory->receive[slot], RECEIVE);
 	DAT_DTO_COOKIE cookie = { .as_64 = slot };
 
-	OK(dat_ep_post_recv(e->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_recv(e->end.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-static void make_endpoint(struct end *e)
+static void make_endpoint(struct actor *e)
 {
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC, .qos = DAT_QOS_BEST_EFFORT,
@@ -161,41 +154,31 @@ static void make_endpoint(struct end *e)
 		.max_rdma_read_iov = 1, .max_rdma_write_iov = 1,
 		.max_rdma_read_in = READS_ALLOWED, .max_rdma_read_out = READS_ALLOWED,
 	};
-	DAT_REGION_DESCRIPTION region;
 
 	e->memory = mmap(NULL, sizeof *e->memory, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(e->memory != MAP_FAILED);
 	for (uint32_t i = 0; i < sizeof e->memory->source; i++)
 		e->memory->source[i] = byte_of(source_recipe(e->board, e->me), i);
-	region.for_va = e->memory;
-	e->async = DAT_HANDLE_NULL;
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &e->async, &e->ia));
-	OK(dat_pz_create(e->ia, &e->pz));
-	OK(dat_evd_create(e->ia, 2 * WINDOW, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e->recv));
-	OK(dat_evd_create(e->ia, 2 * REQUESTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e->request));
-	OK(dat_evd_create(e->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &e->conn));
-	OK(dat_lmr_create(e->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *e->memory, e->pz,
-			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &e->lmr, &e->local, &e->remote,
-			  NULL, NULL));
-	OK(dat_ep_create(e->ia, e->pz, e->recv, e->request, e->conn, &attr, &e->ep));
+	OK(end_open(&e->end, LIFE_IA, (struct end_events){ .recv = 2 * WINDOW, .request = 2 * REQUESTS, .conn = 8,
+		    .cr = e->me == 0 ? 8 : 0 }));
+	OK(end_register(&e->end, e->memory, sizeof *e->memory));
+	OK(end_create_ep(&e->end, &attr));
 	for (unsigned i = 0; i < WINDOW; i++)
 		post_receive(e, i);
 }
 
-static void join(struct end *e)
+static void join(struct actor *e)
 {
 	struct board *b = e->board;
-	DAT_PSP_HANDLE psp;
 	DAT_IA_ATTR attr;
 	DAT_EVENT event;
 	DAT_CONN_QUAL qual;
 
 	b->side[e->me].address = (uintptr_t)e->memory;
-	b->side[e->me].key = e->remote;
+	b->side[e->me].key = e->end.remote;
 	if (e->me == 0) {
-		OK(dat_evd_create(e->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &e->cr));
-		OK(dat_psp_create_any(e->ia, &qual, e->cr, DAT_PSP_CONSUMER_FLAG, &psp));
+		OK(dat_psp_create_any(e->end.ia, &qual, e->end.cr, DAT_PSP_CONSUMER_FLAG, &e->end.psp));
 		b->qual = qual;
 	}
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -204,14 +187,14 @@ static void join(struct end *e)
 	e->there = b->side[!e->me].address;
 	e->key = b->side[!e->me].key;
 	if (e->me == 0) {
-		OK(await(e->cr, DAT_CONNECTION_REQUEST_EVENT, 3 * MOMENT, &event));
-		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e->ep, 0, NULL));
+		OK(await(e->end.cr, DAT_CONNECTION_REQUEST_EVENT, 3 * MOMENT, &event));
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e->end.ep, 0, NULL));
 	} else {
-		OK(dat_ia_query(e->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-		OK(dat_ep_connect(e->ep, attr.ia_address_ptr, b->qual, 3 * MOMENT, 0, NULL,
+		OK(dat_ia_query(e->end.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+		OK(dat_ep_connect(e->end.ep, attr.ia_address_ptr, b->qual, 3 * MOMENT, 0, NULL,
 				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
-	OK(await(e->conn, DAT_CONNECTION_EVENT_ESTABLISHED, 3 * MOMENT, NULL));
+	OK(await(e->end.conn, DAT_CONNECTION_EVENT_ESTABLISHED, 3 * MOMENT, NULL));
 	/* An acceptor on siw must not send first: its message could arrive together with the MPA reply,
 	 * which siw refuses. */
 	if (e->me == 1)
@@ -222,13 +205,13 @@ static void join(struct end *e)
 
 /* --- requests -------------------------------------------------------------------------------------- */
 
-static DAT_DTO_COOKIE next_cookie(struct end *e)
+static DAT_DTO_COOKIE next_cookie(struct actor *e)
 {
 	return (DAT_DTO_COOKIE){ .as_64 = ++e->posted };
 }
 
 /* Requests of the provider itself must not fill the queue. */
-static void posted(struct end *e, const char *what, DAT_RETURN ret)
+static void posted(struct actor *e, const char *what, DAT_RETURN ret)
 {
 	if (ret != DAT_SUCCESS)
 		fail("seed %u, side %d: %s, request %llu (completed %llu) gives %s", e->board->seed, e->me,
@@ -237,21 +220,15 @@ static void posted(struct end *e, const char *what, DAT_RETURN ret)
 	e->progress = life_now();
 }
 
-static DAT_LMR_TRIPLET here(const struct end *e, const void *at, uint32_t length)
-{
-	return (DAT_LMR_TRIPLET){ .lmr_context = e->local, .virtual_address = (uintptr_t)at,
-		.segment_length = length };
-}
-
 /* Returns the place in the peer's memory that corresponds to `at` in this side's memory. */
-static DAT_RMR_TRIPLET there(const struct end *e, const volatile void *at, uint32_t length)
+static DAT_RMR_TRIPLET there(const struct actor *e, const volatile void *at, uint32_t length)
 {
 	return (DAT_RMR_TRIPLET){ .rmr_context = e->key, .segment_length = length,
 		.virtual_address = e->there + ((uintptr_t)at - (uintptr_t)e->memory) };
 }
 
 /* Posts a read of a part of the peer's source. Returns false if the most reads are in progress. */
-static bool read_part(struct end *e, uint32_t at, uint32_t length)
+static bool read_part(struct actor *e, uint32_t at, uint32_t length)
 {
 	DAT_LMR_TRIPLET to;
 	DAT_RMR_TRIPLET from;
@@ -264,32 +241,32 @@ static bool read_part(struct end *e, uint32_t at, uint32_t length)
 	e->read[slot].at = at;
 	e->read[slot].length = length;
 	memset(e->memory->sink[slot], 0, length);
-	to = here(e, e->memory->sink[slot], length);
+	to = end_segment(&e->end, e->memory->sink[slot], length);
 	from = there(e, e->memory->source + at, length);
-	posted(e, "an RDMA read", dat_ep_post_rdma_read(e->ep, 1, &to, next_cookie(e), &from,
+	posted(e, "an RDMA read", dat_ep_post_rdma_read(e->end.ep, 1, &to, next_cookie(e), &from,
 							DAT_COMPLETION_DEFAULT_FLAG));
 	e->read_of[slot] = e->posted;
 	e->reads++;
 	return true;
 }
 
-static bool read_something(struct end *e)
+static bool read_something(struct actor *e)
 {
 	uint64_t r = random_next(&e->random);
 
 	return read_part(e, (r >> 20) % (sizeof e->memory->source - LARGEST), 1 + r % LARGEST);
 }
 
-static void write_message(struct end *e, const uint8_t *bytes, unsigned slot, uint32_t length)
+static void write_message(struct actor *e, const uint8_t *bytes, unsigned slot, uint32_t length)
 {
-	DAT_LMR_TRIPLET from = here(e, bytes, length);
+	DAT_LMR_TRIPLET from = end_segment(&e->end, bytes, length);
 	DAT_RMR_TRIPLET to = there(e, e->memory->landed[slot], length);
 
-	posted(e, "an RDMA write", dat_ep_post_rdma_write(e->ep, 1, &from, next_cookie(e), &to,
+	posted(e, "an RDMA write", dat_ep_post_rdma_write(e->end.ep, 1, &from, next_cookie(e), &to,
 		e->sent % 4 == 1 ? DAT_COMPLETION_SUPPRESS_FLAG : DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-static void send_message(struct end *e, const uint8_t *bytes, uint32_t length)
+static void send_message(struct actor *e, const uint8_t *bytes, uint32_t length)
 {
 	uint64_t r = random_next(&e->random);
 	bool fence = e->traffic->fences && e->sent % 3 == 0;
@@ -299,21 +276,21 @@ static void send_message(struct end *e, const uint8_t *bytes, uint32_t length)
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t part = i == n - 1 ? length - at : (r >> (8 * i + 8)) % (length - at + 1);
 
-		iov[i] = here(e, bytes + at, part);
+		iov[i] = end_segment(&e->end, bytes + at, part);
 		at += part;
 	}
-	posted(e, "a send", dat_ep_post_send(e->ep, (DAT_COUNT)n, iov, next_cookie(e),
+	posted(e, "a send", dat_ep_post_send(e->end.ep, (DAT_COUNT)n, iov, next_cookie(e),
 		fence ? DAT_COMPLETION_BARRIER_FENCE_FLAG : DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 /* The peer writes it. */
-static uint64_t credit_now(const struct end *e)
+static uint64_t credit_now(const struct actor *e)
 {
 	return __atomic_load_n(&e->memory->credit, __ATOMIC_ACQUIRE);
 }
 
 /* Sends the next message, if there is credit and its memory is free. */
-static void send_next(struct end *e)
+static void send_next(struct actor *e)
 {
 	unsigned slot = e->sent % WINDOW;
 	uint64_t r = recipe(e->board, e->me, e->sent);
@@ -341,16 +318,16 @@ static void send_next(struct end *e)
 	e->read_done = false;
 }
 
-static void return_credit(struct end *e)
+static void return_credit(struct actor *e)
 {
 	unsigned slot = e->credits % CREDITS;
-	DAT_LMR_TRIPLET from = here(e, &e->memory->credit_source[slot], 8);
+	DAT_LMR_TRIPLET from = end_segment(&e->end, &e->memory->credit_source[slot], 8);
 	DAT_RMR_TRIPLET to = there(e, &e->memory->credit, 8);
 
 	if (e->returned == e->received || e->credit_of[slot] > e->completed)
 		return;
 	e->memory->credit_source[slot] = e->received;
-	posted(e, "a credit write", dat_ep_post_rdma_write(e->ep, 1, &from, next_cookie(e), &to,
+	posted(e, "a credit write", dat_ep_post_rdma_write(e->end.ep, 1, &from, next_cookie(e), &to,
 		e->credits % CREDIT_SIGNALED ? DAT_COMPLETION_SUPPRESS_FLAG :
 		DAT_COMPLETION_DEFAULT_FLAG));
 	e->credit_of[slot] = e->posted;
@@ -360,7 +337,7 @@ static void return_credit(struct end *e)
 
 /* --- completions ---------------------------------------------------------------------------------------- */
 
-static bool next_event(struct end *e, DAT_EVD_HANDLE evd, const char *what,
+static bool next_event(struct actor *e, DAT_EVD_HANDLE evd, const char *what,
 		       DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	DAT_EVENT event;
@@ -378,7 +355,7 @@ static bool next_event(struct end *e, DAT_EVD_HANDLE evd, const char *what,
 	return true;
 }
 
-static void read_arrived(struct end *e, unsigned slot)
+static void read_arrived(struct actor *e, unsigned slot)
 {
 	check(e, "RDMA read", e->read_of[slot], e->memory->sink[slot],
 	      source_recipe(e->board, !e->me), e->read[slot].at, e->read[slot].length);
@@ -386,11 +363,11 @@ static void read_arrived(struct end *e, unsigned slot)
 	e->reads--;
 }
 
-static void take_completions(struct end *e)
+static void take_completions(struct actor *e)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA dto;
 
-	while (next_event(e, e->request, "a request", &dto)) {
+	while (next_event(e, e->end.request, "a request", &dto)) {
 		uint64_t number = dto.user_cookie.as_64;
 
 		if (number <= e->completed || number > e->posted)
@@ -410,11 +387,11 @@ static void take_completions(struct end *e)
 	}
 }
 
-static void take_messages(struct end *e)
+static void take_messages(struct actor *e)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA dto;
 
-	while (next_event(e, e->recv, "a receive", &dto)) {
+	while (next_event(e, e->end.recv, "a receive", &dto)) {
 		unsigned slot = dto.user_cookie.as_64;
 		uint64_t r = recipe(e->board, !e->me, e->received);
 
@@ -432,7 +409,7 @@ static void take_messages(struct end *e)
 
 /* --- the two sides ------------------------------------------------------------------------------------------ */
 
-static void fail_at_stall(struct end *e)
+static void fail_at_stall(struct actor *e)
 {
 	if (life_now() - e->progress < STALL)
 		return;
@@ -444,14 +421,14 @@ static void fail_at_stall(struct end *e)
 }
 
 /* The last credit write is signaled late or not at all. The peer's `credit` shows that it arrived. */
-static bool finished(const struct end *e)
+static bool finished(const struct actor *e)
 {
 	uint64_t all = e->board->messages;
 
 	return e->sent == all && e->received == all && e->returned == all && credit_now(e) == all && e->reads == 0;
 }
 
-static void traffic(struct end *e)
+static void traffic(struct actor *e)
 {
 	while (!finished(e)) {
 		send_next(e);
@@ -462,19 +439,19 @@ static void traffic(struct end *e)
 	}
 }
 
-static void leave(struct end *e)
+static void leave(struct actor *e)
 {
 	struct board *b = e->board;
 
 	b->side[e->me].ready = false;
 	while (b->side[!e->me].ready)
 		fail_at_stall(e);
-	OK(dat_ia_close(e->ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e->end));
 }
 
-static void one_side(struct board *b, int me, void (*body)(struct end *))
+static void one_side(struct board *b, int me, void (*body)(struct actor *))
 {
-	struct end *e = calloc(1, sizeof *e);
+	struct actor *e = calloc(1, sizeof *e);
 
 	e->board = b;
 	e->traffic = &b->traffic;
@@ -490,7 +467,7 @@ static void one_side(struct board *b, int me, void (*body)(struct end *))
 
 static unsigned seed;	/* of this run */
 
-static void two_sides(const struct traffic *t, unsigned messages, void (*body)(struct end *))
+static void two_sides(const struct traffic *t, unsigned messages, void (*body)(struct actor *))
 {
 	struct board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			       -1, 0);
@@ -544,20 +521,20 @@ static void fences_and_more_reads_than_go_out(void)
 
 /* Each side posts reads, sends behind a fence, and waits for the peer's message only. The requests must go
  * out although no thread polls for their completions. */
-static void exchange_unpolled(struct end *e)
+static void exchange_unpolled(struct actor *e)
 {
 	for (unsigned round = 0; round < e->board->messages; round++) {
 		unsigned slot = round % WINDOW;
-		DAT_LMR_TRIPLET iov = here(e, e->memory->send[slot], 8);
+		DAT_LMR_TRIPLET iov = end_segment(&e->end, e->memory->send[slot], 8);
 		DAT_DTO_COMPLETION_EVENT_DATA *dto;
 		DAT_EVENT event;
 
 		for (unsigned i = 0; i < READ_SLOTS; i++)
 			read_something(e);
 		memcpy(e->memory->send[slot], &round, sizeof round);
-		posted(e, "a send", dat_ep_post_send(e->ep, 1, &iov, next_cookie(e),
+		posted(e, "a send", dat_ep_post_send(e->end.ep, 1, &iov, next_cookie(e),
 						     DAT_COMPLETION_BARRIER_FENCE_FLAG));
-		OK(await(e->recv, DAT_DTO_COMPLETION_EVENT, STALL * 1000000, &event));
+		OK(await(e->end.recv, DAT_DTO_COMPLETION_EVENT, STALL * 1000000, &event));
 		dto = &event.event_data.dto_completion_event_data;
 		EXPECT(dto->status == DAT_DTO_SUCCESS && dto->transfered_length == 8);
 		EXPECT(!memcmp(e->memory->receive[slot], &round, sizeof round));
@@ -578,7 +555,7 @@ static void fenced_requests_go_out_without_polling(void)
 }
 
 /* siw answers such reads with wrong bytes. */
-static void read_short(struct end *e)
+static void read_short(struct actor *e)
 {
 	enum { PAGE = 4096, SHORT = 40 };
 

@@ -272,6 +272,25 @@ static void deleted_interface_is_told_and_the_ia_closes(void)
 	end(&it);
 }
 
+/* Another interface gets the name that it had. */
+static void renamed_interface_is_the_same(void)
+{
+	struct open_ia it;
+
+	make_network();
+	it = open_on("m0 0");
+	ip("link set m0 down");
+	ip("link set m0 name r0");
+	ip("link set r0 up");
+	ip("link add m0 link p0 type macvlan mode bridge");
+	OK(dat_net_watch(it.ia, WATCH_ALL));
+	ip("link set m0 mtu 1200");
+	expect_silence(&it);
+	ip("link set r0 mtu 1300");
+	expect_change(&it, DAT_NET_MTU, 1400, 1300);
+	end(&it);
+}
+
 /* While the EVD is full, there is no event. It comes once there is room, and counts the changes that had
  * none. */
 static void full_evd_delays_the_event(void)
@@ -368,6 +387,7 @@ static const struct life_case cases[] = {
 	CASE(flapping_becomes_few_events_that_count),
 	CASE(traffic_goes_on_while_the_mtu_changes),
 	CASE(deleted_interface_is_told_and_the_ia_closes),
+	CASE(renamed_interface_is_the_same),
 	CASE(full_evd_delays_the_event),
 	CASE(wrong_arguments_are_refused),
 	CASE(watches_leave_no_descriptor),

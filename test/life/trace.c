@@ -267,6 +267,28 @@ static void bits_choose_kinds_of_messages(void)
 	}
 }
 
+/* Both DAPL_TRACE_LEVEL and DAPL_DBG_TYPE want the records. Those of higher levels are printed as lines of the log. */
+static void a_record_is_printed_once(void)
+{
+	struct child_result result;
+
+	setenv("DAPL_DBG_TYPE", "255", 1);
+	setenv("DAPL_TRACE_LEVEL", "3", 1);
+	result = run(in_session, NULL);
+	EXPECT(!result.status);
+	EXPECT(result.lines > 0);
+	EXPECT(strstr(result.text, " ep 0x"));
+	for (char *line = strstr(result.text, "dapl: 5C"); line; line = strstr(line + 1, "dapl: 5C")) {
+		const char *record = line + strlen("dapl: ");
+		char text[512];
+
+		snprintf(text, sizeof text, "\n%.*s\n", (int)strcspn(record, "\n"), record);
+		if (strstr(result.text, text))
+			fail("printed twice:%s", text);
+	}
+	unsetenv("DAPL_TRACE_LEVEL");
+}
+
 static const struct life_case cases[] = {
 	CASE(trace_records_by_level),
 	CASE(a_refused_ep_create_says_why),
@@ -274,6 +296,7 @@ static const struct life_case cases[] = {
 	CASE(trace_levels_change_at_run_time),
 	CASE(trace_records_are_dumped_on_request),
 	CASE(bits_choose_kinds_of_messages),
+	CASE(a_record_is_printed_once),
 };
 
 int main(int argc, char **argv)

@@ -21,37 +21,27 @@ void make_server(void)
 
 void open_end(struct end *e, const char *library, const char *netdev)
 {
-	DAT_REGION_DESCRIPTION region;
-	char params[32];
+	char params[32], *memory;
 
 	memset(e, 0, sizeof *e);
 	snprintf(params, sizeof params, "%s 0", netdev);
 	life_entry("net", library, params);
-	e->memory = aligned_alloc(4096, MEMORY);
-	memset(e->memory, 0, MEMORY);
-	region.for_va = e->memory;
-	OK(dat_ia_open((DAT_NAME_PTR)"net", 8, &e->async, &e->ia));
-	OK(dat_pz_create(e->ia, &e->pz));
-	OK(dat_evd_create(e->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &e->cr));
-	OK(dat_evd_create(e->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e->recv));
-	OK(dat_evd_create(e->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e->request));
-	OK(dat_evd_create(e->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &e->conn));
-	OK(dat_lmr_create(e->ia, DAT_MEM_TYPE_VIRTUAL, region, MEMORY, e->pz,
-			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &e->lmr, &e->local, &e->remote,
-			  NULL, NULL));
-	OK(dat_ep_create(e->ia, e->pz, e->recv, e->request, e->conn, NULL, &e->ep));
+	memory = aligned_alloc(4096, MEMORY);
+	memset(memory, 0, MEMORY);
+	OK(end_open(e, "net", (struct end_events){ .cr = 8, .recv = 64, .request = 64, .conn = 8 }));
+	OK(end_register(e, memory, MEMORY));
+	OK(end_create_ep(e, NULL));
 }
 
 void close_end(struct end *e)
 {
-	OK(dat_ia_close(e->ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(e));
 	free(e->memory);
 }
 
 static DAT_LMR_TRIPLET block(const struct end *e, int number, unsigned length)
 {
-	return (DAT_LMR_TRIPLET){ .lmr_context = e->local, .segment_length = length,
-		.virtual_address = (uintptr_t)e->memory + number * BLOCK };
+	return end_segment(e, e->memory + number * BLOCK, length);
 }
 
 void post_receive(struct end *e, int number)

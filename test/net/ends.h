@@ -11,17 +11,6 @@ enum {
 	DEATH = 60000000,	/* us; the provider detects the end of a peer within this time */
 };
 
-struct end {
-	DAT_IA_HANDLE ia;
-	DAT_PZ_HANDLE pz;
-	DAT_EVD_HANDLE async, cr, recv, request, conn;
-	DAT_EP_HANDLE ep;
-	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT local;
-	DAT_RMR_CONTEXT remote;
-	char *memory;
-};
-
 struct server {		/* shared by the two processes */
 	bool ready;	/* atomic; the server listens */
 	bool connected;	/* atomic; the server has accepted the connection */

@@ -6,7 +6,7 @@ TESTS += test/net/tshark
 # Both network namespaces are this program's own. The machine runs it too, for netem.
 check_PROGRAMS += test/net/namespaces
 TESTS += test/net/namespaces
-net_common = test/net/ends.c test/net/ends.h test/life/life.c test/life/life.h
+net_common = test/net/ends.c test/net/ends.h $(life_common)
 test_net_namespaces_SOURCES = test/net/namespaces.c $(net_common)
 test_net_namespaces_LDADD = libdat2.la -lpthread
 

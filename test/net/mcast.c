@@ -356,6 +356,27 @@ static void a_scope_is_the_interface(void)
 	close_node(n);
 }
 
+/* The kernel gives no error for a datagram that it has no route for to the sending endpoint. */
+static void a_group_without_a_route_is_unreachable(void)
+{
+	struct sockaddr_storage group;
+	DAT_CONTEXT none = { 0 };
+	struct node *n;
+
+	make_link(AF_INET6, "fe80::1/64");
+	must("ip link set net1 up");
+	await_link("net0");
+	n = open_node("net0");
+	group = group_of(AF_INET6, 1, 0);
+	must("ip -6 route del multicast ff00::/8 dev net0 table local");
+	for (DAT_UINT32 flags = 0; flags <= DAT_MCAST_SEND_ONLY; flags += DAT_MCAST_SEND_ONLY)
+		EXPECT(dat_mcast_join(n->ep, (struct sockaddr *)&group, flags, none) ==
+		       (DAT_CLASS_ERROR | DAT_INVALID_ADDRESS | DAT_INVALID_ADDRESS_UNREACHABLE));
+	must("ip -6 route add multicast ff00::/8 dev net0 table local");
+	join(n, (struct sockaddr *)&group, 0);
+	close_node(n);
+}
+
 /* The provider uses many sockets: the kernel lets a socket join 20 groups. */
 static void many_groups(int family)
 {
@@ -451,6 +472,7 @@ int main(int argc, char **argv)
 		CASE(members_of_a_link_local_group_leave_and_die),
 		CASE(the_kernel_forgets_a_dead_member),
 		CASE(a_scope_is_the_interface),
+		CASE(a_group_without_a_route_is_unreachable),
 		CASE(a_thousand_groups),
 		CASE(a_thousand_groups_of_ipv6),
 		CASE(a_membership_is_reported),

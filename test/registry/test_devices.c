@@ -291,7 +291,7 @@ static void the_examples_in_the_shipped_file(void **state)
 		strcat(text, !strncmp(line, "#ofa", 4) ? line + 1 : "");
 	fclose(f);
 	put(CONF, text);
-	lists("ofa-v2-ib0 ofa-v2-storage ofa-v2-mlx5_0-1 ofa-v2-eth0 ");
+	lists("ofa-v2-ib0 ofa-v2-storage ofa-v2-mlx5_0-1 ofa-v2-soft-eth0 ");
 }
 
 /* Paths begin with the test's root, which is left out. */

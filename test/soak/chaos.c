@@ -34,11 +34,8 @@ static struct board {
 	volatile DAT_CONN_QUAL qual;
 } *board;
 
-struct end {
-	DAT_IA_HANDLE ia;
-	DAT_PZ_HANDLE pz;
-	DAT_EVD_HANDLE async, conn, dto, cr;
-	DAT_PSP_HANDLE psp;
+struct side {
+	struct end end;
 	uint64_t random;
 };
 
@@ -50,7 +47,7 @@ struct life {
 	double begin, end;
 };
 
-static void open_end(struct end *e, const char *device, uint64_t stream)
+static void open_end(struct side *e, const char *device, uint64_t stream)
 {
 	char params[40];
 
@@ -58,11 +55,7 @@ static void open_end(struct end *e, const char *device, uint64_t stream)
 	snprintf(params, sizeof params, "%s 0", device);
 	life_entry(LIFE_IA, "libdaplsoft.so.2", params);
 	e->random = soak_stream(stream);
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &e->async, &e->ia));
-	OK(dat_pz_create(e->ia, &e->pz));
-	OK(dat_evd_create(e->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &e->conn));
-	OK(dat_evd_create(e->ia, EVENTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e->dto));
-	OK(dat_evd_create(e->ia, TABLE, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &e->cr));
+	OK(end_open(&e->end, LIFE_IA, (struct end_events){ .conn = EVENTS, .recv = EVENTS, .cr = TABLE }));
 }
 
 static struct life *life_of(struct life *lives, unsigned n, DAT_EP_HANDLE ep)
@@ -73,12 +66,12 @@ static struct life *life_of(struct life *lives, unsigned n, DAT_EP_HANDLE ep)
 	fail("seed %u: event of an endpoint that has ended", soak_seed);
 }
 
-static void begin_life(struct end *e, struct life *life)
+static void begin_life(struct side *e, struct life *life)
 {
 	life->begin = life_now();
 	life->established = false;
 	life->terminal = (DAT_EVENT_NUMBER)0;
-	OK(dat_ep_create(e->ia, e->pz, e->dto, e->dto, e->conn, NULL, &life->ep));
+	OK(dat_ep_create(e->end.ia, e->end.pz, e->end.recv, e->end.recv, e->end.conn, NULL, &life->ep));
 }
 
 /* Checks an event: the connection must have been established before it, or must not have been. */
@@ -110,7 +103,7 @@ static void free_ended(struct life *lives, unsigned n, double age)
 }
 
 /* Disconnects. Both sides may do so at the same time. The call fails if the connection has just ended. */
-static void maybe_disconnect(struct end *e, const struct life *life, unsigned in_ten)
+static void maybe_disconnect(struct side *e, const struct life *life, unsigned in_ten)
 {
 	if (soak_below(&e->random, 10) < in_ten)
 		dat_ep_disconnect(life->ep, soak_below(&e->random, 2) ? DAT_CLOSE_ABRUPT_FLAG
@@ -119,12 +112,12 @@ static void maybe_disconnect(struct end *e, const struct life *life, unsigned in
 
 /* --- the server ------------------------------------------------------------------------------ */
 
-static void accept_requests(struct end *e, struct life *lives)
+static void accept_requests(struct side *e, struct life *lives)
 {
 	DAT_EVENT event;
 	unsigned i;
 
-	while (dat_evd_dequeue(e->cr, &event) == DAT_SUCCESS) {
+	while (dat_evd_dequeue(e->end.cr, &event) == DAT_SUCCESS) {
 		for (i = 0; i < TABLE && lives[i].ep; i++)
 			;
 		EXPECT(i < TABLE);
@@ -139,7 +132,7 @@ static void accept_requests(struct end *e, struct life *lives)
 	}
 }
 
-static void server_event(struct end *e, struct life *lives, const DAT_EVENT *event)
+static void server_event(struct side *e, struct life *lives, const DAT_EVENT *event)
 {
 	struct life *life = life_of(lives, TABLE, event->event_data.connect_event_data.ep_handle);
 
@@ -171,14 +164,14 @@ static void serve(const struct bad_link *link)
 	struct soak_held before, opened;
 	DAT_CONN_QUAL qual;
 	DAT_EVENT event;
-	struct end e;
+	struct side e;
 	double idle;
 
 	if (link)
 		bad_link_enter_server(link);
 	before = soak_hold();
 	open_end(&e, link ? BAD_LINK_DEVICE : "lo", 2);
-	OK(dat_psp_create_any(e.ia, &qual, e.cr, DAT_PSP_CONSUMER_FLAG, &e.psp));
+	OK(dat_psp_create_any(e.end.ia, &qual, e.end.cr, DAT_PSP_CONSUMER_FLAG, &e.end.psp));
 	opened = soak_hold();
 	board->qual = qual;
 	board->ready = true;
@@ -189,7 +182,7 @@ static void serve(const struct bad_link *link)
 		free_ended(lives, TABLE, LINGER);
 		accept_requests(&e, lives);
 		for (int i = 0;
-		     i < AT_ONCE && dat_evd_wait(e.conn, 1000, 1, &event, &n) == DAT_SUCCESS; i++) {
+		     i < AT_ONCE && dat_evd_wait(e.end.conn, 1000, 1, &event, &n) == DAT_SUCCESS; i++) {
 			server_event(&e, lives, &event);
 			idle = life_now();
 		}
@@ -200,11 +193,11 @@ static void serve(const struct bad_link *link)
 			     (unsigned long long)board->accepted);
 	}
 	free_ended(lives, TABLE, 0);
-	EXPECT(dat_evd_dequeue(e.conn, &event) != DAT_SUCCESS);
-	EXPECT(dat_evd_dequeue(e.async, &event) != DAT_SUCCESS);
+	EXPECT(dat_evd_dequeue(e.end.conn, &event) != DAT_SUCCESS);
+	EXPECT(dat_evd_dequeue(e.end.async, &event) != DAT_SUCCESS);
 	if (link) /* on one host the first connection makes what the device needs for shared memory */
 		soak_expect_held(&opened, "the server after all connections", NULL);
-	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e.end));
 	soak_expect_held(&before, "the server after dat_ia_close", NULL);
 	exit(0);
 }
@@ -245,7 +238,7 @@ struct outcome {
 	double slowest; /* s from dat_ep_connect to its event */
 };
 
-static void client_connect(struct end *e, struct life *life, const char *address)
+static void client_connect(struct side *e, struct life *life, const char *address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(address) };
 
@@ -254,7 +247,7 @@ static void client_connect(struct end *e, struct life *life, const char *address
 			  NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
-static void client_event(struct end *e, struct life *lives, const DAT_EVENT *event,
+static void client_event(struct side *e, struct life *lives, const DAT_EVENT *event,
 			 struct outcome *o)
 {
 	struct life *life = life_of(lives, AT_ONCE, event->event_data.connect_event_data.ep_handle);
@@ -284,7 +277,7 @@ static void client_event(struct end *e, struct life *lives, const DAT_EVENT *eve
 }
 
 /* Makes `connects` connections, with AT_ONCE in progress. */
-static struct outcome connect_many(struct end *e, unsigned connects, const char *address)
+static struct outcome connect_many(struct side *e, unsigned connects, const char *address)
 {
 	static struct life lives[AT_ONCE];
 	struct outcome o = { 0 };
@@ -304,7 +297,7 @@ static struct outcome connect_many(struct end *e, unsigned connects, const char 
 			}
 			under_way += lives[i].ep != NULL;
 		}
-		while (under_way && dat_evd_wait(e->conn, 1000, 1, &event, &n) == DAT_SUCCESS) {
+		while (under_way && dat_evd_wait(e->end.conn, 1000, 1, &event, &n) == DAT_SUCCESS) {
 			client_event(e, lives, &event, &o);
 			idle = life_now();
 			if (!n)
@@ -314,8 +307,8 @@ static struct outcome connect_many(struct end *e, unsigned connects, const char 
 			fail("seed %u: %u of %u connects have no terminal event", soak_seed,
 			     under_way, begun);
 	} while (under_way);
-	EXPECT(dat_evd_dequeue(e->conn, &event) != DAT_SUCCESS);
-	EXPECT(dat_evd_dequeue(e->async, &event) != DAT_SUCCESS);
+	EXPECT(dat_evd_dequeue(e->end.conn, &event) != DAT_SUCCESS);
+	EXPECT(dat_evd_dequeue(e->end.async, &event) != DAT_SUCCESS);
 	return o;
 }
 
@@ -348,7 +341,7 @@ static void connects_over(const char *name, struct bad_link *link, unsigned conn
 	struct soak_held before = soak_hold(), opened;
 	pid_t pid = start_server(link);
 	struct outcome o;
-	struct end e;
+	struct side e;
 
 	open_end(&e, BAD_LINK_DEVICE, 1);
 	opened = soak_hold();
@@ -359,7 +352,7 @@ static void connects_over(const char *name, struct bad_link *link, unsigned conn
 	link->drop_fin = link->drop_rst = false;
 	soak_expect_held(&opened, "the client after all connections", NULL);
 	end_server(pid);
-	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e.end));
 	soak_expect_held(&before, "the client after dat_ia_close", NULL);
 	EXPECT(o.disconnected + o.broken == o.established);
 	EXPECT(o.established + o.timed_out + o.unreachable + o.rejected == connects);
@@ -447,7 +440,7 @@ static void connections_are_made_among_half_open_strangers(void)
 	unsigned strangers = soak_rounds(1000), connected = 0;
 	uint64_t random = soak_stream(3);
 	struct outcome o, sum = { 0 };
-	struct end e;
+	struct side e;
 	pid_t pid;
 	int *fds;
 
@@ -473,7 +466,7 @@ static void connections_are_made_among_half_open_strangers(void)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	free(fds);
-	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e.end));
 	end_server(pid);
 	soak_figure("%u half-open strangers, %u of them connected; beside them %u of %u connects "
 		    "established, "

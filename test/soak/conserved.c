@@ -7,7 +7,7 @@
  * an RDMA write into slot i of the peer, an RDMA read, or a fetch-and-add to a counter of the peer. When
  * a send arrives, all writes before it are in place. The receiver checks them, and tells in shared memory how many
  * operations it has checked; a sender is at most WINDOW ahead. --rounds sets the operations of each side.
- * SOAK_SIDE and SOAK_BOARD: one side alone (test/soak/versions, test/soak/big-endian). */
+ * SOAK_SIDE and SOAK_BOARD: one side alone (test/soak/versions, test/soak/architectures). */
 #include "soak.h"
 #include "test/own_network.h"
 #include "test/random.h"
@@ -55,25 +55,21 @@ struct recipe {
 static uint64_t operations; /* of each side */
 
 /* What each side publishes for the other. The sides may differ in byte order: numbers are big-endian, except
- * the figures, which only processes of one build print. */
+ * the figures, which only processes of one build print. They may differ in the alignment of 64-bit numbers, which is
+ * 4 in structures of i386: alignments are given. */
 static struct board {
 	struct {
 		volatile bool ready, connected, done;
-		uint64_t address, key;
+		_Alignas(8) uint64_t address, key;
 		_Alignas(64) volatile uint64_t checked; /* of the peer's operations */
 		uint64_t sleeps, switches, bytes;       /* figures */
 	} side[2];
 	volatile uint64_t qual;
 } *board;
 
-static struct end {
+static struct side {
+	struct end end;
 	int me;
-	DAT_IA_HANDLE ia;
-	DAT_EVD_HANDLE async, dto, conn, cr;
-	DAT_PZ_HANDLE pz;
-	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;
-	DAT_LMR_CONTEXT local;
 	struct memory *memory;
 	uint64_t random;
 	uint64_t posted, completed;    /* operations; all before `completed` are */
@@ -181,12 +177,10 @@ static void wait_for(volatile const bool *flag)
 static void post_receive(void)
 {
 	uint64_t n = e.received + WINDOW;
-	DAT_LMR_TRIPLET iov = { .lmr_context = e.local,
-				.segment_length = LARGEST,
-				.virtual_address = (uintptr_t)e.memory->receive[n % WINDOW] };
+	DAT_LMR_TRIPLET iov = end_segment(&e.end, e.memory->receive[n % WINDOW], LARGEST);
 	DAT_DTO_COOKIE cookie = { .as_64 = n };
 
-	OK(dat_ep_post_recv(e.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_recv(e.end.ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 static void make_memory(void)
@@ -201,9 +195,9 @@ static void make_memory(void)
 	e.memory->counter = 0;
 	fill(e.memory->constant, random_of(soak_seed + (unsigned)e.me), sizeof e.memory->constant);
 	region.for_va = e.memory->receive;
-	OK(dat_lmr_create(e.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *e.memory - 2 * GUARD, e.pz,
+	OK(dat_lmr_create(e.end.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof *e.memory - 2 * GUARD, e.end.pz,
 			  DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC, DAT_VA_TYPE_VA,
-			  &e.lmr, &e.local, &key, NULL, NULL));
+			  &e.end.lmr, &e.end.local, &key, NULL, NULL));
 	board->side[e.me].key = htobe64(key);
 	board->side[e.me].address = htobe64((uintptr_t)e.memory);
 }
@@ -225,13 +219,9 @@ static void make_endpoint(void)
 		.max_rdma_read_out = READS,
 	};
 
-	e.async = DAT_HANDLE_NULL;
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &e.async, &e.ia));
-	OK(dat_pz_create(e.ia, &e.pz));
-	OK(dat_evd_create(e.ia, 4 * WINDOW, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e.dto));
-	OK(dat_evd_create(e.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &e.conn));
+	OK(end_open(&e.end, LIFE_IA, (struct end_events){ .recv = 4 * WINDOW, .conn = 8, .cr = e.me == 0 ? 8 : 0 }));
 	make_memory();
-	OK(dat_ep_create(e.ia, e.pz, e.dto, e.dto, e.conn, &attr, &e.ep));
+	OK(end_create_ep(&e.end, &attr));
 	for (int i = -WINDOW; i < 0; i++) {
 		e.received = (uint64_t)(int64_t)i;
 		post_receive();
@@ -241,40 +231,31 @@ static void make_endpoint(void)
 
 static void join(void)
 {
-	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;
 	DAT_IA_ATTR attr;
 	DAT_EVENT event;
 
 	if (e.me == 0) {
-		OK(dat_evd_create(e.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &e.cr));
-		OK(dat_psp_create_any(e.ia, &qual, e.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+		OK(dat_psp_create_any(e.end.ia, &qual, e.end.cr, DAT_PSP_CONSUMER_FLAG, &e.end.psp));
 		board->qual = htobe64(qual);
 	}
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	board->side[e.me].ready = true;
 	wait_for(&board->side[!e.me].ready);
 	if (e.me == 0) {
-		OK(await(e.cr, DAT_CONNECTION_REQUEST_EVENT, 3 * MOMENT, &event));
-		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e.ep, 0, NULL));
+		OK(await(e.end.cr, DAT_CONNECTION_REQUEST_EVENT, 3 * MOMENT, &event));
+		OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e.end.ep, 0, NULL));
 	} else {
-		OK(dat_ia_query(e.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-		OK(dat_ep_connect(e.ep, attr.ia_address_ptr, be64toh(board->qual), 3 * MOMENT, 0, NULL,
+		OK(dat_ia_query(e.end.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+		OK(dat_ep_connect(e.end.ep, attr.ia_address_ptr, be64toh(board->qual), 3 * MOMENT, 0, NULL,
 				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	}
-	OK(await(e.conn, DAT_CONNECTION_EVENT_ESTABLISHED, 3 * MOMENT, NULL));
+	OK(await(e.end.conn, DAT_CONNECTION_EVENT_ESTABLISHED, 3 * MOMENT, NULL));
 	board->side[e.me].connected = true;
 	wait_for(&board->side[!e.me].connected);
 }
 
 /* --- posting ------------------------------------------------------------------------------------- */
-
-static DAT_LMR_TRIPLET here(const void *at, uint32_t length)
-{
-	return (DAT_LMR_TRIPLET){ .lmr_context = e.local,
-				  .virtual_address = (uintptr_t)at,
-				  .segment_length = length };
-}
 
 /* Returns the place in the peer's memory that corresponds to `at` in this side's memory. */
 static DAT_RMR_TRIPLET there(const volatile void *at, uint32_t length)
@@ -294,14 +275,14 @@ static DAT_RETURN post_with_payload(const struct recipe *recipe, unsigned slot,
 				    DAT_DTO_COOKIE cookie)
 {
 	uint32_t first = recipe->length ? (uint32_t)(recipe->content >> 20) % recipe->length : 0;
-	DAT_LMR_TRIPLET iov[2] = { here(e.memory->source[slot], first),
-				   here(e.memory->source[slot] + first, recipe->length - first) };
+	DAT_LMR_TRIPLET iov[2] = { end_segment(&e.end, e.memory->source[slot], first),
+				   end_segment(&e.end, e.memory->source[slot] + first, recipe->length - first) };
 	DAT_RMR_TRIPLET to = there(e.memory->target[slot], recipe->length);
 
 	fill(e.memory->source[slot], recipe->content, recipe->length);
 	if (recipe->kind == SEND)
-		return dat_ep_post_send(e.ep, 2, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
-	return dat_ep_post_rdma_write(e.ep, 2, iov, cookie, &to,
+		return dat_ep_post_send(e.end.ep, 2, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+	return dat_ep_post_rdma_write(e.end.ep, 2, iov, cookie, &to,
 				      recipe->kind == WRITE_SUPPRESSED
 					      ? DAT_COMPLETION_SUPPRESS_FLAG
 					      : DAT_COMPLETION_DEFAULT_FLAG);
@@ -309,15 +290,15 @@ static DAT_RETURN post_with_payload(const struct recipe *recipe, unsigned slot,
 
 static DAT_RETURN post_fetching(const struct recipe *recipe, unsigned slot, DAT_DTO_COOKIE cookie)
 {
-	DAT_LMR_TRIPLET into = here(e.memory->sink[slot], recipe->length);
+	DAT_LMR_TRIPLET into = end_segment(&e.end, e.memory->sink[slot], recipe->length);
 	DAT_RMR_TRIPLET from = there(constant_of(recipe), recipe->length);
-	DAT_LMR_TRIPLET old = here(&e.memory->old[slot], 8);
+	DAT_LMR_TRIPLET old = end_segment(&e.end, &e.memory->old[slot], 8);
 	DAT_RMR_TRIPLET counter = there(&e.memory->counter, 8);
 
 	if (recipe->kind == READ)
-		return dat_ep_post_rdma_read(e.ep, 1, &into, cookie, &from,
+		return dat_ep_post_rdma_read(e.end.ep, 1, &into, cookie, &from,
 					     DAT_COMPLETION_DEFAULT_FLAG);
-	return dat_ib_post_fetch_and_add(e.ep, recipe->content, &old, cookie, &counter,
+	return dat_ib_post_fetch_and_add(e.end.ep, recipe->content, &old, cookie, &counter,
 					 DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -450,7 +431,7 @@ static void take_events(uint64_t posted_before)
 	DAT_COUNT n;
 	bool any = false;
 
-	while (dat_evd_dequeue(e.dto, &event) == DAT_SUCCESS) {
+	while (dat_evd_dequeue(e.end.recv, &event) == DAT_SUCCESS) {
 		take(&event);
 		any = true;
 		if (e.stretch-- == 1)
@@ -460,7 +441,7 @@ static void take_events(uint64_t posted_before)
 		return;
 	e.sleeps++;
 	/* The peer's `checked` comes without an event: look again after a millisecond. */
-	if (dat_evd_wait(e.dto, 1000, 1, &event, &n) == DAT_SUCCESS)
+	if (dat_evd_wait(e.end.recv, 1000, 1, &event, &n) == DAT_SUCCESS)
 		take(&event);
 }
 
@@ -507,7 +488,7 @@ static void one_side(int me)
 	board->side[me].sleeps = e.sleeps;
 	board->side[me].switches = e.switches;
 	board->side[me].bytes = e.bytes;
-	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e.end));
 }
 
 /* One side alone: the other one is another process of the same seed and rounds, perhaps of another

@@ -44,46 +44,38 @@ static struct board {
 	volatile uint64_t target;
 } *board;
 
-struct end {
-	DAT_IA_HANDLE ia;
-	DAT_PZ_HANDLE pz, other_pz;
-	DAT_EVD_HANDLE async, cr, conn, dto;
-	DAT_EP_HANDLE ep;
-	DAT_PSP_HANDLE psp;
-	DAT_LMR_HANDLE lmr, freed;
-	DAT_LMR_CONTEXT local;
+struct side {
+	struct end end;
+	DAT_PZ_HANDLE other_pz;
+	DAT_LMR_HANDLE freed;
 	uint8_t *memory;
 	uint64_t random;
 };
 
-static void open_end(struct end *e)
+static void open_end(struct side *e)
 {
 	memset(e, 0, sizeof *e);
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &e->async, &e->ia));
-	OK(dat_pz_create(e->ia, &e->pz));
-	OK(dat_pz_create(e->ia, &e->other_pz));
-	OK(dat_evd_create(e->ia, 16, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &e->cr));
-	OK(dat_evd_create(e->ia, 16, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &e->conn));
-	OK(dat_evd_create(e->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &e->dto));
+	OK(end_open(&e->end, LIFE_IA, (struct end_events){ .cr = 16, .conn = 16, .recv = 64 }));
+	OK(dat_pz_create(e->end.ia, &e->other_pz));
 	e->memory = mmap(NULL, PLACES * (REGION + PAGE) + PAGE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(e->memory != MAP_FAILED);
 	memset(e->memory, SECRET, PLACES * (REGION + PAGE) + PAGE);
 }
 
-static uint8_t *place_of(const struct end *e, enum place place)
+static uint8_t *place_of(const struct side *e, enum place place)
 {
 	return e->memory + PAGE + place * (REGION + PAGE);
 }
 
-static DAT_LMR_HANDLE reg(struct end *e, enum place place, DAT_PZ_HANDLE pz, int privileges)
+static DAT_LMR_HANDLE reg(struct side *e, enum place place, DAT_PZ_HANDLE pz, int privileges)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = place_of(e, place) };
 	DAT_RMR_CONTEXT remote;
 	DAT_LMR_CONTEXT local;
 	DAT_LMR_HANDLE lmr;
 
-	OK(dat_lmr_create(e->ia, DAT_MEM_TYPE_VIRTUAL, region, REGION, pz,
+	OK(dat_lmr_create(e->end.ia, DAT_MEM_TYPE_VIRTUAL, region, REGION, pz,
 			  (DAT_MEM_PRIV_FLAGS)privileges, DAT_VA_TYPE_VA, &lmr, &local, &remote,
 			  NULL, NULL));
 	board->address[place] = (uintptr_t)region.for_va;
@@ -102,12 +94,12 @@ static void wait_until(const volatile unsigned *count, unsigned least, const cha
 	}
 }
 
-static void end_event(struct end *e)
+static void end_event(struct side *e)
 {
 	DAT_EVENT event;
 	DAT_COUNT n;
 
-	OK(dat_evd_wait(e->conn, STALL * 1000000, 1, &event, &n));
+	OK(dat_evd_wait(e->end.conn, STALL * 1000000, 1, &event, &n));
 	if (event.event_number != DAT_CONNECTION_EVENT_BROKEN &&
 	    event.event_number != DAT_CONNECTION_EVENT_DISCONNECTED)
 		fail("seed %u, round %u: event 0x%x", soak_seed, board->round, event.event_number);
@@ -117,7 +109,7 @@ static void end_event(struct end *e)
 
 /* Of a write that begins in its region and ends outside, the part inside may be placed: a message is checked
  * piece by piece as it arrives, as RFC 5041 allows. */
-static bool may_change(const struct end *e, size_t byte)
+static bool may_change(const struct side *e, size_t byte)
 {
 	uint64_t address = (uintptr_t)e->memory + byte;
 
@@ -126,7 +118,7 @@ static bool may_change(const struct end *e, size_t byte)
 	       address - board->target < board->length;
 }
 
-static void check_memory(const struct end *e)
+static void check_memory(const struct side *e)
 {
 	for (size_t i = 0; i < PLACES * (REGION + PAGE) + PAGE; i++)
 		if (e->memory[i] != SECRET && !may_change(e, i))
@@ -138,42 +130,42 @@ static void check_memory(const struct end *e)
 	memset(place_of(e, OPEN), SECRET, REGION);
 }
 
-static void victim_round(struct end *e, unsigned round)
+static void victim_round(struct side *e, unsigned round)
 {
 	DAT_EVENT event;
 
-	e->freed = reg(e, FREED, e->pz, DAT_MEM_PRIV_ALL_FLAG);
-	OK(dat_ep_create(e->ia, e->pz, e->dto, e->dto, e->conn, NULL, &e->ep));
+	e->freed = reg(e, FREED, e->end.pz, DAT_MEM_PRIV_ALL_FLAG);
+	OK(end_create_ep(&e->end, NULL));
 	board->checked = round; /* the attacker may connect */
-	OK(await(e->cr, DAT_CONNECTION_REQUEST_EVENT, STALL * 1000000, &event));
-	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e->ep, 0, NULL));
-	OK(await(e->conn, DAT_CONNECTION_EVENT_ESTABLISHED, STALL * 1000000, NULL));
+	OK(await(e->end.cr, DAT_CONNECTION_REQUEST_EVENT, STALL * 1000000, &event));
+	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, e->end.ep, 0, NULL));
+	OK(await(e->end.conn, DAT_CONNECTION_EVENT_ESTABLISHED, STALL * 1000000, NULL));
 	wait_until(&board->round, round + 1, "the attacker's first request");
 	OK(dat_lmr_free(e->freed));
 	board->freed = round + 1;
 	end_event(e);
-	OK(dat_ep_free(e->ep));
+	OK(dat_ep_free(e->end.ep));
 	check_memory(e);
 }
 
 static void be_victim(unsigned rounds)
 {
-	struct end e;
+	struct side e;
 	DAT_CONN_QUAL qual;
 
 	open_end(&e);
-	reg(&e, OPEN, e.pz, DAT_MEM_PRIV_ALL_FLAG);
-	reg(&e, READ_ONLY, e.pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG);
-	reg(&e, WRITE_ONLY, e.pz,
+	reg(&e, OPEN, e.end.pz, DAT_MEM_PRIV_ALL_FLAG);
+	reg(&e, READ_ONLY, e.end.pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	reg(&e, WRITE_ONLY, e.end.pz,
 	    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 		    DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	reg(&e, ZONE, e.other_pz, DAT_MEM_PRIV_ALL_FLAG);
-	reg(&e, LOCAL, e.pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
-	OK(dat_psp_create_any(e.ia, &qual, e.cr, DAT_PSP_CONSUMER_FLAG, &e.psp));
+	reg(&e, LOCAL, e.end.pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	OK(dat_psp_create_any(e.end.ia, &qual, e.end.cr, DAT_PSP_CONSUMER_FLAG, &e.end.psp));
 	board->qual = qual;
 	for (unsigned i = 0; i < rounds; i++)
 		victim_round(&e, i + 1);
-	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e.end));
 }
 
 /* --- the attacker ----------------------------------------------------------------------------------- */
@@ -185,31 +177,29 @@ struct request {
 	uint32_t length;
 };
 
-static void post(struct end *e, const struct request *r)
+static void post(struct side *e, const struct request *r)
 {
-	DAT_LMR_TRIPLET here = { .lmr_context = e->local,
-				 .virtual_address = (uintptr_t)place_of(e, OPEN),
-				 .segment_length = r->length };
+	DAT_LMR_TRIPLET here = end_segment(&e->end, place_of(e, OPEN), r->length);
 	DAT_RMR_TRIPLET there = { .rmr_context = r->key,
 				  .virtual_address = r->address,
 				  .segment_length = r->length };
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 
-	OK(r->write ? dat_ep_post_rdma_write(e->ep, 1, &here, cookie, &there,
+	OK(r->write ? dat_ep_post_rdma_write(e->end.ep, 1, &here, cookie, &there,
 					     DAT_COMPLETION_DEFAULT_FLAG)
-		    : dat_ep_post_rdma_read(e->ep, 1, &here, cookie, &there,
+		    : dat_ep_post_rdma_read(e->end.ep, 1, &here, cookie, &there,
 					    DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-static DAT_DTO_COMPLETION_STATUS status(struct end *e)
+static DAT_DTO_COMPLETION_STATUS status(struct side *e)
 {
 	DAT_EVENT event;
 
-	OK(await(e->dto, DAT_DTO_COMPLETION_EVENT, STALL * 1000000, &event));
+	OK(await(e->end.recv, DAT_DTO_COMPLETION_EVENT, STALL * 1000000, &event));
 	return event.event_data.dto_completion_event_data.status;
 }
 
-static struct request at_place(struct end *e, enum place place, bool write)
+static struct request at_place(struct side *e, enum place place, bool write)
 {
 	uint32_t length = 1 + soak_below(&e->random, soak_below(&e->random, 2) ? 64 : REGION);
 
@@ -221,7 +211,7 @@ static struct request at_place(struct end *e, enum place place, bool write)
 }
 
 /* Past the end, before the begin, or across either by one byte or more. */
-static void move_outside(struct end *e, struct request *r)
+static void move_outside(struct side *e, struct request *r)
 {
 	uint64_t begin = board->address[OPEN], end = begin + REGION;
 	uint32_t some = 1 + soak_below(&e->random, r->length);
@@ -244,7 +234,7 @@ static bool is_a_key(DAT_RMR_CONTEXT key)
 	return false;
 }
 
-static struct request forge(struct end *e, enum forgery forgery)
+static struct request forge(struct side *e, enum forgery forgery)
 {
 	bool write = soak_below(&e->random, 2);
 	struct request r = at_place(e, OPEN, write);
@@ -268,17 +258,17 @@ static struct request forge(struct end *e, enum forgery forgery)
 
 /* Makes an allowed read first: of the region that is freed afterwards, if the key of a freed region is to be
  * forged. */
-static void attack(struct end *e, unsigned round, unsigned *refused)
+static void attack(struct side *e, unsigned round, unsigned *refused)
 {
 	enum forgery forgery = (enum forgery)soak_below(&e->random, FORGERIES);
 	struct request allowed = at_place(e, forgery == STALE ? FREED : OPEN, false), forged;
 	DAT_IA_ATTR attr;
 
-	OK(dat_ia_query(e->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-	OK(dat_ep_create(e->ia, e->pz, e->dto, e->dto, e->conn, NULL, &e->ep));
-	OK(dat_ep_connect(e->ep, attr.ia_address_ptr, board->qual, STALL * 1000000, 0, NULL,
+	OK(dat_ia_query(e->end.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(end_create_ep(&e->end, NULL));
+	OK(dat_ep_connect(e->end.ep, attr.ia_address_ptr, board->qual, STALL * 1000000, 0, NULL,
 			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-	OK(await(e->conn, DAT_CONNECTION_EVENT_ESTABLISHED, STALL * 1000000, NULL));
+	OK(await(e->end.conn, DAT_CONNECTION_EVENT_ESTABLISHED, STALL * 1000000, NULL));
 	memset(place_of(e, OPEN), 0, allowed.length);
 	post(e, &allowed);
 	EXPECT(status(e) == DAT_DTO_SUCCESS);
@@ -302,25 +292,22 @@ static void attack(struct end *e, unsigned round, unsigned *refused)
 			fail("seed %u, round %u: %s: bytes of the victim arrive", soak_seed, round,
 			     name_of[forgery]);
 	end_event(e);
-	OK(dat_ep_free(e->ep));
+	OK(dat_ep_free(e->end.ep));
 	refused[forgery]++;
 }
 
 static void be_attacker(unsigned rounds, unsigned *refused)
 {
-	DAT_REGION_DESCRIPTION region;
-	struct end e;
+	struct side e;
 
 	open_end(&e);
 	e.random = soak_stream(5);
-	region.for_va = place_of(&e, OPEN);
-	OK(dat_lmr_create(e.ia, DAT_MEM_TYPE_VIRTUAL, region, REGION, e.pz, DAT_MEM_PRIV_ALL_FLAG,
-			  DAT_VA_TYPE_VA, &e.lmr, &e.local, NULL, NULL, NULL));
+	OK(end_register(&e.end, place_of(&e, OPEN), REGION));
 	for (unsigned i = 0; i < rounds; i++) {
 		wait_until(&board->checked, i + 1, "the victim");
 		attack(&e, i + 1, refused);
 	}
-	OK(dat_ia_close(e.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&e.end));
 }
 
 static void attempts(const char *name)

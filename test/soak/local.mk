@@ -38,7 +38,7 @@ test_soak_steady_LDADD = libdat2.la -lpthread
 # Builds an older commit, so it is not in make check.
 EXTRA_DIST += test/soak/versions test/soak/golden test/soak/sides.sh
 # For make check-variants VARIANTS=s390x.
-EXTRA_DIST += test/soak/big-endian
+EXTRA_DIST += test/soak/architectures
 # A release, or any commit, talks to this build: make check-golden GOLDEN=v3.0.0.
 GOLDEN =
 GOLDEN_ROUNDS = 20000

@@ -64,12 +64,7 @@ struct peer {
 
 struct node {
 	unsigned rank, size, done;
-	DAT_IA_HANDLE ia;
-	DAT_PZ_HANDLE pz;
-	DAT_EVD_HANDLE async, cr, conn, dto;
-	DAT_PSP_HANDLE psp;
-	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT local;
+	struct end end;
 	struct peer *peer;
 };
 
@@ -84,37 +79,26 @@ static struct board {
 
 static void open_node(struct node *n, unsigned rank, unsigned size)
 {
-	DAT_REGION_DESCRIPTION region;
 	DAT_CONN_QUAL qual;
 
 	memset(n, 0, sizeof *n);
 	n->rank = rank;
 	n->size = size;
 	n->peer = calloc(size, sizeof *n->peer);
-	region.for_va = n->peer;
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &n->async, &n->ia));
-	OK(dat_pz_create(n->ia, &n->pz));
-	OK(dat_evd_create(n->ia, (DAT_COUNT)size + 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &n->cr));
-	OK(dat_evd_create(n->ia, 2 * (DAT_COUNT)size + 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG,
-			  &n->conn));
-	OK(dat_evd_create(n->ia, 4 * (DAT_COUNT)size + 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG,
-			  &n->dto));
-	OK(dat_lmr_create(n->ia, DAT_MEM_TYPE_VIRTUAL, region, size * sizeof *n->peer, n->pz,
-			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &n->lmr, &n->local, NULL, NULL,
-			  NULL));
-	OK(dat_psp_create_any(n->ia, &qual, n->cr, DAT_PSP_CONSUMER_FLAG, &n->psp));
+	OK(end_open(&n->end, LIFE_IA, (struct end_events){ .cr = (DAT_COUNT)size + 8, .conn = 2 * (DAT_COUNT)size + 8,
+		    .recv = 4 * (DAT_COUNT)size + 8 }));
+	OK(end_register(&n->end, n->peer, size * sizeof *n->peer));
+	OK(dat_psp_create_any(n->end.ia, &qual, n->end.cr, DAT_PSP_CONSUMER_FLAG, &n->end.psp));
 	board->qual[rank] = qual;
 }
 
 static void make_endpoint(struct node *n, unsigned rank)
 {
 	struct peer *p = &n->peer[rank];
-	DAT_LMR_TRIPLET in = { .lmr_context = n->local,
-			       .segment_length = sizeof p->in,
-			       .virtual_address = (uintptr_t)&p->in };
+	DAT_LMR_TRIPLET in = end_segment(&n->end, &p->in, sizeof p->in);
 	DAT_DTO_COOKIE cookie = { .as_64 = rank };
 
-	OK(dat_ep_create(n->ia, n->pz, n->dto, n->dto, n->conn, NULL, &p->ep));
+	OK(dat_ep_create(n->end.ia, n->end.pz, n->end.recv, n->end.recv, n->end.conn, NULL, &p->ep));
 	OK(dat_ep_post_recv(p->ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
@@ -132,7 +116,7 @@ static void accept_requests(struct node *n)
 	DAT_EVENT event;
 	uint32_t from;
 
-	while (dat_evd_dequeue(n->cr, &event) == DAT_SUCCESS) {
+	while (dat_evd_dequeue(n->end.cr, &event) == DAT_SUCCESS) {
 		DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
 
 		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
@@ -148,7 +132,7 @@ static void take_connection_events(struct node *n, DAT_EVENT_NUMBER expected)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	while (dat_evd_wait(n->conn, 1000, 1, &event, &more) == DAT_SUCCESS) {
+	while (dat_evd_wait(n->end.conn, 1000, 1, &event, &more) == DAT_SUCCESS) {
 		struct peer *p = peer_of(n, event.event_data.connect_event_data.ep_handle);
 		bool *flag = expected == DAT_CONNECTION_EVENT_ESTABLISHED ? &p->established
 									  : &p->ended;
@@ -191,7 +175,7 @@ static void connect_all(struct node *n)
 	unsigned next = 0;
 	DAT_IA_ATTR attr;
 
-	OK(dat_ia_query(n->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(dat_ia_query(n->end.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
 	for (n->done = 0; n->done < n->size - 1;) {
 		unsigned under_way = 0;
 
@@ -212,9 +196,7 @@ static void connect_all(struct node *n)
 static void send_to(struct node *n, unsigned rank)
 {
 	struct peer *p = &n->peer[rank];
-	DAT_LMR_TRIPLET out = { .lmr_context = n->local,
-				.segment_length = sizeof p->out,
-				.virtual_address = (uintptr_t)&p->out };
+	DAT_LMR_TRIPLET out = end_segment(&n->end, &p->out, sizeof p->out);
 	DAT_DTO_COOKIE cookie = { .as_64 = rank };
 
 	p->out = (struct message){ n->rank, rank };
@@ -244,7 +226,7 @@ static void exchange_all(struct node *n)
 	for (unsigned i = 1; i < n->size; i++)
 		send_to(n, (n->rank + i) % n->size);
 	for (n->done = 0; n->done < 2 * (n->size - 1);) {
-		if (dat_evd_wait(n->dto, 10000, 1, &event, &more) == DAT_SUCCESS)
+		if (dat_evd_wait(n->end.recv, 10000, 1, &event, &more) == DAT_SUCCESS)
 			take_completion(n, &event);
 		check_patience(n, begin, "completions");
 	}
@@ -297,7 +279,7 @@ static _Noreturn void process(unsigned rank, unsigned size)
 	add_figures(&before, held.descriptors);
 	disconnect_all(&n);
 	barrier(&n, 3, NULL);
-	OK(dat_ia_close(n.ia, DAT_CLOSE_ABRUPT_FLAG));
+	OK(end_close(&n.end));
 	if (open_descriptors() > held.descriptors)
 		fail("process %u: %d descriptors are left:%s", rank,
 		     open_descriptors() - held.descriptors, what_is_open());

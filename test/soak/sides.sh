@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# sides.sh - the two sides of test/soak/conserved as processes of two builds, for `versions` and `big-endian`, which
+# sides.sh - the two sides of test/soak/conserved as processes of two builds, for `versions` and `architectures`, which
 # source it. They set `seed` and `rounds`, and print the sums of `passed` and `failed`.
 # shellcheck shell=bash disable=SC2154
 passed=0 failed=0

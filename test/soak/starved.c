@@ -71,57 +71,45 @@ static struct board {
 	volatile bool done;
 } *board;
 
-struct peer {
-	struct session s;
-	DAT_EP_HANDLE ep;
-	DAT_EVD_HANDLE conn, dto;
-};
-
-static void make_endpoint(struct peer *x)
+static void make_endpoint(struct end *x)
 {
-	DAT_PZ_HANDLE pz;
-
-	x->s.async = DAT_HANDLE_NULL;
-	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &x->s.async, &x->s.ia));
-	OK(dat_pz_create(x->s.ia, &pz));
-	OK(dat_evd_create(x->s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &x->conn));
-	OK(dat_evd_create(x->s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &x->dto));
-	OK(dat_ep_create(x->s.ia, pz, x->dto, x->dto, x->conn, NULL, &x->ep));
+	memset(x, 0, sizeof *x);
+	OK(end_open(x, LIFE_IA, (struct end_events){ .cr = 8, .conn = 8, .recv = 8 }));
+	OK(end_create_ep(x, NULL));
 }
 
-static void await_completion(struct peer *x)
+static void await_completion(struct end *x)
 {
 	DAT_EVENT event;
 
-	OK(await(x->dto, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
+	OK(await(x->recv, DAT_DTO_COMPLETION_EVENT, MOMENT, &event));
 	EXPECT(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS);
 }
 
-static void accept_and_receive(struct peer *x)
+static void accept_and_receive(struct end *x)
 {
 	DAT_EVENT event;
 	DAT_CONN_QUAL qual;
 
 	make_endpoint(x);
-	OK(dat_evd_create(x->s.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &x->s.cr));
-	OK(dat_psp_create_any(x->s.ia, &qual, x->s.cr, DAT_PSP_CONSUMER_FLAG, &x->s.psp));
+	OK(dat_psp_create_any(x->ia, &qual, x->cr, DAT_PSP_CONSUMER_FLAG, &x->psp));
 	OK(dat_ep_post_recv(x->ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 },
 			    DAT_COMPLETION_DEFAULT_FLAG));
 	board->qual = qual;
-	OK(await(x->s.cr, DAT_CONNECTION_REQUEST_EVENT, MOMENT, &event));
+	OK(await(x->cr, DAT_CONNECTION_REQUEST_EVENT, MOMENT, &event));
 	OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, x->ep, 0, NULL));
 	OK(await(x->conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
 	await_completion(x);
 }
 
-static void connect_and_send(struct peer *x)
+static void connect_and_send(struct end *x)
 {
 	DAT_IA_ATTR attr;
 
 	make_endpoint(x);
 	while (!board->qual)
 		usleep(1000);
-	OK(dat_ia_query(x->s.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
+	OK(dat_ia_query(x->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
 	OK(dat_ep_connect(x->ep, attr.ia_address_ptr, board->qual, MOMENT, 0, NULL,
 			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	OK(await(x->conn, DAT_CONNECTION_EVENT_ESTABLISHED, MOMENT, NULL));
@@ -130,16 +118,16 @@ static void connect_and_send(struct peer *x)
 	await_completion(x);
 }
 
-static void await_the_end(struct peer *x)
+static void await_the_end(struct end *x)
 {
 	OK(await(x->conn, DAT_CONNECTION_EVENT_DISCONNECTED, MOMENT, NULL));
-	OK(session_close(&x->s));
+	OK(end_close(x));
 }
 
 /* Makes a connection that would use shared memory, and sends a message. */
 static void two_processes(void)
 {
-	static struct peer x;
+	static struct end x;
 	int status;
 	pid_t pid;
 
@@ -202,7 +190,7 @@ static void few_descriptors(void)
 	 * had none for its whole time limit; or either side when it opens the shared memory. The acceptor says
 	 * when the initiator gave up. */
 	static const char *const lines[] = { "accepting connections waits, accept4: Too many open files",
-		"connect to ", "goes over TCP, 30 times slower: no shared memory",
+		"connect to ", "goes over TCP, which is slower: no shared memory",
 		"ready to use: the peer closed before its first frame", NULL };
 
 	shows("nofile 64", connect_until_descriptors_end, lines);
@@ -252,7 +240,7 @@ static void write_no_file(const void *arg)
 
 static void no_size_of_files(void)
 {
-	static const char tcp[] = "goes over TCP, 30 times slower: no shared memory: File too large (the limit is 2000";
+	static const char tcp[] = "goes over TCP, which is slower: no shared memory: File too large (the limit is 2000";
 	static const char *const lines[] = { tcp, tcp, NULL };	/* of each process */
 
 	shows("fsize 2000", write_no_file, lines);
@@ -487,7 +475,7 @@ static void use_more_than_the_cgroup_has(void)
 /* The kernel kills the peer: there is one event, as for any other peer that is killed (killed.c). */
 static void lose_the_peer(const void *arg)
 {
-	static struct peer x;
+	static struct end x;
 	DAT_EVENT event;
 	DAT_COUNT more;
 	int status;
@@ -512,7 +500,7 @@ static void lose_the_peer(const void *arg)
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		fail("the peer ends with status 0x%x, not killed", status);
 	EXPECT(DAT_GET_TYPE(dat_evd_dequeue(x.conn, &event)) == DAT_QUEUE_EMPTY);
-	OK(session_close(&x.s));
+	OK(end_close(&x));
 	remove_cgroup();
 }
 

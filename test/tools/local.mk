@@ -18,6 +18,10 @@ EXTRA_DIST += contrib/bpftrace/run contrib/bpftrace/completion.bt contrib/bpftra
 	contrib/bpftrace/sizes.bt contrib/bpftrace/wakeups.bt
 EXTRA_DIST += test/tools/tool.py
 
+# What README.md tells a new user to type.
+dist_check_SCRIPTS += test/tools/readme
+TESTS += test/tools/readme
+
 # A provider that fails in the way that ia_params name.
 check_LTLIBRARIES += test/tools/failing.la
 test_tools_failing_la_SOURCES = test/tools/failing.c
@@ -32,6 +36,10 @@ TESTS += test/tools/datperf
 EXTRA_DIST += test/tools/own-network
 dist_check_SCRIPTS += test/tools/dtest test/tools/dapltest
 TESTS += test/tools/dtest test/tools/dapltest
+
+# The command in the head of each example.
+dist_check_SCRIPTS += test/tools/examples
+TESTS += test/tools/examples
 
 # Help and manual pages.
 dist_check_SCRIPTS += test/tools/manuals

@@ -3,15 +3,11 @@
  * checked. */
 #ifndef TEST_UNIT_CHILD_H
 #define TEST_UNIT_CHILD_H
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "test/unit/unit.h"
 
 /* Forks, or fails the test. The kernel kills the child when the test ends, and after two minutes: a test
  * waits for its child, even if that hangs. Returns 0 in the child, where nothing of cmocka may fail: it

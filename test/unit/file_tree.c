@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* file_tree.c - see file_tree.h. */
-#include <errno.h>
 #include <ftw.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 #include "test/unit/file_tree.h"
+#include "test/unit/unit.h"
 
 char tree_root[] = "/tmp/file_tree.XXXXXX";
 static char path[PATH_MAX];
@@ -25,14 +18,12 @@ static int remove_one(const char *name, const struct stat *status, int kind, str
 
 int tree_begin(void **state)
 {
-	(void)state;
 	strcpy(strrchr(tree_root, '.'), ".XXXXXX");
 	return mkdtemp(tree_root) ? setenv("DAT_TEST_ROOT", tree_root, 1) : -1;
 }
 
 int tree_end(void **state)
 {
-	(void)state;
 	return nftw(tree_root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -3,6 +3,7 @@
 #ifndef TEST_UNIT_FILE_TREE_H
 #define TEST_UNIT_FILE_TREE_H
 
+#include "test/unit/unit.h"
 extern char tree_root[];		/* without a slash at the end */
 
 /* For cmocka, before and after a case: a new directory, which DAT_TEST_ROOT names too, and none. */

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Unit tests: test/unit/FOLDER/test_NAME.c is about NAME.c of common/, dat/, dapl/core, dapl/soft,
 # dapl/softeth, dapl/verbs or contrib/openmpi; topics of the software device that need several files have names of their own.
-EXTRA_DIST += test/unit/child.h test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
+EXTRA_DIST += test/unit/unit.h test/unit/child.h test/unit/device_harness.h test/unit/soft/ends.h test/unit/soft/stream.h
 printed = test/unit/printed.c test/unit/printed.h
 reported = test/unit/reported.c test/unit/reported.h
 interfaces = test/unit/interfaces.c test/unit/interfaces.h
-interfaces_wrap = -Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=gethostname
+interfaces_wrap = -Wl,--wrap=socket,--wrap=send,--wrap=recv,--wrap=close,--wrap=gethostname
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
 dat_libraries = test/unit/dat/libraries.c test/unit/dat/libraries.h $(dat_conf_text)
 dat_libraries_wraps = -Wl,--wrap=sources_read,--wrap=loader_open,--wrap=loader_close
@@ -38,6 +38,7 @@ unit_common = \
 	test/unit/common/test_address \
 	test/unit/common/test_clock \
 	test/unit/common/test_descriptors \
+	test/unit/common/test_file_size \
 	test/unit/common/test_ia_params \
 	test/unit/common/test_journal \
 	test/unit/common/test_json \
@@ -49,12 +50,14 @@ unit_common = \
 	test/unit/common/test_parameter_range \
 	test/unit/common/test_parameters \
 	test/unit/common/test_rate \
+	test/unit/common/test_rtnl \
 	test/unit/common/test_trace
 unit_common_libs = libcommon.la $(CMOCKA_LIBS)
 test_unit_common_test_address_LDADD = $(unit_common_libs)
 test_unit_common_test_clock_LDADD = $(CMOCKA_LIBS)
 test_unit_common_test_descriptors_SOURCES = test/unit/common/test_descriptors.c $(printed)
 test_unit_common_test_descriptors_LDADD = $(unit_common_libs)
+test_unit_common_test_file_size_LDADD = $(unit_common_libs)
 test_unit_common_test_ia_params_LDADD = $(unit_common_libs)
 test_unit_common_test_journal_LDADD = $(unit_common_libs)
 # The check of the lock order is in every build of these tests.
@@ -69,6 +72,8 @@ test_unit_common_test_json_LDADD = $(unit_common_libs)
 test_unit_common_test_parameter_range_LDADD = $(unit_common_libs)
 test_unit_common_test_parameters_LDADD = $(unit_common_libs)
 test_unit_common_test_rate_LDADD = $(unit_common_libs)
+test_unit_common_test_rtnl_LDADD = $(unit_common_libs)
+test_unit_common_test_rtnl_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket
 test_unit_common_test_trace_LDADD = $(unit_common_libs)
 test_unit_common_test_nearest_LDADD = $(unit_common_libs)
 test_unit_common_test_mapping_LDADD = $(unit_common_libs)
@@ -142,7 +147,7 @@ test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--w
 test_unit_dat_test_registry_SOURCES = test/unit/dat/test_registry.c $(dat_conf_text)
 test_unit_dat_test_registry_LDADD = $(unit_dat_libs)
 test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc,--wrap=realloc \
-	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock
+	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock,-u,library_watch_forks
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
 test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries
@@ -216,7 +221,7 @@ unit_core = \
 	test/unit/core/test_qp_table \
 	test/unit/core/test_qual \
 	test/unit/core/test_recv_repost \
-	test/unit/core/test_ring \
+	test/unit/core/test_evq \
 	test/unit/core/test_rmr \
 	test/unit/core/test_rmr_bind \
 	test/unit/core/test_rmr_map \
@@ -275,7 +280,7 @@ test_unit_core_test_control_verbs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_contro
 test_unit_core_test_net_events_SOURCES = test/unit/core/test_net_events.c $(core_device)
 test_unit_core_test_net_events_LDADD = $(core_device_libs)
 test_unit_core_test_net_events_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs,--wrap=freeifaddrs \
-	-Wl,--wrap=interface_request,--wrap=dapl_timer_start,--wrap=dapl_async_offer
+	-Wl,--wrap=interface_request_index,--wrap=dapl_timer_start,--wrap=dapl_async_offer
 test_unit_core_test_net_messages_SOURCES = test/unit/core/test_net_messages.c $(core_device)
 test_unit_core_test_net_messages_LDADD = $(core_device_libs)
 test_unit_core_test_net_messages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=bind,--wrap=recv \
@@ -371,11 +376,11 @@ test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)
 test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_evd_resize_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_watch_start
-test_unit_core_test_service_point_SOURCES = test/unit/core/test_service_point.c $(core_device)
+test_unit_core_test_service_point_SOURCES = test/unit/core/test_service_point.c $(core_device) $(printed)
 test_unit_core_test_service_point_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_wait_spin_LDADD = $(CMOCKA_LIBS)
-test_unit_core_test_ring_LDADD = $(CMOCKA_LIBS) -lpthread
+test_unit_core_test_evq_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_client_SOURCES = test/unit/core/test_tap_client.c $(core_device)
@@ -440,7 +445,7 @@ test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_ud)
 test_unit_core_test_ud_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_mcast_SOURCES = test/unit/core/test_mcast.c $(core_ud)
 test_unit_core_test_mcast_LDADD = $(core_device_libs) -lpthread
-test_unit_core_test_mcast_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=if_nametoindex \
+test_unit_core_test_mcast_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc \
 	-Wl,--wrap=sched_yield
 test_unit_core_test_srq_SOURCES = test/unit/core/test_srq.c $(core_objects)
 test_unit_core_test_srq_LDADD = $(core_device_libs) -lpthread
@@ -506,7 +511,7 @@ unit_soft = \
 	test/unit/soft/test_qp \
 	test/unit/soft/test_qp_life \
 	test/unit/soft/test_random \
-	test/unit/soft/test_rdmap_conn \
+	test/unit/soft/test_obj_conn \
 	test/unit/soft/test_reach \
 	test/unit/soft/test_requester \
 	test/unit/soft/test_requester_done \
@@ -514,8 +519,8 @@ unit_soft = \
 	test/unit/soft/test_responder_place \
 	test/unit/soft/test_responder_quick \
 	test/unit/soft/test_revoke \
-	test/unit/soft/test_ring \
-	test/unit/soft/test_ring_rx \
+	test/unit/soft/test_shm_ring \
+	test/unit/soft/test_shm_rx \
 	test/unit/soft/test_rings \
 	test/unit/soft/test_rmem_map \
 	test/unit/soft/test_rq \
@@ -543,10 +548,9 @@ stream = test/unit/soft/stream.c $(device_harness)
 stream_setups = test/unit/soft/stream_test.c test/unit/soft/stream_test.h
 stream_test = $(stream_setups) $(stream)
 test_unit_soft_test_attach_socket_LDADD = $(unit_soft_libs)
+test_unit_soft_test_cq_SOURCES = test/unit/soft/test_cq.c $(device_harness)
 test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
-test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_progress_poll,--wrap=soft_owner_sleep \
-	-Wl,--wrap=soft_event_post,--wrap=soft_event_forget
+test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_progress_poll,--wrap=soft_owner_sleep
 test_unit_soft_test_cm_SOURCES = test/unit/soft/test_cm.c $(device_harness)
 test_unit_soft_test_cm_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
@@ -561,7 +565,7 @@ test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
 conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps) $(device_harness)
 conn_steps_wraps = \
 	-Wl,--wrap=soft_progress_lock,--wrap=soft_half_open_remove,--wrap=soft_progress_add,--wrap=soft_progress_del \
-	-Wl,--wrap=attach_offer_end,--wrap=shm_segment_put,--wrap=shm_conn_free,--wrap=soft_qp_flush \
+	-Wl,--wrap=attach_offer_end,--wrap=shm_segment_put,--wrap=shm_conn_free,--wrap=soft_flush_qp \
 	-Wl,--wrap=soft_stream_ended,--wrap=soft_ah_destroy,--wrap=cm_set_deadline,--wrap=cm_set_reset_on_close \
 	-Wl,--wrap=soft_conn_step,--wrap=cm_set_state,--wrap=dapl_task_queue,--wrap=dapl_up_established \
 	-Wl,--wrap=dapl_up_failed,--wrap=dapl_up_disconnected,--wrap=dapl_up_released,--wrap=epoll_ctl,--wrap=close \
@@ -582,13 +586,12 @@ test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
 	test/unit/soft/device_processes.c \
 	$(printed) $(device_harness)
 test_unit_soft_test_device_LDADD = $(unit_soft_libs)
-test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=sched_yield \
-	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=if_nametoindex
+test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=sched_yield
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
 test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 test_unit_soft_test_device_attr_LDADD = $(unit_soft_libs)
-test_unit_soft_test_device_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_request,--wrap=getrlimit64
+test_unit_soft_test_device_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_request_index,--wrap=getrlimit64
 test_unit_soft_test_fork_SOURCES = test/unit/soft/test_fork.c $(soft_ends)
 test_unit_soft_test_fork_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free
@@ -635,7 +638,7 @@ test_unit_soft_test_populate_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise,--wrap=process_vm_readv
 test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
 test_unit_soft_test_proto_table_LDADD = $(unit_soft_libs)
-test_unit_soft_test_ring_LDADD = $(unit_soft_libs)
+test_unit_soft_test_shm_ring_LDADD = $(unit_soft_libs)
 test_unit_soft_test_tap_SOURCES = test/unit/soft/test_tap.c $(tap_records) $(stream_test)
 test_unit_soft_test_tap_LDADD = $(unit_soft_libs)
 test_unit_soft_test_tap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_cq_poll
@@ -660,9 +663,9 @@ test_unit_soft_test_cma_LDFLAGS = $(copies_ldflags)
 test_unit_soft_test_large_SOURCES = test/unit/soft/test_large.c $(copies)
 test_unit_soft_test_large_LDADD = $(unit_soft_libs)
 test_unit_soft_test_large_LDFLAGS = $(copies_ldflags)
-test_unit_soft_test_ring_rx_SOURCES = test/unit/soft/test_ring_rx.c $(soft_ends)
-test_unit_soft_test_ring_rx_LDADD = $(unit_soft_libs)
-test_unit_soft_test_ring_rx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_conn_receive
+test_unit_soft_test_shm_rx_SOURCES = test/unit/soft/test_shm_rx.c $(soft_ends)
+test_unit_soft_test_shm_rx_LDADD = $(unit_soft_libs)
+test_unit_soft_test_shm_rx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_rx_receive
 test_unit_soft_test_attach_server_SOURCES = test/unit/soft/test_attach_server.c $(descriptors) $(soft_ends)
 test_unit_soft_test_attach_server_LDADD = $(unit_soft_libs)
 test_unit_soft_test_attach_server_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4,--wrap=calloc \
@@ -708,7 +711,7 @@ test_unit_soft_test_post_SOURCES = test/unit/soft/test_post.c $(stream_test)
 test_unit_soft_test_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_unexpected_deliver,--wrap=soft_progress_srq_posted \
-	-Wl,--wrap=shm_conn_post_cma,--wrap=soft_qp_complete_sends,--wrap=soft_ud_send
+	-Wl,--wrap=shm_conn_post_cma,--wrap=soft_requester_complete,--wrap=soft_ud_send
 test_unit_soft_test_post_request_SOURCES = test/unit/soft/test_post_request.c $(stream_test)
 test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_SOURCES = test/unit/soft/test_qp_life.c $(stream_test)
@@ -719,16 +722,10 @@ test_unit_soft_test_qp_life_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_process_SOURCES = test/unit/soft/test_process.c $(descriptors) $(device_harness)
 test_unit_soft_test_process_LDADD = $(unit_soft_libs)
 test_unit_soft_test_process_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_stags_publish_all,--wrap=eventfd,--wrap=sealed_file_new,--wrap=sealed_file_map,--wrap=calloc
+	-Wl,--wrap=eventfd,--wrap=memfd_create,--wrap=mmap64,--wrap=calloc
 test_unit_soft_test_attach_SOURCES = test/unit/soft/test_attach.c $(descriptors) $(device_harness)
 test_unit_soft_test_attach_LDADD = $(unit_soft_libs)
-test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=attach_server_use,--wrap=attach_server_name,--wrap=attach_server_leave \
-	-Wl,--wrap=attach_socket_connect,--wrap=soft_stags_publish_all,--wrap=revoke_close,--wrap=fence_fork_child \
-	-Wl,--wrap=attach_server_fork_prepare,--wrap=attach_server_fork_done,--wrap=attach_server_fork_child \
-	-Wl,--wrap=offers_fork_prepare,--wrap=offers_fork_done,--wrap=offers_fork_child \
-	-Wl,--wrap=shm_process_fork_prepare,--wrap=shm_process_fork_done,--wrap=shm_process_fork_child \
-	-Wl,--wrap=shm_segment_fork_prepare,--wrap=shm_segment_fork_done,--wrap=shm_segment_fork_child
+test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
 test_unit_soft_test_mr_SOURCES = test/unit/soft/test_mr.c $(device_harness)
 test_unit_soft_test_mr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mr_LDFLAGS = $(AM_LDFLAGS) \
@@ -736,24 +733,21 @@ test_unit_soft_test_mr_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness) $(soft_ring_reader)
 test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=shm_notify_wake,--wrap=shm_process_put,--wrap=rmem_map_free,--wrap=calloc
+	-Wl,--wrap=calloc
 test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness) $(soft_ring_reader)
 test_unit_soft_test_shm_conn_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_post_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=shm_notify_wake,--wrap=shm_process_put,--wrap=soft_qp_executed \
+	-Wl,--wrap=soft_qp_executed \
 	-Wl,--wrap=soft_mem_to_send,--wrap=soft_mem_local \
 	-Wl,--wrap=rmem_map_write,--wrap=rmem_map_read,--wrap=rmem_map_atomic \
 	-Wl,--wrap=cma_read_now,--wrap=cma_execute \
 	-Wl,--wrap=proto_suits_cma,--wrap=proto_peer_polls,--wrap=proto_select_read,--wrap=proto_select_queued
 test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=shm_process_put,--wrap=sealed_file_map,--wrap=munmap,--wrap=madvise
+	-Wl,--wrap=mmap64,--wrap=munmap,--wrap=madvise
+test_unit_soft_test_handshake_SOURCES = test/unit/soft/test_handshake.c $(device_harness)
 test_unit_soft_test_handshake_LDADD = $(unit_soft_libs)
-test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=cm_learn_address,--wrap=cm_leave_handshake,--wrap=cm_unwatch,--wrap=cm_watch \
-	-Wl,--wrap=cm_close_socket,--wrap=cm_watch_liveness,--wrap=cm_set_deadline_ms,--wrap=cm_fail \
-	-Wl,--wrap=cm_set_state,--wrap=soft_conn_queue_upcall,--wrap=soft_conn_send,--wrap=shm_grant_open \
-	-Wl,--wrap=shm_conn_new,--wrap=soft_ah_create,--wrap=send,--wrap=getsockopt
+test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_conn_send,--wrap=getsockopt,--wrap=calloc
 test_unit_soft_test_progress_SOURCES = test/unit/soft/test_progress.c $(device_harness)
 test_unit_soft_test_progress_LDADD = $(unit_soft_libs)
 test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
@@ -765,8 +759,8 @@ test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
 test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_grant_revoke,--wrap=rndv_cancel,--wrap=revoke_before_flush,--wrap=soft_qp_end_flush
-test_unit_soft_test_rdmap_conn_LDADD = $(unit_soft_libs)
-test_unit_soft_test_rdmap_conn_LDFLAGS = $(AM_LDFLAGS) \
+test_unit_soft_test_obj_conn_LDADD = $(unit_soft_libs)
+test_unit_soft_test_obj_conn_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=dapl_task_queue,--wrap=epoll_ctl,--wrap=getsockopt
 test_unit_soft_test_ud_SOURCES = test/unit/soft/test_ud.c $(stream_test)
 test_unit_soft_test_ud_LDADD = $(unit_soft_libs)
@@ -776,21 +770,19 @@ test_unit_soft_test_mcast_SOURCES = test/unit/soft/test_mcast.c $(device_harness
 test_unit_soft_test_mcast_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
-	-Wl,--wrap=if_nametoindex,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
+	-Wl,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
 test_unit_soft_test_local_address_SOURCES = test/unit/soft/test_local_address.c $(interfaces) $(reported)
 test_unit_soft_test_local_address_LDADD = $(unit_soft_libs)
 test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
-	-Wl,--wrap=if_nametoindex,--wrap=getaddrinfo,--wrap=strndup
+	-Wl,--wrap=getaddrinfo,--wrap=strndup
 test_unit_soft_test_options_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=getrandom,--wrap=clock_gettime
 test_unit_soft_test_rings_LDADD = $(unit_soft_libs)
-test_unit_soft_test_rings_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=pending_join,--wrap=pending_leave,--wrap=pending_ask,--wrap=pending_waive \
-	-Wl,--wrap=pending_take,--wrap=pending_conn,--wrap=shm_conn_receive,--wrap=soft_ack_schedule \
-	-Wl,--wrap=soft_acks_flush_ring,--wrap=soft_conn_send,--wrap=shm_notify_self
+test_unit_soft_test_rings_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_rx_receive \
+	-Wl,--wrap=soft_ack_schedule,--wrap=soft_acks_flush_ring,--wrap=soft_conn_send
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
@@ -848,7 +840,7 @@ unit_softeth = \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
 	test/unit/softeth/test_match_tunnels test/unit/softeth/test_receive test/unit/softeth/test_port \
-	test/unit/softeth/test_place test/unit/softeth/test_ring test/unit/softeth/test_ring_open \
+	test/unit/softeth/test_place test/unit/softeth/test_packet_ring test/unit/softeth/test_ring_open \
 	test/unit/softeth/test_rule_find test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate \
@@ -874,7 +866,7 @@ test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=bpf_load_program \
 	-Wl,--wrap=bpf_create_counters,--wrap=bpf_attach_ingress,--wrap=bpf_replace \
 	-Wl,--wrap=bpf_read_counters,--wrap=bpf_clear_counters,--wrap=close,--wrap=calloc \
-	-Wl,--wrap=steer_make_xdp,--wrap=bpf_attach_xdp,--wrap=interface_request,--wrap=eth_xdp_sockets
+	-Wl,--wrap=steer_make_xdp,--wrap=bpf_attach_xdp,--wrap=interface_request_index,--wrap=eth_xdp_sockets
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
@@ -885,16 +877,16 @@ test_unit_softeth_test_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate
 test_unit_softeth_test_port_SOURCES = test/unit/softeth/test_port.c $(softeth_steps)
 test_unit_softeth_test_port_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=if_nametoindex,--wrap=socket,--wrap=close \
-	-Wl,--wrap=ioctl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request,--wrap=getifaddrs,--wrap=freeifaddrs \
-	-Wl,--wrap=bpf_has_tcx,--wrap=port_filter_none,--wrap=eth_ring_open,--wrap=eth_ring_close \
+test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_ethtool,--wrap=interface_queues,--wrap=socket,--wrap=close \
+	-Wl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request_index,--wrap=getifaddrs,--wrap=freeifaddrs \
+	-Wl,--wrap=bpf_has_tcx,--wrap=port_filter_none,--wrap=packet_ring_open,--wrap=packet_ring_close \
 	-Wl,--wrap=eth_rule_free_all,--wrap=calloc
 test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count
-test_unit_softeth_test_ring_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_find,--wrap=eth_rule_count_frames \
+test_unit_softeth_test_packet_ring_LDADD = $(unit_softeth_libs)
+test_unit_softeth_test_packet_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_find,--wrap=eth_rule_count_frames \
 	-Wl,--wrap=eth_read_drops,--wrap=eth_validate
 test_unit_softeth_test_ring_open_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ring_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt,--wrap=mmap64,--wrap=munmap,--wrap=calloc
@@ -907,7 +899,7 @@ test_unit_softeth_test_send_SOURCES = test/unit/softeth/test_send.c \
 	$(softeth_control) $(softeth_frames) $(softeth_steps)
 test_unit_softeth_test_send_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg,--wrap=sendmmsg,--wrap=recvmsg \
-	-Wl,--wrap=setsockopt,--wrap=interface_request,--wrap=malloc,--wrap=ioctl
+	-Wl,--wrap=setsockopt,--wrap=interface_request_index,--wrap=malloc,--wrap=ioctl
 test_unit_softeth_test_send_offload_SOURCES = test/unit/softeth/test_send_offload.c $(softeth_frames)
 test_unit_softeth_test_send_offload_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_offload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
@@ -920,7 +912,7 @@ test_unit_softeth_test_xdp_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xdp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=xsk_open,--wrap=xsk_close,--wrap=xsk_has_frame \
 	-Wl,--wrap=xsk_take,--wrap=xsk_give,--wrap=xsk_commit,--wrap=xsk_read_drops,--wrap=bpf_create_sockets \
 	-Wl,--wrap=bpf_set_socket,--wrap=eth_steer_renew,--wrap=eth_steer_detach,--wrap=eth_rule_find \
-	-Wl,--wrap=eth_rule_by_id,--wrap=ioctl,--wrap=close
+	-Wl,--wrap=eth_rule_by_id,--wrap=close
 test_unit_softeth_test_xsk_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xsk_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getsockopt,--wrap=recvfrom
 
@@ -972,7 +964,7 @@ test_unit_openmpi_test_component_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_component_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_component_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_component_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=udapl_module_open,--wrap=udapl_finalize,--wrap=udapl_show_help,--wrap=udapl_add_help_dir \
-	-Wl,--wrap=mca_base_component_var_register,--wrap=mca_btl_base_param_register
+	-Wl,--wrap=mca_base_component_var_register,--wrap=mca_btl_base_param_register,--wrap=opal_output
 test_unit_openmpi_test_conn_SOURCES = test/unit/openmpi/test_conn.c $(openmpi_btl)
 test_unit_openmpi_test_conn_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_conn_CFLAGS = $(libbtludapl_la_CFLAGS)
@@ -1073,7 +1065,17 @@ test_unit_openmpi_test_state_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=opal_output,--wrap=opal_output_verbose,--wrap=opal_output_check_verbosity
 endif
 
-unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_openmpi)
+if SOCK
+# libdatsock's parts that need no interposed calls.
+unit_sock = \
+	test/unit/sock/test_ring \
+	test/unit/sock/test_settings
+test_unit_sock_test_ring_LDADD = libsockparts.la $(CMOCKA_LIBS)
+test_unit_sock_test_settings_SOURCES = test/unit/sock/test_settings.c $(printed)
+test_unit_sock_test_settings_LDADD = libsockparts.la $(CMOCKA_LIBS)
+endif
+
+unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_sock) $(unit_openmpi)
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests) test/unit/soft/over-tcp test/unit/soft/copy-only
 dist_check_SCRIPTS += test/unit/soft/over-tcp test/unit/soft/copy-only
@@ -1117,9 +1119,10 @@ unit_verbs = \
 	test/unit/verbs/test_pdata \
 	test/unit/verbs/test_probe \
 	test/unit/verbs/test_resident \
+	test/unit/verbs/test_segments \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
-	test/unit/verbs/test_siw_table \
+	test/unit/verbs/test_object_table \
 	test/unit/verbs/test_tap \
 	test/unit/verbs/test_tap_messages \
 	test/unit/verbs/test_ud
@@ -1206,11 +1209,13 @@ test_unit_verbs_test_objects_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_pdata_LDADD = libdaplverbs.la libcommon.la $(CMOCKA_LIBS) $(VERBS_LIBS)
 test_unit_verbs_test_probe_SOURCES = test/unit/verbs/test_probe.c $(printed)
 test_unit_verbs_test_probe_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_segments_SOURCES = test/unit/verbs/test_segments.c $(printed)
+test_unit_verbs_test_segments_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_SOURCES = test/unit/verbs/test_siw.c $(verbs_siw_below)
 test_unit_verbs_test_siw_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_queue_SOURCES = test/unit/verbs/test_siw_queue.c $(verbs_siw_below)
 test_unit_verbs_test_siw_queue_LDADD = $(unit_verbs_libs)
-test_unit_verbs_test_siw_table_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_object_table_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_ud_SOURCES = test/unit/verbs/test_ud.c $(softeth_steps)
 test_unit_verbs_test_ud_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_ud_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc

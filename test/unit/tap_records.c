@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tap_records.c - see tap_records.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <cmocka.h>
 #include "dapl/core/base/tap.h"
 #include "test/unit/tap_records.h"
+#include "test/unit/unit.h"
 
 static struct tap_ring *ring;
 static uint64_t position;		/* of the next entry */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* run.c - see run.h. */
 #include "tools/control/run.h"
+#include "common/env.h"
 #include "tools/cli.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +33,7 @@ static bool find_below(char path[PATH_MAX], const char *root, const char *name)
 /* Looks below DAT_TEST_ROOT first, so that tests can replace a program. */
 static bool find_program(char path[PATH_MAX], const char *name)
 {
-	const char *root = getenv("DAT_TEST_ROOT");
-
-	return (root && find_below(path, root, name)) || find_below(path, "", name);
+	return find_below(path, test_root(), name) || find_below(path, "", name);
 }
 
 /* Starts the program. Returns 0 or an errno. */

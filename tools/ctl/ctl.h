@@ -7,6 +7,8 @@
 
 /* parameters.c: `pid` 0: all programs of the user. */
 int ctl_list_parameters(pid_t pid, const char *name, bool json);	/* name NULL: all */
+/* A usage error if there is no such parameter, or programs would refuse the value. */
+void ctl_check_parameter(const char *name, const char *value);
 int ctl_set_parameter(pid_t pid, const char *name, const char *value, bool json);
 int ctl_reread(pid_t pid, bool json);
 

@@ -11,7 +11,7 @@
 
 static const char usage_text[] =
 	"usage: datctl -q                      which parts of RDMA are there; users\n"
-	"       datctl -p [NAME[=VALUE]] [PID] show, set parameters of programs\n"
+	"       datctl -p [NAME[=VALUE]] [PID|all]   show, set parameters of programs\n"
 	"       datctl --persist NAME=VALUE    the same for later programs, in dapl.conf\n"
 	"       datctl -c [PID|all]            running programs read dat.conf again\n"
 	"       datctl -l [soft|rxe:IF|siw:IF] load modules; make a software RDMA device\n"
@@ -19,7 +19,8 @@ static const char usage_text[] =
 	"\n"
 	"  -q, --query       exit status 0: all there; 1: something is missing\n"
 	"  -p, --parameter   without VALUE show it, without NAME show all; without PID\n"
-	"                    in all programs of the user; until it closes its last IA\n"
+	"                    of all programs of the user. VALUE needs PID or the word\n"
+	"                    all, and lasts until the program closes its last IA\n"
 	"      --persist     NAME= removes the line; root\n"
 	"  -c, --reread      without PID all programs of the user\n"
 	"  -l, --load        IF is a network interface; without one modules only; root\n"
@@ -92,10 +93,10 @@ static pid_t pid_of(const char *option, const char *text)
 	return text && strcmp(text, "all") ? (pid_t)cli_number(option, text, 1, 1 << 22) : 0;
 }
 
-/* Whether a word is a PID: no parameter has a name of digits. */
+/* Whether a word is a PID or "all": no parameter has a name of digits or of small letters. */
 static bool is_pid(const char *text)
 {
-	return text && *text && !text[strspn(text, "0123456789")];
+	return text && *text && (!text[strspn(text, "0123456789")] || !strcmp(text, "all"));
 }
 
 /* Splits NAME=VALUE at the first "=". Returns VALUE, or NULL if there is no "=". */
@@ -119,6 +120,10 @@ static int parameter(const struct options *o, int argc, char **argv)
 	pid = pid_of("--parameter", operand(o, argc, argv, has_name, 2));
 	if (value && !*value)
 		usage_error("--parameter: a value expected after \"%s=\"", name);
+	if (value)
+		ctl_check_parameter(name, value);
+	if (value && !operand(o, argc, argv, 1, 2))
+		usage_error("--parameter: a PID, or the word \"all\", expected after \"%s=%s\"", name, value);
 	return value ? ctl_set_parameter(pid, name, value, o->json) :
 		ctl_list_parameters(pid, name, o->json);
 }

@@ -5,6 +5,7 @@
 #include <dat/dat_entries.h>
 #include "tools/cli.h"
 #include "tools/control/client.h"
+#include "tools/control/owner.h"
 #include "tools/control/rdma_objects.h"
 #include "tools/control/run.h"
 #include "tools/ctl/ctl.h"
@@ -153,6 +154,7 @@ static json_t *find_users(void)
 			json_t *user = json_object();
 
 			output_set(user, "pid", json_incref(json_object_get(answer, "pid")));
+			owner_add(user);
 			output_set(user, "program", output_text(output_get(answer, "program")));
 			output_set(user, "ia", output_text(output_get(ia, "name")));
 			output_set(user, "device", output_text(output_get(ia, "device")));
@@ -165,7 +167,7 @@ static json_t *find_users(void)
 static void print_query(const json_t *parts, const json_t *users)
 {
 	static const char *const heads[] = { "PART", "STATE", "WHAT" };
-	static const char *const user_heads[] = { "PID", "PROGRAM", "IA", "DEVICE" };
+	static const char *const user_heads[] = { "PID", "USER", "PROGRAM", "IA", "DEVICE" };
 	struct table *table = table_new(3, heads);
 	json_t *row;
 	size_t i;
@@ -182,14 +184,12 @@ static void print_query(const json_t *parts, const json_t *users)
 	if (!json_array_size(users))
 		return;
 	putchar('\n');
-	table = table_new(4, user_heads);
+	table = table_new(5, user_heads);
 	json_array_foreach(users, i, row) {
 		char pid[24];
-		const char *cells[] = { pid, output_get(row, "program"), output_get(row, "ia"),
-			output_get(row, "device") };
+		const char *cells[] = { output_get_number(pid, row, "pid"), output_get(row, "user"),
+			output_get(row, "program"), output_get(row, "ia"), output_get(row, "device") };
 
-		snprintf(pid, sizeof pid, "%lld",
-			 (long long)json_integer_value(json_object_get(row, "pid")));
 		table_add(table, cells);
 	}
 	table_print(table, 0);
@@ -242,7 +242,7 @@ static void run_or_fail(const char *program, const char *const *arguments)
 
 static void load_module(const char *name)
 {
-	const char *const arguments[] = { "--quiet", "--", name, NULL };
+	const char *const arguments[] = { "--", name, NULL };
 	struct run_output output;
 	char path[PATH_MAX];
 	int status;

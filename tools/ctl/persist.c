@@ -100,5 +100,5 @@ int ctl_persist(const char *name, const char *value)
 	if (!err)
 		return 0;
 	unlink(fresh);
-	fail("%s cannot be %s: %s", path, verb, strerror(err));
+	fail("%s cannot be %s: %s", path, verb, cli_write_error(err));
 }

@@ -18,6 +18,7 @@ dapltest_SOURCES = \
 	tools/dapltest/op.h \
 	tools/dapltest/wire.c tools/dapltest/wire.h \
 	tools/call.c tools/call.h \
+	tools/ia_choice.c tools/ia_choice.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h

@@ -3,6 +3,7 @@
  * before they are interpreted. */
 #include "options.h"
 #include "../cli.h"
+#include "../ia_choice.h"
 #include "channel.h"
 #include <ctype.h>
 #include <errno.h>
@@ -71,14 +72,17 @@ static bool transfer_of(const char *word, enum transfer *transfer)
 	return false;
 }
 
-/* Parses the transfer, and the size and number of segments, which have defaults. Returns the address of the
- * next word. */
-static char **parse_transfer(char **word, struct op *op)
+/* Parses the transfer, and the size and number of segments, which have defaults. `expected` is the list of transfers
+ * that the test has. Returns the address of the next word. */
+static char **parse_transfer(char **word, struct op *op, const char *expected)
 {
 	op->size = 4096;
 	op->segments = 1;
-	if (!transfer_of(*word, &op->transfer))
-		usage_error("operation: \"%s\" found, SR, RR or RW expected", *word ? *word : "");
+	if (!transfer_of(*word, &op->transfer) || !strstr(expected, *word)) {
+		if (!*word)
+			usage_error("the operation is missing, %s expected", expected);
+		usage_error("operation: \"%s\" found, %s expected", *word, expected);
+	}
 	word++;
 	if (is_number(*word))
 		op->size = (unsigned)cli_number("size of a segment", *word++, 1, 1 << 30);
@@ -99,7 +103,7 @@ static void parse_ops(char **word, struct transaction *t)
 		op->by_server = !strcmp(*word, "server");
 		if (!op->by_server && strcmp(*word, "client"))
 			usage_error("operation: \"%s\" found, client or server expected", *word);
-		word = parse_transfer(word + 1, op);
+		word = parse_transfer(word + 1, op, "SR, RR or RW");
 		if (*word && !strcmp(*word, "-f")) {
 			op->reap_on_receive = true;
 			reaped[op->by_server]++;
@@ -156,32 +160,20 @@ static void interpret_performance(struct options *o, const struct given *g, char
 	p->debug = o->debug;
 	p->qos = o->qos;
 	p->qualifier = o->qualifier;
-	words = parse_transfer(words, &p->op);
-	if (p->op.transfer == TRANSFER_SEND)
-		usage_error("operation: \"SR\" found, RR or RW expected");
+	words = parse_transfer(words, &p->op, "RR or RW");
 	if (*words)
 		usage_error("\"%s\" found after the operation", *words);
 }
 
-/* Returns the first adapter of dat.conf. */
-static const char *default_device(void)
-{
-	static DAT_PROVIDER_INFO info[64];
-	DAT_PROVIDER_INFO *list[64];
-	DAT_COUNT count = 0;
-
-	for (int i = 0; i < 64; i++)
-		list[i] = &info[i];
-	if (dat_registry_list_providers(64, &count, list) || count < 1)
-		usage_error("-D, the interface adapter, is missing, and dat.conf has none");
-	return info[0].ia_name;
-}
-
 static void interpret(struct options *o, const struct given *g, char **words)
 {
-	o->device = g->value['D'] ? g->value['D'] : default_device();
-	o->server = g->value['s'];
-	o->qualifier = number(g, 'n', DEFAULT_QUALIFIER, 1, 65535);
+	struct cli_server server = { .host = NULL };
+
+	o->device = ia_choose("-D", g->value['D']);
+	if (g->value['s'])
+		server = cli_server("-s", g->value['s'], MAX_QUALIFIER);
+	o->server = server.host;
+	o->qualifier = (unsigned)cli_server_port(&server, "-n", number(g, 'n', 0, 1, MAX_QUALIFIER), DEFAULT_QUALIFIER);
 	o->debug = g->debug;
 	o->qos = quality(g->value['R']);
 	o->maximum = o->mode == 'L' ? number(g, 'm', 0, 1, 1 << 30) : 0;

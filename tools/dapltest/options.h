@@ -4,7 +4,7 @@
 #define DAPLTEST_OPTIONS_H
 #include "wire.h"
 
-enum { DEFAULT_QUALIFIER = 62000 };
+enum { DEFAULT_QUALIFIER = 62000, MAX_QUALIFIER = 65535 };
 
 struct options {
 	char mode;			/* the letter of -T */

@@ -210,7 +210,8 @@ static bool open_server(struct server *s)
 	if (!adapter_open(&s->adapter, s->o->device) || !control_open(&s->control, &s->adapter, s->o->qos))
 		return false;
 	if (!channel_listen(&s->control.channel, s->o->qualifier, false, &taken))
-		return taken ? complain("connection qualifier %u is in use: another server?", s->o->qualifier) : false;
+		return taken ? complain("connection qualifier %u is in use: another server? \"datinfo --ports\" shows "
+					"the program; -n N takes another qualifier", s->o->qualifier) : false;
 	return true;
 }
 

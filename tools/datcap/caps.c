@@ -8,6 +8,8 @@
 #include "print.h"
 #include "tools/cli.h"
 
+enum { TAG_BYTES = 4 };		/* of a VLAN tag, which may exceed max_frame */
+
 static const struct { DAT_UINT64 bit; const char *name, *meaning; } capabilities[] = {
 	{ DAT_ETH_CAP_COPY, "COPY", "copies of frames; the kernel handles them as ever" },
 	{ DAT_ETH_CAP_EGRESS, "EGRESS", "frames that this host sends" },
@@ -75,8 +77,8 @@ static void print_limits(const DAT_ETH_ATTR *attr)
 
 static void print_text(const struct options *o, const DAT_ETH_ATTR *attr, const char *carrier, const char *address)
 {
-	print("%s: address %s, MTU %u, frames of at most %u bytes, %u rules\n", o->interface, address, attr->mtu,
-	      attr->max_frame, attr->max_rules);
+	print("%s: address %s, MTU %u, frames of at most %u bytes (%u with a VLAN tag), %u rules\n", o->interface,
+	      address, attr->mtu, attr->max_frame, attr->max_frame + TAG_BYTES, attr->max_rules);
 	print("carried by %s, time stamps: %s\n", carrier, clock_of(attr));
 	print_limits(attr);
 	for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)

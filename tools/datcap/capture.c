@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "common/clock.h"
 #include "datcap.h"
 #include "device.h"
@@ -15,6 +16,8 @@
 #include "output.h"
 #include "print.h"
 #include "rule.h"
+#include "stop.h"
+#include "vlan.h"
 #include "writer.h"
 #include "tools/cli.h"
 
@@ -40,6 +43,7 @@ struct capture {
 	struct device device;
 	struct bpf_program filter;
 	bool filtered, output_ended, gone, broken, hardware;
+	bool terminal;			/* shows the number of frames there */
 	long nap, naps_left;		/* ns: of one sleep; of sleeps left before it waits for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t lost;			/* frames lost since the last frame that passed the filter */
@@ -68,23 +72,19 @@ static void compile_filter(struct capture *c)
 /* Applies the filter to the frame with its VLAN tag, which the device has stripped. */
 static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 {
-	static uint8_t tagged[FILTER_MAX + 4];
-	struct pcap_pkthdr header = { .caplen = f->length, .len = f->wire_length };
+	static uint8_t tagged[FILTER_MAX + VLAN_TAG];
+	struct pcap_pkthdr header = { .caplen = f->length, .len = f->wire_length + vlan_tag_size(f) };
 	const uint8_t *data = f->data;
 
 	if (!c->filtered)
 		return true;
-	if ((f->flags & DAT_ETH_FRAME_VLAN) && f->length >= 12) {
-		uint32_t rest = f->length - 12 < FILTER_MAX - 12 ? f->length - 12 : FILTER_MAX - 12;
+	if (vlan_tag_size(f) && f->length >= VLAN_OFFSET) {
+		uint32_t rest = (f->length < FILTER_MAX ? f->length : FILTER_MAX) - VLAN_OFFSET;
 
-		memcpy(tagged, data, 12);
-		tagged[12] = (uint8_t)(f->vlan_type >> 8);
-		tagged[13] = (uint8_t)f->vlan_type;
-		tagged[14] = (uint8_t)(f->vlan_tci >> 8);
-		tagged[15] = (uint8_t)f->vlan_tci;
-		memcpy(tagged + 16, data + 12, rest);
-		header.caplen = rest + 16;
-		header.len += 4;
+		memcpy(tagged, data, VLAN_OFFSET);
+		vlan_put_tag(f, tagged + VLAN_OFFSET);
+		memcpy(tagged + VLAN_OFFSET + VLAN_TAG, data + VLAN_OFFSET, rest);
+		header.caplen = VLAN_OFFSET + VLAN_TAG + rest;
 		data = tagged;
 	}
 	return pcap_offline_filter(&c->filter, &header, data);
@@ -143,8 +143,17 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 				     "lost_device", number(lost.device), "lost_ring", number(lost.ring),
 				     "lost_here", number(lost.here), "time", time));
 	else
-		fprintf(stderr, "%s: %s frames, %.1f MB in %.1f s; %s; time: %s\n", c->o->interface, grouped(written),
-			(double)c->bytes / 1e6, seconds, text, time);
+		fprintf(stderr, "%s: %s, %s in %.1f s; %s; time: %s\n", c->o->interface, counted(written, "frame"),
+			size_text(c->bytes), seconds, text, time);
+}
+
+/* Joined segments (BIG TCP) may be longer than a block of the ring. */
+static void tell_cut(const struct options *o, const DAT_ETH_STATS *s)
+{
+	if (s->cut)
+		cli_warn("%s: %s frames are without their end: longer than the 128 KiB that the ring has for one; "
+			 "\"ip link set %s gro_max_size 65536 gso_max_size 65536\" makes them shorter", o->interface,
+			 grouped(s->cut), o->interface);
 }
 
 /* Returns how much a count has grown, or ~0 if one of its values is ~0, not known. */
@@ -185,6 +194,13 @@ static void line(struct capture *c, bool to_stdout)
 	c->next_line += 1000000000;
 }
 
+/* Shows the number of frames on a terminal, over the number of the last second. */
+static void show_count(struct capture *c)
+{
+	fprintf(stderr, "\r%s ", counted(c->kept, "frame"));
+	c->next_line += 1000000000;
+}
+
 /* --- the loop ----------------------------------------------------------------------------- */
 
 /* Returns whether the filter keeps the frame, and counts it then. */
@@ -197,7 +213,7 @@ static bool take(struct capture *c, DAT_ETH_FRAME *f)
 	c->lost = 0;
 	c->kept++;
 	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
-	c->bytes += f->wire_length;
+	c->bytes += f->wire_length + vlan_tag_size(f);
 	return true;
 }
 
@@ -317,10 +333,14 @@ static void loop(struct capture *c, bool write)
 			wait_for_frames(c);
 		if ((!write || c->o->stats) && clock_now_ns() >= c->next_line)
 			line(c, !write);
+		else if (c->terminal && clock_now_ns() >= c->next_line)
+			show_count(c);
 		c->output_ended |= write && writer_has_ended();
 	}
 	if (!write)
 		return;
+	if (c->terminal)
+		fprintf(stderr, "\r");
 	if (c->gone || c->broken)
 		c->unwritten = writer_finish();
 	else
@@ -426,6 +446,7 @@ static void start(struct capture *c, const struct options *o)
 	if (o->verbose && o->xdp)
 		tell_xdp(c);
 	add_rules(c, carrier);
+	device_warn_if_down(&c->device);
 	if (o->user)
 		device_drop_privileges(o->user);
 	c->begin = clock_now_ns();
@@ -439,27 +460,47 @@ static void end(struct capture *c)
 	pcap_freecode(&c->filter);
 }
 
+static struct capture capturing;	/* of capture_run() */
+
+/* Completes the statistics of a file of a ring. Called by the thread that writes, so it reads nothing that changes. */
+static void complete_statistics(struct pcapng_statistics *statistics)
+{
+	DAT_ETH_STATS s;
+
+	device_stats(&capturing.device, &s);
+	statistics->start = capturing.first_time;
+	statistics->received = s.received + s.lost;
+	statistics->dropped_by_interface = s.lost_device;
+	statistics->dropped_by_kernel = s.lost;
+}
+
 int capture_run(const struct options *o)
 {
 	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
-		.ring_size = o->ring_size, .device = o->interface, .filter = o->filter, .snap = o->snap };
+		.ring_size = o->ring_size, .device = o->interface, .filter = o->filter, .snap = o->snap,
+		.statistics = complete_statistics };
 	struct pcapng_statistics statistics;
-	struct capture c;
+	struct capture *c = &capturing;
 	DAT_ETH_STATS s;
 
-	start(&c, o);
+	start(c, o);
 	output_open(&output);
-	writer_start(c.device.ep);
-	loop(&c, true);
-	device_stats(&c.device, &s);
-	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = c.first_time,
-		.received = s.received + s.lost, .dropped_by_interface = s.lost_device, .accepted = c.kept,
-		.dropped_by_kernel = s.lost, .delivered = c.kept };
+	c->terminal = !o->stats && isatty(STDERR_FILENO);
+	if (c->terminal)
+		fprintf(stderr, "capturing on %s; Ctrl-C ends\n", o->interface);
+	writer_start(c->device.ep);
+	loop(c, true);
+	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .accepted = c->kept,
+		.delivered = c->kept };
+	complete_statistics(&statistics);
 	output_close(&statistics);
-	c.unwritten += output_unwritten();
-	summary(&c, &s);
-	end(&c);
-	return status_of(&c, &s);
+	c->unwritten += output_unwritten();
+	device_stats(&c->device, &s);
+	summary(c, &s);
+	tell_cut(o, &s);
+	end(c);
+	output_check();
+	return status_of(c, &s);
 }
 
 int stat_run(const struct options *o)

@@ -2,7 +2,6 @@
 /* datcap.h - the commands of datcap, and what they share. */
 #ifndef DATCAP_H
 #define DATCAP_H
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <dat/udat.h>
@@ -15,6 +14,7 @@ struct options {
 	const char *command;
 	const char *interface, *file, *filter, *user;
 	const char *ia;			/* rdma */
+	const char *wireshark;		/* rdma: the directory of a profile to write; NULL: none */
 	int pid;			/* rdma; 0: all programs of this user */
 	DAT_ETH_RULE rules[MAX_RULES];
 	unsigned rule_count;
@@ -37,8 +37,6 @@ struct options {
 	bool set_dst, set_src;
 };
 
-extern volatile sig_atomic_t stop_requested;
-
 /* Each returns the exit status. */
 int capture_run(const struct options *o);
 int stat_run(const struct options *o);
@@ -46,9 +44,5 @@ int replay_run(const struct options *o);
 int make_run(const struct options *o);
 int rdma_run(const struct options *o);
 int caps_run(const struct options *o);
-
-/* Returns the number with its digits in groups, like "1 234 567". Each call uses the next one of four static
- * buffers. */
-const char *grouped(uint64_t n);
 
 #endif

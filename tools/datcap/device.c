@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <linux/sockios.h>
 #include <unistd.h>
+#include "common/interface.h"
 #include "tools/cli.h"
+#include "tools/ia_choice.h"
 #include "tools/messages.h"
 
 enum { EVENTS = 4096 };		/* of an EVD */
@@ -27,47 +29,33 @@ static void check(DAT_RETURN ret, const char *device, const char *what)
 	fail("%s: %s%s", device, what, cause ? cause : major);
 }
 
-/* Creates a dat.conf with one entry in a memory file, and sets DAT_OVERRIDE to it. */
-static void make_up_entry(const char *netdev, const char *option)
+static void fail_unknown(const char *name)
 {
-	char path[64], line[200];
-	int fd = memfd_create("dat.conf", MFD_CLOEXEC);
-	int n = snprintf(line, sizeof line,
-			 "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"raw:%s 0 %s\" \"\"\n",
-			 netdev, netdev, option);
+	struct if_nameindex *all = if_nameindex();
+	char list[500] = "";
+	size_t n = 0;
 
-	if (fd < 0 || write(fd, line, (size_t)n) != n)
-		fail("memfd_create: %s", strerror(errno));
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	if (setenv("DAT_OVERRIDE", path, 1))
-		fail("no memory");
-}
-
-static bool is_loaded_entry(const char *name)
-{
-	DAT_PROVIDER_INFO rows[256], *list[256];
-	DAT_COUNT n = 0;
-
-	for (int i = 0; i < 256; i++)
-		list[i] = &rows[i];
-	if (dat_registry_list_providers(256, &n, list) != DAT_SUCCESS)
-		return false;
-	for (DAT_COUNT i = 0; i < n && i < 256; i++)
-		if (!strcmp(rows[i].ia_name, name))
-			return true;
-	return false;
+	for (struct if_nameindex *is = all; is && is->if_index && n < sizeof list; is++)
+		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", is->if_name);
+	if (all)
+		if_freenameindex(all);
+	fail("\"%s\" is neither a network device nor an IA of dat.conf%s; network devices here: %s", name,
+	     strcmp(name, "any") ? "" : ", and all devices at once are not possible", list);
 }
 
 void device_open(struct device *d, const char *name, const char *option)
 {
+	char params[160];
 	DAT_RETURN ret;
 
 	*d = (struct device){ .name = name, .async = DAT_HANDLE_NULL, .ep = DAT_HANDLE_NULL };
 	d->index = if_nametoindex(name);
-	if (d->index)
-		make_up_entry(name, option);
-	else if (!is_loaded_entry(name))
-		fail("\"%s\" is neither a network device nor an IA of dat.conf", name);
+	if (d->index) {
+		snprintf(params, sizeof params, "raw:%s 0 %s", name, option);
+		ia_make_up(name, params);
+	} else if (!ia_is_configured(name)) {
+		fail_unknown(name);
+	}
 	messages_hold();
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);
 	check(ret, name, "the IA cannot be opened: ");
@@ -149,7 +137,21 @@ void device_stats(struct device *d, DAT_ETH_STATS *stats)
 
 bool device_is_gone(const struct device *d)
 {
-	return d->index && if_nametoindex(d->name) != d->index;
+	char name[IF_NAMESIZE];
+
+	return d->index && !if_indextoname(d->index, name);
+}
+
+void device_warn_if_down(const struct device *d)
+{
+	struct ifreq ifr;
+
+	if (!d->index || interface_request_index((int)d->index, SIOCGIFFLAGS, &ifr))
+		return;
+	if (!(ifr.ifr_flags & IFF_UP))
+		cli_warn("%s is down: no frame comes until \"ip link set %s up\"", d->name, ifr.ifr_name);
+	else if (!(ifr.ifr_flags & IFF_RUNNING))
+		cli_warn("%s has no carrier: no frame comes until it has", d->name);
 }
 
 void device_close(struct device *d)

@@ -31,8 +31,10 @@ void device_add_rule(struct device *d, const DAT_ETH_RULE *rule);
  * frames. */
 void device_send(struct device *d, void *memory, size_t size, DAT_LMR_CONTEXT *context, unsigned queue);
 void device_stats(struct device *d, DAT_ETH_STATS *stats);
-/* Returns whether the network device was removed or renamed. Returns false for an IA of dat.conf. */
+/* Returns whether the network device was removed. Returns false for an IA of dat.conf. */
 bool device_is_gone(const struct device *d);
+/* Prints a line if the network device is down, or has no carrier: then no frame will come. */
+void device_warn_if_down(const struct device *d);
 void device_close(struct device *d);
 
 /* Changes the user of the process, which loses its capabilities unless that user is root. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* flow.c - see flow.h. */
 #include "flow.h"
-#include "bytes.h"
+#include "common/bytes.h"
+#include "sum16.h"
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cli.h"
@@ -87,7 +88,7 @@ static uint8_t *put_ethernet(const struct flow *flow, unsigned from, uint8_t *to
 		memcpy(to, (uint8_t []){ 2, 0, 0, 0, 0, (uint8_t)(1 + (i ? from : !from)) }, 6);
 		to += 6;
 	}
-	return put16(to, is_ipv6(flow) ? 0x86dd : 0x0800);
+	return put_be16(to, is_ipv6(flow) ? 0x86dd : 0x0800);
 }
 
 static uint8_t *put_ip(const struct flow *flow, unsigned from, uint8_t protocol, uint32_t length, uint8_t *to)
@@ -98,23 +99,23 @@ static uint8_t *put_ip(const struct flow *flow, unsigned from, uint8_t protocol,
 	unsigned bytes = six ? 16 : 4;
 
 	if (six) {
-		to = put32(to, 6u << 28);
-		to = put16(to, length);
+		to = put_be32(to, 6u << 28);
+		to = put_be16(to, length);
 		*to++ = protocol;
 		*to++ = 64;		/* hop limit */
 	} else {
-		to = put16(to, 0x4500);
-		to = put16(to, IPV4 + length);
-		to = put32(to, 0x4000);	/* not to be fragmented */
+		to = put_be16(to, 0x4500);
+		to = put_be16(to, IPV4 + length);
+		to = put_be32(to, 0x4000);	/* not to be fragmented */
 		*to++ = 64;
 		*to++ = protocol;
-		to = put16(to, 0);
+		to = put_be16(to, 0);
 	}
 	memcpy(to, source->ip, bytes);
 	memcpy(to + bytes, destination->ip, bytes);
 	to += 2 * bytes;
 	if (!six)
-		put16(begin + 10, ~sum16(begin, IPV4, 0));
+		put_be16(begin + 10, ~sum16(begin, IPV4, 0));
 	return to;
 }
 

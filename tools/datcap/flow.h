@@ -22,6 +22,7 @@ struct flow {				/* a connection */
 struct flow_frame {
 	const uint8_t *bytes;
 	uint32_t captured, length;	/* bytes at `bytes`, bytes of the whole frame */
+	bool joined;			/* an analyser needs it in the same file to decode the next one */
 };
 /* Takes a frame. Returns false if it needs no more frames. */
 typedef bool flow_take(void *arg, const struct flow_frame *frame);

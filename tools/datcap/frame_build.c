@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* frame_build.c - builds the bytes of a described frame (frame.h). Writes the headers from the outermost to
  * the innermost, and then the lengths and checksums from the innermost to the outermost. */
+#include "common/bytes.h"
 #include "common/tunnel.h"
 #include "frame.h"
-#include "bytes.h"
+#include "sum16.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,30 +37,30 @@ static uint8_t *put_ethernet(uint8_t *to, const struct frame_layer *l)
 	memcpy(to + 6, l->src, 6);
 	to += 12;
 	for (unsigned i = 0; i < l->tags; i++) {
-		to = put16(to, i + 1 < l->tags ? 0x88a8 : 0x8100);
-		to = put16(to, l->vlan[i]);
+		to = put_be16(to, i + 1 < l->tags ? 0x88a8 : 0x8100);
+		to = put_be16(to, l->vlan[i]);
 	}
-	return put16(to, l->type ? l->type : l->version == 6 ? 0x86dd : l->version ? 0x0800 : 0x88b5);
+	return put_be16(to, l->type ? l->type : l->version == 6 ? 0x86dd : l->version ? 0x0800 : 0x88b5);
 }
 
 /* Writes the IP header without lengths and checksum, which complete() adds. */
 static uint8_t *put_ip(uint8_t *to, const struct frame_layer *l)
 {
 	if (l->version == 6) {
-		to = put32(to, 6u << 28 | l->tos << 20 | l->flow);
-		to = put16(to, 0);
+		to = put_be32(to, 6u << 28 | l->tos << 20 | l->flow);
+		to = put_be16(to, 0);
 		*to++ = (uint8_t)protocol_of(l);
 		*to++ = (uint8_t)l->ttl;
 		memcpy(to, l->ip_src, 16);
 		memcpy(to + 16, l->ip_dst, 16);
 		return to + 32;
 	}
-	to = put16(to, 0x4500 | l->tos);
-	to = put16(to, 0);
-	to = put32(to, l->id << 16);
+	to = put_be16(to, 0x4500 | l->tos);
+	to = put_be16(to, 0);
+	to = put_be32(to, l->id << 16);
 	*to++ = (uint8_t)l->ttl;
 	*to++ = (uint8_t)protocol_of(l);
-	to = put16(to, 0);
+	to = put_be16(to, 0);
 	memcpy(to, l->ip_src, 4);
 	memcpy(to + 4, l->ip_dst, 4);
 	return to + 8;
@@ -67,21 +68,21 @@ static uint8_t *put_ip(uint8_t *to, const struct frame_layer *l)
 
 static uint8_t *put_l4(uint8_t *to, const struct frame_layer *l)
 {
-	to = put16(to, l->sport);
-	to = put16(to, l->dport);
+	to = put_be16(to, l->sport);
+	to = put_be16(to, l->dport);
 	if (!is_tcp(l))
-		return put32(to, 0);
-	to = put32(to, l->seq);
-	to = put32(to, l->ack);
-	to = put16(to, 5u << 12 | l->flags);
-	to = put16(to, 65535);
-	return put32(to, 0);
+		return put_be32(to, 0);
+	to = put_be32(to, l->seq);
+	to = put_be32(to, l->ack);
+	to = put_be16(to, 5u << 12 | l->flags);
+	to = put_be16(to, 65535);
+	return put_be32(to, 0);
 }
 
 static uint8_t *put_tunnel(uint8_t *to, const struct frame_layer *l)
 {
-	to = put32(to, l->tunnel == FRAME_VXLAN ? (uint32_t)VXLAN_HAS_ID << 24 : TYPE_BRIDGING);
-	return put32(to, l->tunnel_id << 8);
+	to = put_be32(to, l->tunnel == FRAME_VXLAN ? (uint32_t)VXLAN_HAS_ID << 24 : TYPE_BRIDGING);
+	return put_be32(to, l->tunnel_id << 8);
 }
 
 /* Sets the length of UDP, and the checksum of TCP or UDP over bytes [at->l4, end). */
@@ -91,12 +92,12 @@ static void complete_l4(uint8_t *frame, const struct frame_layer *l, const struc
 	uint8_t *field = frame + at->l4 + (is_tcp(l) ? 16 : 6);
 
 	if (!is_tcp(l))
-		put16(frame + at->l4 + 4, length);
+		put_be16(frame + at->l4 + 4, length);
 	if (!l->version)
 		return;
 	sum = sum16(l->ip_src, bytes, sum16(l->ip_dst, bytes, protocol_of(l) + length));
 	sum = ~sum16(frame + at->l4, length, sum) & 0xffff;
-	put16(field, !sum && !is_tcp(l) ? 0xffff : sum);
+	put_be16(field, !sum && !is_tcp(l) ? 0xffff : sum);
 }
 
 static void complete(uint8_t *frame, const struct frame_layer *l, const struct place *at, uint32_t end)
@@ -104,10 +105,10 @@ static void complete(uint8_t *frame, const struct frame_layer *l, const struct p
 	if (l->ports)
 		complete_l4(frame, l, at, end);
 	if (l->version == 6) {
-		put16(frame + at->ip + 4, end - at->ip - IPV6);
+		put_be16(frame + at->ip + 4, end - at->ip - IPV6);
 	} else if (l->version) {
-		put16(frame + at->ip + 2, end - at->ip);
-		put16(frame + at->ip + 10, ~sum16(frame + at->ip, IPV4, 0));
+		put_be16(frame + at->ip + 2, end - at->ip);
+		put_be16(frame + at->ip + 10, ~sum16(frame + at->ip, IPV4, 0));
 	}
 }
 

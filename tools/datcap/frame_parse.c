@@ -13,6 +13,9 @@
 
 enum { WORD_MAX = 2 * FRAME_PAYLOAD + 8 };
 
+/* What a layer must have, so that a word has an effect. */
+enum need { NEED_NOTHING, NEED_IP, NEED_IP4, NEED_IP6, NEED_PORTS, NEED_TCP, NEEDS };
+
 struct parser {
 	const char *text, *at;
 	unsigned column;		/* of `word`; from 1 on */
@@ -20,6 +23,7 @@ struct parser {
 	struct frame *frame;
 	struct frame_layer *layer;
 	struct frame_fault *fault;
+	struct { unsigned column; char word[8]; } needed[NEEDS];	/* by the first word of this layer; 0: none */
 };
 
 static bool wrong(struct parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -197,6 +201,38 @@ static bool payload(struct parser *p)
 	return true;
 }
 
+static void need(struct parser *p, enum need what)
+{
+	if (p->needed[what].column)
+		return;
+	p->needed[what].column = p->column;
+	snprintf(p->needed[what].word, sizeof p->needed[what].word, "%.7s", p->word);
+}
+
+/* Checks that each word of the layer has an effect. */
+static bool end_layer(struct parser *p)
+{
+	const struct frame_layer *l = p->layer;
+	const struct { bool has; const char *expected; } needs[NEEDS] = {
+		[NEED_NOTHING] = { true, "" },
+		[NEED_IP] = { l->version, "ip A>B or ip6 A>B" },
+		[NEED_IP4] = { l->version == 4, "ip A>B" },
+		[NEED_IP6] = { l->version == 6, "ip6 A>B" },
+		[NEED_PORTS] = { l->ports, "udp A>B or tcp A>B" },
+		[NEED_TCP] = { l->ports && l->protocol == 6, "tcp A>B" },
+	};
+
+	for (int i = 0; i < NEEDS; i++)
+		if (p->needed[i].column && !needs[i].has) {
+			p->fault->column = p->needed[i].column;
+			snprintf(p->fault->text, sizeof p->fault->text, "\"%s\" found, expected %s beside it",
+				 p->needed[i].word, needs[i].expected);
+			return false;
+		}
+	memset(p->needed, 0, sizeof p->needed);
+	return true;
+}
+
 static void start_layer(struct parser *p, const uint8_t src[6])
 {
 	p->layer = &p->frame->layer[p->frame->layers++];
@@ -222,7 +258,7 @@ static bool tunnel(struct parser *p, enum frame_tunnel kind, uint32_t port)
 	outer->ports = true;
 	outer->protocol = 17;
 	outer->tunnel = kind;
-	if (!number(p, "the number of the tunnel", 0xffffff, &outer->tunnel_id))
+	if (!number(p, "the number of the tunnel", 0xffffff, &outer->tunnel_id) || !end_layer(p))
 		return false;
 	start_layer(p, outer->src);
 	return true;
@@ -232,16 +268,19 @@ static bool tunnel(struct parser *p, enum frame_tunnel kind, uint32_t port)
 static bool numeric(struct parser *p, bool *found)
 {
 	struct frame_layer *l = p->layer;
-	const struct { const char *word; uint32_t *value; uint64_t max; } fields[] = {
-		{ "type", &l->type, 0xffff }, { "tos", &l->tos, 255 }, { "ttl", &l->ttl, 255 }, { "id", &l->id, 65535 },
-		{ "flow", &l->flow, 0xfffff }, { "proto", &l->protocol, 255 }, { "sport", &l->sport, 65535 },
-		{ "dport", &l->dport, 65535 }, { "seq", &l->seq, 0xffffffff }, { "ack", &l->ack, 0xffffffff },
-		{ "len", &p->frame->length, 65535 },
+	const struct { const char *word; uint32_t *value; uint64_t max; enum need need; } fields[] = {
+		{ "type", &l->type, 0xffff, NEED_NOTHING }, { "tos", &l->tos, 255, NEED_IP },
+		{ "ttl", &l->ttl, 255, NEED_IP }, { "id", &l->id, 65535, NEED_IP4 },
+		{ "flow", &l->flow, 0xfffff, NEED_IP6 }, { "proto", &l->protocol, 255, NEED_IP },
+		{ "sport", &l->sport, 65535, NEED_PORTS }, { "dport", &l->dport, 65535, NEED_PORTS },
+		{ "seq", &l->seq, 0xffffffff, NEED_TCP }, { "ack", &l->ack, 0xffffffff, NEED_TCP },
+		{ "len", &p->frame->length, 65535, NEED_NOTHING },
 	};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		if (!strcmp(p->word, fields[i].word)) {
 			*found = true;
+			need(p, fields[i].need);
 			return number(p, fields[i].word, fields[i].max, fields[i].value);
 		}
 	*found = false;
@@ -256,12 +295,16 @@ static bool parse_word(struct parser *p)
 		return mac(p, *p->word == 'd' ? p->layer->dst : p->layer->src);
 	if (!strcmp(p->word, "ip") || !strcmp(p->word, "ip6"))
 		return addresses(p, p->word[2] ? 6 : 4);
-	if (!strcmp(p->word, "udp") || !strcmp(p->word, "tcp"))
+	if (!strcmp(p->word, "udp") || !strcmp(p->word, "tcp")) {
+		need(p, NEED_IP);
 		return ports(p, *p->word == 'u' ? 17 : 6);
+	}
 	if (!strcmp(p->word, "vlan"))
 		return tag(p);
-	if (!strcmp(p->word, "flags"))
+	if (!strcmp(p->word, "flags")) {
+		need(p, NEED_TCP);
 		return tcp_flags(p);
+	}
 	if (!strcmp(p->word, "payload"))
 		return payload(p);
 	if (!strcmp(p->word, "badsum")) {
@@ -291,7 +334,7 @@ bool frame_parse(const char *text, const uint8_t src[6], struct frame *frame, st
 		if (!parse_word(&p))
 			return false;
 	while (next(&p));
-	return true;
+	return end_layer(&p);
 }
 
 /* --- ranges ------------------------------------------------------------------------------------ */

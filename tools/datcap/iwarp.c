@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* iwarp.c - see iwarp.h. If only a part of a message was recorded, that part has segments of its own, and
- * the rest has segments of which the frame has only the headers. Sequence numbers count all bytes of the
- * message, so that an analyser can follow the stream. */
+/* iwarp.c - see iwarp.h. If only a part of a message was recorded, the FPDUs of the rest have no payload: analysers
+ * do not decode an FPDU that is cut. Their lengths and checksums are right for what they have, as are the sequence
+ * numbers of TCP. Offsets of DDP and the lengths of frames count all bytes of the message. */
 #include "iwarp.h"
-#include "bytes.h"
+#include "common/bytes.h"
 #include "crc.h"
+#include "sum16.h"
 #include <string.h>
 
 enum {
@@ -13,6 +14,9 @@ enum {
 	MPA_HEADER = 20,		/* bytes of a Request or Reply Frame */
 	MPA_CRC = 0x40,			/* its flag: FPDUs have a CRC */
 	TAGGED = 14, UNTAGGED = 18,	/* bytes of DDP and RDMAP headers */
+	/* The ports from here on belong to no protocol that analysers know. Those of the program might, and then
+	 * analysers decode the stream as that protocol instead of iWARP. */
+	PORT_FIRST = 0xf000, PORTS = 0x800,	/* for each end */
 	SYN = 2, PSH = 8, ACK = 16,
 	FRAME_MAX = FLOW_HEADERS_MAX + TCP + 2 + UNTAGGED + SEGMENT + 3 + CRC_SIZE,
 };
@@ -26,7 +30,8 @@ enum {
 };
 
 struct stream {				/* a connection */
-	bool opened;
+	uint64_t file;			/* number of the last file with its handshakes; 0: none */
+	uint32_t number;		/* of these handshakes, among all */
 	uint32_t sequence[2];		/* of ends[i]: bytes sent */
 	uint32_t messages[2][4];	/* of ends[i], by queue: number of the last message */
 };
@@ -38,6 +43,7 @@ struct message {			/* what RDMAP carries */
 	uint64_t offset;		/* of a tagged message */
 	const uint8_t *payload;
 	uint32_t length, captured;
+	bool cut;			/* RDMAP counts on all bytes: an FPDU without some of them is cut */
 };
 
 struct writer {
@@ -49,27 +55,43 @@ struct writer {
 	uint8_t frame[FRAME_MAX];
 };
 
+static uint64_t file = 1;		/* number of the current file */
+
+void iwarp_begin_file(void)
+{
+	file++;
+}
+
 /* --- TCP ------------------------------------------------------------------------------------------- */
 
-/* Sends a segment with `length` bytes of payload. The first `captured` of them are in the frame already. */
-static bool send_segment(struct writer *w, unsigned flags, uint32_t length, uint32_t captured)
+/* Returns the made-up port of this end. All handshakes differ in a port, and the two ends do, too, which may have the
+ * same address. */
+static uint32_t port_of(const struct stream *stream, unsigned end)
+{
+	return PORT_FIRST + (end ? PORTS + stream->number / PORTS % PORTS : stream->number % PORTS);
+}
+
+/* Sends a segment with `length` bytes of payload. The first `captured` of them are in the frame already. The frame
+ * counts `left_out` bytes more. `joined`: the next segment belongs into the same file. */
+static bool send_segment(struct writer *w, unsigned flags, uint32_t length, uint32_t captured, uint32_t left_out,
+			 bool joined)
 {
 	const struct flow *flow = w->flow;
 	uint32_t *sequence = w->stream->sequence;
 	uint8_t *tcp = flow_put_headers(flow, w->from, PROTOCOL, TCP + length, w->frame), *to = tcp, *end;
-	struct flow_frame frame = { .bytes = w->frame };
+	struct flow_frame frame = { .bytes = w->frame, .joined = joined };
 
-	to = put16(to, flow->ends[w->from].port);
-	to = put16(to, flow->ends[!w->from].port);
-	to = put32(to, sequence[w->from]);
-	to = put32(to, flags & ACK ? sequence[!w->from] : 0);
-	to = put16(to, 5u << 12 | flags);
-	to = put16(to, 65535);		/* window */
-	end = put32(to, 0) + captured;
+	to = put_be16(to, port_of(w->stream, w->from));
+	to = put_be16(to, port_of(w->stream, !w->from));
+	to = put_be32(to, sequence[w->from]);
+	to = put_be32(to, flags & ACK ? sequence[!w->from] : 0);
+	to = put_be16(to, 5u << 12 | flags);
+	to = put_be16(to, 65535);		/* window */
+	end = put_be32(to, 0) + captured;
 	if (captured == length)
-		put16(tcp + 16, ~sum16(tcp, TCP + length, flow_pseudo_header(flow, PROTOCOL, TCP + length)));
+		put_be16(tcp + 16, ~sum16(tcp, TCP + length, flow_pseudo_header(flow, PROTOCOL, TCP + length)));
 	frame.captured = (uint32_t)(end - w->frame);
-	frame.length = frame.captured + length - captured;
+	frame.length = frame.captured + length - captured + left_out;
 	sequence[w->from] += length + (flags & SYN ? 1 : 0);
 	return w->take(w->arg, &frame);
 }
@@ -86,18 +108,22 @@ static bool send_by(struct writer *w, unsigned from, unsigned flags, const char 
 
 	w->from = from;
 	if (!mpa)
-		return send_segment(w, flags, 0, 0);
+		return send_segment(w, flags, 0, 0, 0, true);
 	memcpy(to, mpa, 16);
 	to[16] = MPA_CRC;
 	to[17] = 1;			/* revision */
-	put16(to + 18, 0);		/* no private data */
-	return send_segment(w, flags, MPA_HEADER, MPA_HEADER);
+	put_be16(to + 18, 0);		/* no private data */
+	return send_segment(w, flags, MPA_HEADER, MPA_HEADER, 0, true);
 }
 
-/* Sends the handshakes of TCP and MPA. Without them an analyser does not recognise the protocols. */
+/* Sends the handshakes of TCP and MPA. Without them an analyser does not recognise the protocols. In a later file of a
+ * ring the ports are others, since an analyser that reads several files does not expect handshakes within a stream. */
 static bool open_flow(struct writer *w)
 {
-	w->stream->opened = true;
+	static uint32_t handshakes;
+
+	w->stream->file = file;
+	w->stream->number = handshakes++;
 	return send_by(w, 0, SYN, NULL) && send_by(w, 1, SYN | ACK, NULL) && send_by(w, 0, ACK, NULL) &&
 	       send_by(w, 0, PSH | ACK, "MPA ID Req Frame") && send_by(w, 1, PSH | ACK, "MPA ID Rep Frame");
 }
@@ -108,61 +134,67 @@ static uint8_t *put_ddp(uint8_t *to, const struct message *m, uint32_t number, u
 {
 	*to++ = (uint8_t)((m->tagged ? 0x80 : 0) | (last ? 0x40 : 0) | 1);
 	*to++ = 0x40 | m->op;
-	to = put32(to, m->word);
+	to = put_be32(to, m->word);
 	if (m->tagged)
-		return put64(to, m->offset + done);
-	to = put32(to, m->queue);
-	to = put32(to, number);
-	return put32(to, done);
+		return put_be64(to, m->offset + done);
+	to = put_be32(to, m->queue);
+	to = put_be32(to, number);
+	return put_be32(to, done);
 }
 
-/* Sends one FPDU with bytes [done, done + n) of the message. */
+/* Returns the bytes of an FPDU whose header and payload have `length` bytes. */
+static uint32_t fpdu_length(uint32_t length)
+{
+	return length + (-length & 3) + CRC_SIZE;
+}
+
+/* Sends one FPDU with bytes [done, done + n) of the message, as far as they were recorded. */
 static bool send_fpdu(struct writer *w, const struct message *m, uint32_t number, uint32_t done, uint32_t n)
 {
+	const unsigned from = w->from;
 	uint8_t *begin = payload_of(w);
-	uint32_t header = 2 + (m->tagged ? TAGGED : UNTAGGED), padding = -(header + n) & 3;
+	uint32_t header = 2 + (m->tagged ? TAGGED : UNTAGGED);
 	uint32_t here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
-	uint32_t length = header + n + padding + CRC_SIZE, captured = header + here;
+	uint32_t counted = header + (m->cut ? n : here), length = fpdu_length(counted), captured = header + here;
 
-	put16(begin, header - 2 + n);
+	if (w->stream->file != file && !open_flow(w))
+		return false;
+	w->from = from;
+	put_be16(begin, counted - 2);
 	put_ddp(begin + 2, m, number, done, done + n == m->length);
 	if (here)
 		memcpy(begin + header, m->payload + done, here);
-	if (here == n) {
-		memset(begin + captured, 0, padding);
-		captured += padding;
+	if (captured == counted) {
+		memset(begin + captured, 0, -captured & 3);
+		captured += -captured & 3;
 		crc_put(begin + captured, crc_add(CRC32C, 0, begin, captured));
 		captured += CRC_SIZE;
 	}
-	return send_segment(w, PSH | ACK, length, captured);
+	return send_segment(w, PSH | ACK, length, captured, fpdu_length(header + n) - length, false);
 }
 
 static bool send_message(struct writer *w, unsigned from, const struct message *m)
 {
-	uint32_t done = 0, number = m->tagged ? 0 : ++w->stream->messages[from][m->queue], end = m->captured;
+	uint32_t done = 0, number = m->tagged ? 0 : ++w->stream->messages[from][m->queue], n;
 
 	w->from = from;
-	/* the recorded part has segments of its own, since analysers do not decode a segment that is cut */
-	for (;;) {
-		uint32_t n = end - done < SEGMENT ? end - done : SEGMENT;
-
+	for (;; done += n) {
+		n = m->length - done < SEGMENT ? m->length - done : SEGMENT;
 		if (!send_fpdu(w, m, number, done, n))
 			return false;
-		done += n;
-		if (done == m->length)
+		if (done + n == m->length)
 			return true;
-		if (done == end)
-			end = m->length;
 	}
 }
 
+/* Sends the immediate data as the software device does: with the length of the write that they follow. */
 static bool send_immediate(struct writer *w, unsigned from, const struct tap_record *r)
 {
 	uint8_t data[IMMEDIATE] = { 0 };
 	struct message m = { .op = r->flags & TAP_SOLICITED ? OP_IMMEDIATE_SE : OP_IMMEDIATE, .queue = QUEUE_SEND,
 		.payload = data, .length = IMMEDIATE, .captured = IMMEDIATE };
 
-	put32(data + 4, r->word);
+	put_be32(put_be32(data, r->word), r->op == TAP_WRITE ? r->length : 0);
 	return !(r->flags & TAP_IMMEDIATE) || send_message(w, from, &m);
 }
 
@@ -191,11 +223,11 @@ static bool send_read_request(struct writer *w, unsigned from, const struct tap_
 	struct message m = { .op = OP_READ_REQUEST, .queue = QUEUE_READ, .payload = data, .length = READ_REQUEST,
 		.captured = READ_REQUEST };
 
-	to = put32(to, r->memory.sink_stag);
-	to = put64(to, r->memory.sink);
-	to = put32(to, r->length);
-	to = put32(to, r->memory.stag);
-	put64(to, r->memory.remote);
+	to = put_be32(to, r->memory.sink_stag);
+	to = put_be64(to, r->memory.sink);
+	to = put_be32(to, r->length);
+	to = put_be32(to, r->memory.stag);
+	put_be64(to, r->memory.remote);
 	return send_message(w, from, &m);
 }
 
@@ -214,14 +246,14 @@ static bool send_atomic_request(struct writer *w, unsigned from, const struct ta
 	struct message m = { .op = OP_ATOMIC_REQUEST, .queue = QUEUE_READ, .payload = data, .length = ATOMIC_REQUEST,
 		.captured = ATOMIC_REQUEST };
 
-	to = put32(to, swaps ? 2 : 0);
-	to = put32(to, (uint32_t)r->memory.sink);	/* identifies the request */
-	to = put32(to, r->memory.stag);
-	to = put64(to, r->memory.remote);
-	to = put64(to, swaps ? r->atomic.swap : r->atomic.compare_add);
-	to = put64(to, swaps ? ~(uint64_t)0 : 0);
-	to = put64(to, swaps ? r->atomic.compare_add : 0);
-	put64(to, swaps ? ~(uint64_t)0 : 0);
+	to = put_be32(to, swaps ? 2 : 0);
+	to = put_be32(to, (uint32_t)r->memory.sink);	/* identifies the request */
+	to = put_be32(to, r->memory.stag);
+	to = put_be64(to, r->memory.remote);
+	to = put_be64(to, swaps ? r->atomic.swap : r->atomic.compare_add);
+	to = put_be64(to, swaps ? ~(uint64_t)0 : 0);
+	to = put_be64(to, swaps ? r->atomic.compare_add : 0);
+	put_be64(to, swaps ? ~(uint64_t)0 : 0);
 	return send_message(w, from, &m);
 }
 
@@ -231,11 +263,11 @@ static bool send_atomic_response(struct writer *w, unsigned from, const struct t
 	uint8_t data[ATOMIC_RESPONSE];
 	uint64_t value = 0;
 	struct message m = { .op = OP_ATOMIC_RESPONSE, .queue = QUEUE_ATOMIC_RESPONSE, .payload = data,
-		.length = ATOMIC_RESPONSE, .captured = r->captured < 8 ? 4 : ATOMIC_RESPONSE };
+		.length = ATOMIC_RESPONSE, .captured = r->captured < 8 ? 4 : ATOMIC_RESPONSE, .cut = true };
 
 	if (r->captured >= 8)
 		memcpy(&value, payload, 8);
-	put64(put32(data, (uint32_t)r->memory.sink), value);
+	put_be64(put_be32(data, (uint32_t)r->memory.sink), value);
 	return send_message(w, from, &m);
 }
 
@@ -251,8 +283,6 @@ bool iwarp_frames(const struct tap_record *record, const uint8_t *payload, flow_
 	w.take = take;
 	w.arg = arg;
 	from = flow_sender(record, side);
-	if (!w.stream->opened && !open_flow(&w))
-		return false;
 	switch (record->op) {
 	case TAP_SEND: return send_send(&w, from, record, payload);
 	case TAP_WRITE: return send_write(&w, from, record, payload);

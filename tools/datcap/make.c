@@ -7,6 +7,7 @@
 #include <string.h>
 #include "datcap.h"
 #include "frame.h"
+#include "frame_file.h"
 #include "send.h"
 #include "tools/cli.h"
 
@@ -26,7 +27,9 @@ static void add(struct made *m, const char *where, const struct frame *frame)
 {
 	static uint8_t bytes[BYTES_MAX];
 	struct frame_fault fault;
-	uint32_t length = frame_build(frame, bytes, sender_attr(m->sender)->max_frame, &fault);
+	static const uint8_t tagged[14] = { [12] = 0x81 };	/* one tag has this type, the outer one of two 0x88a8 */
+	uint32_t most = sender_most(m->sender, tagged, frame->layer[0].tags == 1 ? sizeof tagged : 0);
+	uint32_t length = frame_build(frame, bytes, most, &fault);
 
 	if (!length)
 		usage_error("%s: %s", where, fault.text);
@@ -77,6 +80,8 @@ static void read_file(struct made *m, const struct options *o)
 
 	if (!file)
 		fail("%s: %m", o->file);
+	if (frame_file_is_capture(o->file))
+		usage_error("%s is a capture, expected descriptions of frames: datcap replay sends it", o->file);
 	for (unsigned number = 1; fgets(line, sizeof line, file); number++) {
 		size_t length = strcspn(line, "\n");
 

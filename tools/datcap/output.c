@@ -20,6 +20,8 @@
 #include "common/clock.h"
 #include "datcap.h"
 #include "print.h"
+#include "stop.h"
+#include "vlan.h"
 #include "tools/cli.h"
 
 enum {
@@ -37,8 +39,9 @@ static unsigned file_number;
 static uint64_t files_begun;		/* of the ring */
 static int fd = -1;
 static bool output_ended;		/* write no more: no reader, a stuck reader, or a failed write */
+static uint64_t appended;		/* frames, of all files */
 static uint64_t unwritten;		/* frames */
-/* Why the file cannot be written. output_close() reports it, in the thread that ends the program. */
+/* Why the file cannot be written. output_check() reports it, in the thread that ends the program. */
 static char failure[PATH_MAX + 100];
 
 static const char *path_of(unsigned number)
@@ -145,7 +148,7 @@ static void flush(void)
 			int err = errno;
 
 			drop_partial(put);
-			give_up(strerror(err));
+			give_up(cli_write_error(err));
 		}
 	}
 	if (put < used)
@@ -156,7 +159,7 @@ static void flush(void)
 
 /* --- pcap, with nanoseconds ------------------------------------------------------------- */
 
-static void put32(uint32_t value)
+static void append32(uint32_t value)
 {
 	memcpy(buffer + used, &value, sizeof value);
 	used += sizeof value;
@@ -164,20 +167,20 @@ static void put32(uint32_t value)
 
 static void pcap_header(void)
 {
-	put32(0xa1b23c4d);
-	put32(2 | 4 << 16);		/* version 2.4, as two numbers of 16 bits */
-	put32(0);
-	put32(0);
-	put32(options.snap ? options.snap : FRAME_MAX);
-	put32(1);			/* Ethernet */
+	append32(0xa1b23c4d);
+	append32(2 | 4 << 16);		/* version 2.4, as two numbers of 16 bits */
+	append32(0);
+	append32(0);
+	append32(options.snap ? options.snap : FRAME_MAX);
+	append32(1);			/* Ethernet */
 }
 
 static void pcap_record(const struct pcapng_packet *p)
 {
-	put32((uint32_t)(p->time / 1000000000));
-	put32((uint32_t)(p->time % 1000000000));
-	put32(p->captured);
-	put32(p->wire_length);
+	append32((uint32_t)(p->time / 1000000000));
+	append32((uint32_t)(p->time % 1000000000));
+	append32(p->captured);
+	append32(p->wire_length);
 	for (int i = 0; i < 3; i++) {
 		if (p->lengths[i])
 			memcpy(buffer + used, p->pieces[i], p->lengths[i]);
@@ -243,8 +246,7 @@ void output_open(const struct output_options *wanted)
 	if (!buffer)
 		fail("no memory");
 	open_file();
-	if (*failure)
-		fail("%s", failure);
+	output_check();
 	flush();	/* a reader can read the file header at once */
 }
 
@@ -255,8 +257,16 @@ static void close_file(void)
 		give_up(strerror(errno));
 }
 
+/* Each file of a ring has the statistics up to its end. */
 static void next_file(void)
 {
+	struct pcapng_statistics statistics = { .time = clock_read_ns(CLOCK_REALTIME), .accepted = appended,
+		.delivered = appended };
+
+	if (!options.pcap) {
+		options.statistics(&statistics);
+		used += pcapng_interface_statistics(buffer + used, &statistics);
+	}
 	close_file();
 	if (output_ended)
 		return;
@@ -269,35 +279,41 @@ static uint32_t direction_of(const DAT_ETH_FRAME *f)
 	return f->flags & DAT_ETH_FRAME_OUTGOING ? PCAPNG_OUTBOUND : PCAPNG_INBOUND;
 }
 
-/* Returns the frame in three pieces. The second piece is the VLAN tag, if the device has stripped it. */
-static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[4])
+static uint32_t smaller(uint32_t a, uint32_t b)
 {
-	struct pcapng_packet p = { .time = f->time, .captured = f->length, .wire_length = f->wire_length,
-		.flags = direction_of(f), .dropped = f->lost };
+	return a < b ? a : b;
+}
 
+/* Returns the frame in three pieces: the second is the VLAN tag, if the device has stripped it. Readers refuse a
+ * packet that is longer than the snap length of the file, so the tag counts, too. */
+static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[VLAN_TAG])
+{
+	const uint32_t snap = options.snap ? options.snap : UINT32_MAX, tag_size = vlan_tag_size(f);
+	struct pcapng_packet p = { .time = f->time, .wire_length = f->wire_length + tag_size,
+		.flags = direction_of(f), .dropped = f->lost };
+	uint32_t left;
+
+	p.captured = left = smaller(f->length, snap);
 	p.pieces[0] = f->data;
-	p.lengths[0] = f->length;
-	if (!(f->flags & DAT_ETH_FRAME_VLAN) || f->length < 12)
+	p.lengths[0] = left;
+	if (!tag_size || f->length < VLAN_OFFSET)
 		return p;
-	tag[0] = (uint8_t)(f->vlan_type >> 8);
-	tag[1] = (uint8_t)f->vlan_type;
-	tag[2] = (uint8_t)(f->vlan_tci >> 8);
-	tag[3] = (uint8_t)f->vlan_tci;
-	p.lengths[0] = 12;
+	p.captured = left = smaller(f->length + VLAN_TAG, snap);
+	vlan_put_tag(f, tag);
 	p.pieces[1] = tag;
-	p.lengths[1] = 4;
-	p.pieces[2] = f->data + 12;
-	p.lengths[2] = f->length - 12;
-	p.captured += 4;
-	p.wire_length += 4;
+	p.pieces[2] = f->data + VLAN_OFFSET;
+	p.lengths[0] = smaller(left, VLAN_OFFSET);
+	p.lengths[1] = smaller(left -= p.lengths[0], VLAN_TAG);
+	p.lengths[2] = left - p.lengths[1];
 	return p;
 }
 
 /* Called after each frame. Writes the buffer if it is full, and starts the next file of a ring if this file
- * has reached its size. Returns false like output_frame(). */
-static bool appended(void)
+ * has reached its size and the next frame may be in another. Returns false like output_frame(). */
+static bool end_frame(bool joined)
 {
-	if (options.ring_files && written + used >= options.ring_size)
+	appended++;
+	if (options.ring_files && !joined && written + used >= options.ring_size)
 		next_file();
 	else if (used >= BUFFER)
 		flush();
@@ -322,9 +338,9 @@ static bool fits(uint32_t captured)
 	return false;
 }
 
-bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
+bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool joined)
 {
-	uint8_t tag[4];
+	uint8_t tag[VLAN_TAG];
 	struct pcapng_packet p = packet_of(frame, tag);
 
 	p.comment = comment;
@@ -334,18 +350,18 @@ bool output_commented(const DAT_ETH_FRAME *frame, const char *comment)
 		pcap_record(&p);
 	else
 		used += pcapng_packet(buffer + used, &p);
-	return appended();
+	return end_frame(joined);
 }
 
 /* HOT */
 bool output_frame(const DAT_ETH_FRAME *f)
 {
-	if (options.pcap || f->lost || (f->flags & DAT_ETH_FRAME_VLAN))
-		return output_commented(f, "");
+	if (options.pcap || f->lost || vlan_tag_size(f))
+		return output_commented(f, "", false);
 	if (!fits(f->length))
 		return false;
 	used += pcapng_plain_packet(buffer + used, f->time, f->data, f->length, f->wire_length, direction_of(f));
-	return appended();
+	return end_frame(false);
 }
 
 bool output_close(const struct pcapng_statistics *statistics)
@@ -353,9 +369,18 @@ bool output_close(const struct pcapng_statistics *statistics)
 	if (!options.pcap)
 		used += pcapng_interface_statistics(buffer + used, statistics);
 	close_file();
+	return !output_ended;
+}
+
+void output_check(void)
+{
 	if (*failure)
 		fail("%s", failure);
-	return !output_ended;
+}
+
+uint64_t output_files(void)
+{
+	return files_begun;
 }
 
 uint64_t output_unwritten(void)

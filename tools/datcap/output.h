@@ -17,19 +17,27 @@ struct output_options {
 	uint64_t ring_size;		/* bytes of each */
 	const char *device, *filter;
 	uint32_t snap;
+	/* Completes the statistics at the end of a file of a ring but the last, whose frames so far are in them.
+	 * Called by the thread that writes. */
+	void (*statistics)(struct pcapng_statistics *statistics);
 };
 
 void output_open(const struct output_options *options);
 /* Appends a frame, and puts a stripped VLAN tag back. Returns false if the pipe has no reader, or if a write
- * has failed. After a failed write the file ends with a whole block, and output_close() ends the program.
+ * has failed. After a failed write the file ends with a whole block, and output_check() ends the program.
  * One thread at a time may call these functions. */
 bool output_frame(const DAT_ETH_FRAME *frame);
-/* output_frame() with a comment of at most 95 bytes. A pcap file has no comments. */
-bool output_commented(const DAT_ETH_FRAME *frame, const char *comment);
+/* output_frame() with a comment of at most 95 bytes. A pcap file has no comments. `joined`: the next frame must be in
+ * the same file of a ring. */
+bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool joined);
+/* Returns the number of files that were begun. */
+uint64_t output_files(void);
 /* Writes the frames that were appended. Call it each OUTPUT_FLUSH_NS while frames come slowly, so that a
  * reader sees them, and so that they outlive the process. Returns false like output_frame(). */
 bool output_flush(void);
 bool output_close(const struct pcapng_statistics *statistics);
+/* Ends the program with a line if a write has failed. Call it after output_close(). */
+void output_check(void);
 /* Returns the number of frames that were appended, but not written to the file or pipe. */
 uint64_t output_unwritten(void);
 

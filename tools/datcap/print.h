@@ -5,6 +5,7 @@
 #define DATCAP_PRINT_H
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Prints a line. Returns false if this or an earlier write has failed; print_flush() handles the error. */
 bool print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -16,6 +17,14 @@ bool print_flush(void);
 bool print_json(json_t *object);
 /* Flushes standard output, and ends the program with this status, also if the pipe has no reader. */
 void print_finish(int status) __attribute__((noreturn));
+
+/* Returns the number with its digits in groups, like "1 234 567". Each call uses the next one of four static
+ * buffers. */
+const char *grouped(uint64_t n);
+/* Each returns a text in a static buffer, valid until its next call. Like "1 frame" or "2 000 frames": */
+const char *counted(uint64_t n, const char *what);
+/* Like "3.5 MB", or "60 bytes" below 0.1 MB: */
+const char *size_text(uint64_t bytes);
 
 /* Returns whether this is a pipe without a reader. Finds out before there is data to write, unlike EPIPE of
  * a write. */

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "print.h"
 #include "roce.h"
+#include "stop.h"
 #include "taps.h"
 #include "tools/cli.h"
 
@@ -26,17 +27,19 @@ enum {
 
 static struct {
 	const struct options *o;
+	uint64_t first;			/* CLOCK_REALTIME, ns, at the start */
 	uint64_t messages, bytes;
 	uint64_t lost;			/* messages whose loss the file has reported */
 	uint64_t frames;		/* of all messages */
 	uint64_t frames_upto[UNWRITTEN_MAX];	/* frames of messages 1 to n, at n % UNWRITTEN_MAX */
 	uint64_t lost_here;		/* messages taken, or waiting in a ring, that are not in the file */
+	bool like_rpc;			/* a message in the file has a payload that analysers take for RPC over RDMA */
 	bool output_ended;
 } run;
 
 struct frame_of {
 	const struct tap_message *message;
-	char comment[96];
+	char comment[96];		/* as output_commented() takes it */
 };
 
 /* Returns the name of the carrier, as used in a comment of the file, or in a line. */
@@ -59,9 +62,27 @@ static bool write_frame(void *arg, const struct flow_frame *frame)
 		.time = is->message->record->time, .lost = (DAT_UINT32)(lost - run.lost),
 		.flags = is->message->record->kind == TAP_POSTED ? DAT_ETH_FRAME_OUTGOING : 0 };
 
+	const uint64_t files = output_files();
+	bool more;
+
 	run.lost = lost;
 	run.frames++;
-	return output_commented(&f, is->comment);
+	more = output_commented(&f, is->comment, frame->joined);
+	if (output_files() != files)
+		iwarp_begin_file();
+	return more;
+}
+
+/* Returns whether the first words of the payload of a send look like a header of RPC over RDMA (RFC 8166): xid,
+ * version 1, credits, and one of five types. Wireshark then shows it as such, and often as malformed. */
+static bool is_like_rpc(const struct tap_message *m)
+{
+	uint32_t word[4];
+
+	if (m->record->op != TAP_SEND || m->record->captured < sizeof word)
+		return false;
+	memcpy(word, m->payload, sizeof word);
+	return ntohl(word[1]) == 1 && ntohl(word[3]) < 5;
 }
 
 static void write_message(const struct tap_message *m)
@@ -69,9 +90,17 @@ static void write_message(const struct tap_message *m)
 	struct frame_of is = { .message = m };
 	const struct tap_record *r = m->record;
 	bool roce = r->flags & TAP_ROCE;
+	int n;
 
-	snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted%s", (long)m->pid, r->qpn,
-		 carrier_of(r, true), r->length, roce ? ", not as sent" : "");
+	n = snprintf(is.comment, sizeof is.comment, "process %ld, QP 0x%x, %s, %u bytes, as posted", (long)m->pid,
+		     r->qpn, carrier_of(r, true), r->length);
+	if (roce)
+		snprintf(is.comment + n, sizeof is.comment - (size_t)n, ", not as sent");
+	else
+		snprintf(is.comment + n, sizeof is.comment - (size_t)n, ", ports %u > %u",
+			 r->kind == TAP_POSTED ? r->ends.local.port : r->ends.remote.port,
+			 r->kind == TAP_POSTED ? r->ends.remote.port : r->ends.local.port);
+	run.like_rpc |= is_like_rpc(m);
 	run.output_ended |= !(roce ? roce_frames : iwarp_frames)(r, m->payload, write_frame, &is);
 	run.frames_upto[run.messages % UNWRITTEN_MAX] = run.frames;
 }
@@ -134,8 +163,8 @@ static void print_stats(void)
 				     (int)taps_count(), "lost", (json_int_t)taps_lost()));
 		run.output_ended |= !print_flush();
 	} else {
-		fprintf(stderr, "%s messages of %u programs, %s lost\n", grouped(run.messages), taps_count(),
-			grouped(taps_lost()));
+		fprintf(stderr, "%s of %u program%s, %s lost\n", counted(run.messages, "message"), taps_count(),
+			taps_count() == 1 ? "" : "s", grouped(taps_lost()));
 	}
 }
 
@@ -146,9 +175,9 @@ static void print_summary(double seconds)
 				     (json_int_t)run.bytes, "seconds", seconds, "lost", (json_int_t)taps_lost(),
 				     "lost_here", (json_int_t)run.lost_here));
 	else
-		fprintf(stderr, "%s messages, %.1f MB in %.1f s; lost %s in the rings of the programs, %s here\n",
-			grouped(run.messages), (double)run.bytes / 1e6, seconds, grouped(taps_lost()),
-			grouped(run.lost_here));
+		fprintf(stderr, "%s, %s in %.1f s; lost %s in the rings of the programs, %s here%s\n",
+			counted(run.messages, "message"), size_text(run.bytes), seconds, grouped(taps_lost()),
+			grouped(run.lost_here), run.like_rpc ? "; tshark needs --disable-protocol rpcordma" : "");
 }
 
 /* --- the loop ------------------------------------------------------------------------------------------ */
@@ -221,28 +250,41 @@ static void loop(void)
 	}
 }
 
+/* Completes the statistics of messages. */
+static void complete_statistics(struct pcapng_statistics *s)
+{
+	s->start = run.first;
+	s->received = run.messages + taps_lost();
+	s->dropped_by_interface = ~(uint64_t)0;
+	s->accepted = s->delivered = run.messages;
+	s->dropped_by_kernel = taps_lost();
+}
+
 int rdma_run(const struct options *o)
 {
 	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
-		.ring_size = o->ring_size, .device = o->ia ? o->ia : "rdma", .filter = "" };
-	uint64_t begin = clock_now_ns(), first = clock_read_ns(CLOCK_REALTIME);
+		.ring_size = o->ring_size, .device = o->ia ? o->ia : "rdma", .filter = "",
+		.statistics = complete_statistics };
+	uint64_t begin = clock_now_ns();
 	struct pcapng_statistics statistics;
 
 	run.o = o;
+	run.first = clock_read_ns(CLOCK_REALTIME);
 	taps_start(o->pid, o->ia, o->snap ? o->snap : SNAP);
 	if (o->file)
 		output_open(&output);
 	loop();
 	taps_end();
 	take_messages(~(uint64_t)0, UINT64_MAX);
-	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .start = first,
-		.received = run.messages + taps_lost(), .dropped_by_interface = ~(uint64_t)0, .accepted = run.messages,
-		.dropped_by_kernel = taps_lost(), .delivered = run.messages };
+	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME) };
+	complete_statistics(&statistics);
 	if (o->file) {
 		output_close(&statistics);
 		count_lost();
 	}
 	print_summary((double)(clock_now_ns() - begin) / 1e9);
 	taps_free();
+	if (o->file)
+		output_check();
 	return o->strict && (statistics.dropped_by_kernel || run.lost_here) ? STATUS_LOST : 0;
 }

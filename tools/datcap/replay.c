@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* replay.c - `datcap replay`: reads the frames of a file, and checks them before the first is sent. */
-#include <pcap/pcap.h>
 #include <string.h>
 #include "datcap.h"
+#include "frame_file.h"
 #include "send.h"
 #include "tools/cli.h"
 
@@ -10,6 +10,8 @@ struct replay {
 	const struct options *o;
 	struct sender *sender;
 	size_t count;
+	size_t incomplete, shortened, fcs;	/* frames whose end is not in the file; whose end --cut left out; whose
+						 * FCS was in the file */
 	uint64_t first, before;		/* times of the first and of the previous frame; ns since 1970 */
 };
 
@@ -46,34 +48,44 @@ static void segment(struct replay *r, const uint8_t *frame, uint32_t length)
 	if (!payload || payload - l3 >= attr->mtu || payload > attr->max_tso_header)
 		fail("%s: frame %zu has %u bytes, and is no TCP over IP that %s could cut (--cut)", r->o->file,
 		     r->count, length, r->o->interface);
-	if (length > attr->max_tso)
+	if (length > attr->max_tso + (sender_most(r->sender, frame, length) - attr->max_frame))
 		fail("%s: frame %zu has %u bytes, %s makes segments of at most %u (--cut)", r->o->file, r->count,
 		     length, r->o->interface, attr->max_tso);
 	sender_segment(r->sender, (uint16_t)payload, (uint16_t)(attr->mtu - (payload - l3)));
 }
 
-static void keep(struct replay *r, const struct pcap_pkthdr *header, const uint8_t *data)
+static void check(const struct replay *r, const struct file_frame *frame, uint32_t most)
 {
-	uint64_t time = (uint64_t)header->ts.tv_sec * 1000000000u + (uint64_t)header->ts.tv_usec;
-	uint32_t length = header->caplen, most = sender_attr(r->sender)->max_frame;
+	const struct options *o = r->o;
+
+	if (frame->captured < 14)
+		fail("%s: frame %zu has %u bytes; a frame has at least 14", o->file, r->count, frame->captured);
+	if (frame->captured > most && !o->cut && !o->tso)
+		fail("%s: frame %zu has %u bytes, %s sends at most %u (--cut, --tso)", o->file, r->count,
+		     frame->captured, o->interface, most);
+	if (o->speed > 0 && frame->time < r->before)
+		fail("%s: the time of frame %zu is before that of the frame before it", o->file, r->count);
+}
+
+static void keep(struct replay *r, const struct file_frame *frame)
+{
+	uint32_t length = frame->captured, most = sender_most(r->sender, frame->data, length);
 	uint8_t *to;
 
 	if (!r->count++)
-		r->first = r->before = time;
-	if (length < 14)
-		fail("%s: frame %zu has %u bytes; a frame has at least 14", r->o->file, r->count, length);
-	if (length > most && !r->o->cut && !r->o->tso)
-		fail("%s: frame %zu has %u bytes, %s sends at most %u (--cut, --tso)", r->o->file, r->count, length,
-		     r->o->interface, most);
-	if (length > most && r->o->cut)
+		r->first = r->before = frame->time;
+	check(r, frame, most);
+	r->before = frame->time;
+	r->incomplete += frame->captured < frame->length;
+	r->fcs += frame->had_fcs;
+	if (length > most && r->o->cut) {
 		length = most;
-	if (r->o->speed > 0 && time < r->before)
-		fail("%s: the time of frame %zu is before that of the frame before it", r->o->file, r->count);
-	r->before = time;
-	to = sender_add(r->sender, length, time - r->first);
-	memcpy(to, data, length);
+		r->shortened++;
+	}
+	to = sender_add(r->sender, length, frame->time - r->first);
+	memcpy(to, frame->data, length);
 	if (length > most)
-		segment(r, data, length);
+		segment(r, frame->data, length);
 	if (r->o->set_dst)
 		memcpy(to, r->o->dst, 6);
 	if (r->o->set_src)
@@ -82,27 +94,29 @@ static void keep(struct replay *r, const struct pcap_pkthdr *header, const uint8
 
 static void read_file(struct replay *r)
 {
-	char error[PCAP_ERRBUF_SIZE];
-	pcap_t *file = pcap_open_offline_with_tstamp_precision(r->o->file, PCAP_TSTAMP_PRECISION_NANO, error);
-	struct pcap_pkthdr *header;
-	const uint8_t *data;
-	int got;
+	struct frame_file *file = frame_file_open(r->o->file);
+	struct file_frame frame;
+	bool cut;
 
-	if (!file && !strncmp(error, r->o->file, strlen(r->o->file)) && error[strlen(r->o->file)] == ':')
-		fail("%s", error);	/* libpcap's text has the name only if it cannot open the file */
-	if (!file)
-		fail("%s: %s", r->o->file, error);
-	if (pcap_datalink(file) != DLT_EN10MB)
-		fail("%s: its frames are not Ethernet", r->o->file);
-	while ((got = pcap_next_ex(file, &header, &data)) == 1)
-		keep(r, header, data);
-	if (got == PCAP_ERROR && strstr(pcap_geterr(file), "truncated") && r->count)
-		cli_warn("%s ends within a frame: the %zu before it are sent", r->o->file, r->count);
-	else if (got == PCAP_ERROR)
-		fail("%s: %s", r->o->file, pcap_geterr(file));
+	while (frame_file_next(file, &frame))
+		keep(r, &frame);
+	cut = frame_file_is_cut(file);
+	frame_file_close(file);
 	if (!r->count)
 		fail("%s: there is no frame in it", r->o->file);
-	pcap_close(file);
+	if (cut)
+		cli_warn("%s ends within a frame: the %zu before it are sent", r->o->file, r->count);
+	if (r->incomplete)
+		cli_warn("%s has only the beginning of %zu of %zu frames (snap length): they are sent short",
+			 r->o->file, r->incomplete, r->count);
+	if (r->fcs)
+		cli_warn("%s has the FCS of %zu of %zu frames: it is left out, the device adds its own", r->o->file,
+			 r->fcs, r->count);
+	if (r->shortened)
+		cli_warn("%zu of %zu frames are cut to the length that %s sends", r->shortened, r->count,
+			 r->o->interface);
+	if (cut || r->incomplete)
+		sender_mark_incomplete(r->sender);
 }
 
 int replay_run(const struct options *o)

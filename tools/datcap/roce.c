@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* roce.c - see roce.h. If only a part of a message was recorded, a packet is cut where that part ends, and
- * later packets are cut after their headers. Sequence numbers count all packets of the message.
+/* roce.c - see roce.h. If only a part of a message was recorded, the payload of a packet ends where that part ends,
+ * and later packets have none: analysers do not show the operation of a packet that is cut. IP, UDP and ICRC are
+ * right for what the packet has. Sequence numbers count all packets of the message, the lengths of frames all its
+ * bytes.
  *
  * Headers and numbers are those of the InfiniBand Architecture Specification, volume 1, chapter 9, and its
  * Annex A17, RoCEv2. */
 #include "roce.h"
-#include "bytes.h"
+#include "common/bytes.h"
 #include "crc.h"
+#include "sum16.h"
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cli.h"
@@ -79,6 +82,7 @@ struct message {
 	uint32_t number;		/* of a response: that of the request */
 	const uint8_t *payload;
 	uint32_t length, captured;
+	bool cut;			/* the payload is a header: a packet without all of it is cut */
 };
 
 struct writer {
@@ -105,19 +109,19 @@ static uint32_t source_port(const struct connection *c)
 
 static uint8_t *put_udp(const struct writer *w, uint8_t *to, uint32_t length)
 {
-	to = put16(to, source_port(w->connection));
-	to = put16(to, PORT);
-	to = put16(to, length);
-	return put16(to, 0);
+	to = put_be16(to, source_port(w->connection));
+	to = put_be16(to, PORT);
+	to = put_be16(to, length);
+	return put_be16(to, 0);
 }
 
 static uint8_t *put_bth(const struct writer *w, uint8_t *to, uint8_t opcode, uint8_t flags, uint32_t psn)
 {
 	*to++ = opcode;
 	*to++ = flags;
-	to = put16(to, PARTITION);
-	to = put32(to, w->connection->qpn[!w->from] & MASK24);
-	return put32(to, psn & MASK24);	/* AckReq is 0, since no acknowledgement is shown */
+	to = put_be16(to, PARTITION);
+	to = put_be32(to, w->connection->qpn[!w->from] & MASK24);
+	return put_be32(to, psn & MASK24);	/* AckReq is 0, since no acknowledgement is shown */
 }
 
 static uint8_t *put_extended(uint8_t *to, const struct message *m, uint8_t opcode)
@@ -127,16 +131,16 @@ static uint8_t *put_extended(uint8_t *to, const struct message *m, uint8_t opcod
 	bool swaps = opcode == CMP_SWAP;
 
 	if (has & (HAS_RETH | HAS_ATOMIC_ETH))
-		to = put32(put64(to, r->memory.remote), r->memory.stag);
+		to = put_be32(put_be64(to, r->memory.remote), r->memory.stag);
 	if (has & HAS_RETH)
-		to = put32(to, r->length);
+		to = put_be32(to, r->length);
 	if (has & HAS_ATOMIC_ETH)
-		to = put64(put64(to, swaps ? r->atomic.swap : r->atomic.compare_add),
+		to = put_be64(put_be64(to, swaps ? r->atomic.swap : r->atomic.compare_add),
 			   swaps ? r->atomic.compare_add : 0);
 	if (has & HAS_AETH)
-		to = put32(to, (uint32_t)ACKNOWLEDGED << 24 | (m->number & MASK24));
+		to = put_be32(to, (uint32_t)ACKNOWLEDGED << 24 | (m->number & MASK24));
 	if (has & HAS_WORD)
-		to = put32(to, r->word);
+		to = put_be32(to, r->word);
 	return to;
 }
 
@@ -175,13 +179,14 @@ static void put_udp_checksum(const struct writer *w, uint8_t *udp, uint32_t leng
 	if (w->flow->ends[0].family != 6)
 		return;
 	sum = ~sum16(udp, captured, flow_pseudo_header(w->flow, PROTOCOL, length)) & 0xffff;
-	put16(udp + 6, sum ? sum : 0xffff);
+	put_be16(udp + 6, sum ? sum : 0xffff);
 }
 
-/* Sends one packet with bytes [done, done + n) of the message. */
+/* Sends one packet with bytes [done, done + n) of the message, as far as they were recorded. */
 static bool send_packet(struct writer *w, const struct message *m, uint8_t opcode, uint32_t done, uint32_t n)
 {
-	uint32_t padding = -n & 3, here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
+	uint32_t here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
+	uint32_t counted = m->cut ? n : here, padding = -counted & 3;
 	bool last = done + n == m->length, solicited = last && m->record->flags & TAP_SOLICITED;
 	uint8_t *ip = w->frame + FLOW_ETHERNET, *udp = w->frame + flow_headers_size(w->flow);
 	uint8_t flags = (uint8_t)((solicited ? SOLICITED : 0) | MIGRATED | padding << 4);
@@ -190,19 +195,19 @@ static bool send_packet(struct writer *w, const struct message *m, uint8_t opcod
 	struct flow_frame frame = { .bytes = w->frame };
 
 	payload = put_extended(payload, m, opcode);
-	length = (uint32_t)(payload - udp) + n + padding + CRC_SIZE;
+	length = (uint32_t)(payload - udp) + counted + padding + CRC_SIZE;
 	flow_put_headers(w->flow, w->from, PROTOCOL, length, w->frame);
 	put_udp(w, udp, length);
 	if (here)
 		memcpy(payload, m->payload + done, here);
 	end = payload + here;
-	if (here == n) {
+	if (here == counted) {
 		memset(end, 0, padding);
 		end = crc_put(end + padding, icrc_of(ip, udp, end + padding));
 	}
 	put_udp_checksum(w, udp, length, (uint32_t)(end - udp));
 	frame.captured = (uint32_t)(end - w->frame);
-	frame.length = (uint32_t)(udp - w->frame) + length;
+	frame.length = (uint32_t)(payload - w->frame) + n + (-n & 3) + CRC_SIZE;
 	return w->take(w->arg, &frame);
 }
 
@@ -333,11 +338,12 @@ static bool send_response(struct writer *w, unsigned from, struct message *m)
 	if (m->record->op != TAP_READ) {	/* the value is in the byte order of the host */
 		if (m->captured >= sizeof before)
 			memcpy(&before, m->payload, sizeof before);
-		put64(value, before);
+		put_be64(value, before);
 		m->opcodes.only = ATOMIC_ACKNOWLEDGE;
 		m->payload = value;
 		m->captured = m->captured >= sizeof value ? sizeof value : 0;
 		m->length = sizeof value;
+		m->cut = true;
 	}
 	return send_message(w, from, m);
 }

@@ -2,12 +2,18 @@
 /* send.c - see send.h. */
 #include "send.h"
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 #include "common/clock.h"
+#include "default_route.h"
 #include "print.h"
+#include "stop.h"
 #include "tools/cli.h"
 
 enum {
@@ -16,6 +22,7 @@ enum {
 	SPIN_NS = 60000,		/* ns of spinning at the end of a wait: sleeps end some 50 us late */
 	LATE_BUCKETS = 100000,		/* lateness is counted in steps of 100 ns, up to 10 ms */
 	BUCKET_NS = 100,
+	TYPE_AT = 12, TAG = 4,		/* offset of the type; bytes of a VLAN tag */
 };
 
 struct packet {
@@ -34,7 +41,9 @@ struct sender {
 	uint8_t *memory;
 	size_t used, size;
 	DAT_LMR_CONTEXT context;
+	bool incomplete;		/* what was to be sent is not all in the list */
 	uint64_t posted, done;		/* sends; completed sends */
+	uint64_t begin_ns;		/* when the first frame was due */
 	uint64_t sent, bytes, latest;	/* frames; their bytes; largest lateness in ns */
 	uint32_t last_length;		/* bytes of the frame sent last */
 	uint32_t late[LATE_BUCKETS];
@@ -51,40 +60,38 @@ static void *grown(void *at, size_t bytes)
 	return new;
 }
 
-/* Frames that are sent on the device of the default route can disturb more than a test. */
-static bool has_default_route(const char *device)
-{
-	char name[64], line[300];
-	FILE *file = fopen("/proc/net/route", "re");
-	unsigned destination, mask;
-	bool found = false;
-
-	while (file && fgets(line, sizeof line, file))
-		if (sscanf(line, "%63s %x %*x %*x %*d %*d %*d %x", name, &destination, &mask) == 3)
-			found |= !strcmp(name, device) && !destination && !mask;
-	if (file)
-		fclose(file);
-	return found;
-}
-
 struct sender *sender_open(const struct options *o)
 {
 	struct sender *s = calloc(1, sizeof *s);
-	const char *carrier;
+	const char *carrier, *route;
 
 	if (!s)
 		fail("no memory");
 	s->o = o;
-	if (has_default_route(o->interface) && !o->yes)
-		fail("%s carries the default route: --yes sends there all the same", o->interface);
 	device_open(&s->device, o->interface, "eth_qdisc=bypass");
 	device_capabilities(&s->device, &s->attr, &carrier);
+	/* Frames that are sent there can disturb more than a test. */
+	route = o->yes ? NULL : default_route_on(s->device.index, s->attr.address);
+	if (route)
+		fail("%s %s: --yes sends there all the same", o->interface, route);
 	return s;
 }
 
 const DAT_ETH_ATTR *sender_attr(const struct sender *s)
 {
 	return &s->attr;
+}
+
+uint32_t sender_most(const struct sender *s, const uint8_t *frame, uint32_t length)
+{
+	bool tagged = length >= TYPE_AT + 2 && !memcmp(frame + TYPE_AT, "\x81\x00", 2);
+
+	return s->attr.max_frame + (tagged ? TAG : 0);
+}
+
+void sender_mark_incomplete(struct sender *s)
+{
+	s->incomplete = true;
 }
 
 uint8_t *sender_add(struct sender *s, uint32_t length, uint64_t at)
@@ -109,6 +116,64 @@ void sender_segment(struct sender *s, uint16_t header_length, uint16_t mss)
 
 /* --- sending ------------------------------------------------------------------------------ */
 
+/* Returns the bytes of the first n frames that are sent. */
+static uint64_t bytes_of(const struct sender *s, uint64_t n)
+{
+	uint64_t round = 0, rest = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		round += s->packets[i].length;
+		rest += i < n % s->count ? s->packets[i].length : 0;
+	}
+	return n / s->count * round + rest;
+}
+
+static void summary(const struct sender *s, double seconds);
+
+/* Writes why the device does not send, as far as it can be told after the error. */
+static void describe_device(const struct sender *s, char *text, size_t size)
+{
+	struct ifreq ifr = { .ifr_ifindex = (int)s->device.index };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (s->device.index && fd >= 0 && (ioctl(fd, SIOCGIFNAME, &ifr) || ioctl(fd, SIOCGIFFLAGS, &ifr)))
+		err = errno;
+	if (!s->device.index || fd < 0)
+		snprintf(text, size, "the link is down, or the device is gone");
+	else if (err)
+		snprintf(text, size, "the device is gone (%s)", strerror(err));
+	else if (!(ifr.ifr_flags & IFF_UP))
+		snprintf(text, size, "the device is down (%s)", strerror(ENETDOWN));
+	else if (!(ifr.ifr_flags & IFF_RUNNING))
+		snprintf(text, size, "the link is down: no carrier (%s)", strerror(ENETDOWN));
+	else
+		snprintf(text, size, "the kernel refused it, or the link was down for a moment");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Ends the program after a frame that was not sent. `number` is the last one, from 1 on, whose completion is known:
+ * those before the failed one have been sent. */
+static void refused(struct sender *s, uint64_t number, DAT_DTO_COMPLETION_STATUS status)
+{
+	const struct packet *p = &s->packets[(number - 1) % s->count];
+	DAT_ETH_ATTR now = { .size = sizeof now };
+	char cause[100];
+
+	if (status == DAT_DTO_ERR_LOCAL_LENGTH && dat_eth_query(s->device.ia, &now) == DAT_SUCCESS)
+		cli_warn("%s: frame %llu of %u bytes could not be sent: the MTU has become %u (%s)", s->o->interface,
+			 (unsigned long long)number, p->length, now.mtu, strerror(EMSGSIZE));
+	else {
+		describe_device(s, cause, sizeof cause);
+		cli_warn("%s: frame %llu of %u bytes could not be sent: %s", s->o->interface,
+			 (unsigned long long)number, p->length, cause);
+	}
+	s->sent = number - 1;
+	s->bytes = bytes_of(s, s->sent);
+	summary(s, (double)(clock_now_ns() - s->begin_ns + 1) / 1e9);
+	fail_reported();
+}
+
 static void reap(struct sender *s)
 {
 	DAT_EVENT event;
@@ -116,8 +181,7 @@ static void reap(struct sender *s)
 	while (dat_evd_dequeue(s->device.request, &event) == DAT_SUCCESS) {
 		s->done = event.event_data.dto_completion_event_data.user_cookie.as_64;
 		if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
-			fail("%s: a frame could not be sent: the link is down, or the device is gone",
-			     s->o->interface);
+			refused(s, s->done, event.event_data.dto_completion_event_data.status);
 	}
 }
 
@@ -142,7 +206,8 @@ static void send_one(struct sender *s, const struct packet *p, bool more)
 		reap(s);
 	while ((ret = dat_eth_post_send(s->device.ep, 1, &iov, cookie, &how, flags)) != DAT_SUCCESS) {
 		if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
-			fail("%s: dat_eth_post_send failed", s->o->interface);
+			refused(s, s->posted + 1, DAT_GET_TYPE(ret) == DAT_LENGTH_ERROR ? DAT_DTO_ERR_LOCAL_LENGTH :
+				DAT_DTO_ERR_TRANSPORT);
 		reap(s);	/* the device's queue is full */
 		if (stop_requested)
 			return;
@@ -270,11 +335,15 @@ static void summary(const struct sender *s, double seconds)
 		      (unsigned long long)s->sent, (unsigned long long)s->bytes, seconds);
 		if (is_timed(s->o))
 			print(", \"late_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}", p50, p99, max);
+		if (s->incomplete)
+			print(", \"incomplete\": true");
+		if (stop_requested)
+			print(", \"interrupted\": true");
 		print("}\n");
 		return;
 	}
-	fprintf(stderr, "%s: %s frames, %.1f MB in %.3f s%s\n", s->o->interface, grouped(s->sent),
-		(double)s->bytes / 1e6, seconds, rates(s, seconds));
+	fprintf(stderr, "%s: %s frames, %s in %.3f s%s\n", s->o->interface, grouped(s->sent), size_text(s->bytes),
+		seconds, rates(s, seconds));
 	if (is_timed(s->o))
 		fprintf(stderr, "handed to the kernel after the time asked for: p50 %.1f us, p99 %.1f us, "
 			"max %.1f us\n", p50, p99, max);
@@ -282,18 +351,18 @@ static void summary(const struct sender *s, double seconds)
 
 int sender_run(struct sender *s)
 {
-	uint64_t begin;
+	bool incomplete = s->incomplete;
 
 	device_send(&s->device, s->memory, s->used, &s->context, QUEUE);
 	if (s->o->user)
 		device_drop_privileges(s->o->user);
-	begin = clock_now_ns();
+	s->begin_ns = clock_now_ns();
 	send_all(s);
 	finish(s);
-	summary(s, (double)(clock_now_ns() - begin + 1) / 1e9);
+	summary(s, (double)(clock_now_ns() - s->begin_ns + 1) / 1e9);
 	device_close(&s->device);
 	free(s->packets);
 	free(s->memory);
 	free(s);
-	return 0;
+	return incomplete ? STATUS_LOST : 0;
 }

@@ -214,6 +214,8 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 	taps_find();
 	if (ia && !tap_count)
 		cli_warn("no running program has the IA \"%s\" open: waiting for one", ia);
+	if (!ia && !pid && !tap_count)
+		cli_warn("no program yet: waiting for one");
 	if (pid && !tap_count)
 		control_fail_absent(pid);
 }

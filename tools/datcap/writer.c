@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "datcap.h"
 #include "output.h"
+#include "stop.h"
 #include "tools/cli.h"
 
 enum {

@@ -27,7 +27,7 @@ void writer_put(void);
 /* Returns the number of batches written so far. Stores in *behind whether more wait. */
 uint64_t writer_progress(bool *behind);
 /* Returns whether the thread has stopped writing: the pipe has no reader, its reader does not read, or a
- * write has failed, which output_close() reports. */
+ * write has failed, which output_check() reports. */
 bool writer_has_ended(void);
 /* Waits until all batches are written, and ends the thread. Returns the number of frames that were dropped
  * because the thread had stopped writing. */

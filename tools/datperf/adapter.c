@@ -41,6 +41,10 @@ static void find_features(struct adapter *a)
 			snprintf(a->gid, sizeof a->gid, "%s", value);
 		else if (!strcmp(name, "DAT_IB_PORT_NUMBER"))
 			a->port = (unsigned)strtoul(value, NULL, 10);
+		else if (!strcmp(name, "DAT_IB_TRANSPORT_MTU"))
+			a->mtu = (unsigned)strtoul(value, NULL, 10);
+		else if (!strcmp(name, "DAT_IB_PROVIDER_NAME"))
+			a->is_rdma = strcmp(value, "soft");
 		else if (!strcmp(name, DAT_DM_ATTR_SIZE))
 			a->dm_size = strtoull(value, NULL, 10);
 		a->dm_maps |= !strcmp(name, DAT_DM_ATTR_MAP) && !strcmp(value, "TRUE");
@@ -59,9 +63,14 @@ void adapter_open(struct adapter *a, const char *name)
 		  "dat_evd_create");
 }
 
-void adapter_listen(struct adapter *a, DAT_CONN_QUAL port)
+DAT_CONN_QUAL adapter_listen(struct adapter *a, DAT_CONN_QUAL port)
 {
-	good_listener(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp), port);
+	if (port)
+		good_listener(dat_psp_create(a->ia, port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp), port, "-p N");
+	else
+		good_call(dat_psp_create_any(a->ia, &port, a->requests, DAT_PSP_CONSUMER_FLAG, &a->psp),
+			  "dat_psp_create_any");
+	return port;
 }
 
 void adapter_address(const struct adapter *a, struct sockaddr_storage *address)

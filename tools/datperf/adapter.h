@@ -28,10 +28,13 @@ struct adapter {
 	bool dm_maps;     /* processes can map it */
 	char device[64], gid[64]; /* of the RDMA device; "" if the IA does not report it */
 	unsigned port;
+	bool is_rdma; /* an RDMA device: not the software device */
+	unsigned mtu; /* bytes of a packet's payload; 0: not known */
 };
 
 void adapter_open(struct adapter *a, const char *name);
-void adapter_listen(struct adapter *a, DAT_CONN_QUAL port);
+/* Listens at a connection qualifier; at a free one if `port` is 0. Returns it. */
+DAT_CONN_QUAL adapter_listen(struct adapter *a, DAT_CONN_QUAL port);
 /* Stores the IA's own address, which a peer uses to connect to it. */
 void adapter_address(const struct adapter *a, struct sockaddr_storage *address);
 /* Closes the adapter. All links must be closed. */

@@ -29,7 +29,8 @@ struct refusal {
 	uint16_t reason, value;
 };
 
-enum { MAGIC = 0x64706634, PROBE = 0xffff };
+enum { BUSY_SECONDS = 2 }; /* without an answer to the first request, before a line says so */
+enum { MAGIC = 0x64706635, PROBE = 0xffff };
 
 enum reason {
 	REFUSED_OTHER,
@@ -124,16 +125,28 @@ static void explain_rejection(const struct group *g, const DAT_CONNECTION_EVENT_
 
 /* --- both sides -------------------------------------------------------------- */
 
-static DAT_EVENT wait_event(DAT_EVD_HANDLE conn, const char *what)
+/* If `what` is the first request to a server, a line says that the server is busy while there is no answer. */
+static DAT_EVENT wait_answer(DAT_EVD_HANDLE conn, const char *what, bool first)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
-	DAT_RETURN rc = dat_evd_wait(conn, LINK_TIMEOUT * 1000000, 1, &event, &more);
+	DAT_RETURN rc = dat_evd_wait(conn, (first ? BUSY_SECONDS : LINK_TIMEOUT) * 1000000, 1, &event, &more);
+
+	if (first && DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED) {
+		cli_warn("%s: no answer yet; the server is busy, or does not answer: waiting, up to %d s", what,
+			 LINK_TIMEOUT);
+		rc = dat_evd_wait(conn, LINK_TIMEOUT * 1000000, 1, &event, &more);
+	}
 
 	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
 		fail("%s: no answer within %d s", what, LINK_TIMEOUT);
 	good(rc, what);
 	return event;
+}
+
+static DAT_EVENT wait_event(DAT_EVD_HANDLE conn, const char *what)
+{
+	return wait_answer(conn, what, false);
 }
 
 static void expect_event(const DAT_EVENT *event, DAT_EVENT_NUMBER expected, const char *what)
@@ -228,8 +241,8 @@ static void check_shape(struct group *g, const struct hello *h, unsigned threads
 	limit = group_limit(g, h->threads, h->endpoints);
 	if (limit) {
 		reject(g, REFUSED_ROOM, 0);
-		fail("request from %s rejected: it has %u endpoints in %u threads, but %s", address,
-		     h->endpoints, h->threads, limit);
+		fail("request from %s rejected: it has %u endpoint%s in %u thread%s, but %s", address, h->endpoints,
+		     h->endpoints == 1 ? "" : "s", h->threads, h->threads == 1 ? "" : "s", limit);
 	}
 }
 
@@ -298,7 +311,7 @@ static void connect_endpoint(struct group *g, struct link *l, unsigned endpoint,
 				 LINK_TIMEOUT * 1000000, sizeof ours, &ours, DAT_QOS_BEST_EFFORT,
 				 DAT_CONNECT_DEFAULT_FLAG),
 		  "dat_ep_connect");
-	event = wait_event(l->conn, what);
+	event = wait_answer(l->conn, what, !l->index && !endpoint);
 	data = &event.event_data.connect_event_data;
 	if (event.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED)
 		explain_rejection(g, data, what);

@@ -20,6 +20,7 @@ enum op {
 	OP_STREAM,
 	OP_CONNECT,
 	OP_SYNC,
+	OP_PREEMPTED,
 	OP_BYE
 };
 
@@ -29,7 +30,8 @@ struct command { /* in network byte order when sent */
 	uint32_t wake, reserved;
 };
 struct answer {
-	uint64_t bad; /* 1 + offset of the first byte that differs, or 0 */
+	uint64_t value; /* of a check: 1 + offset of the first byte that differs, or 0; of OP_PREEMPTED:
+			 * usage_preempted() of the server */
 };
 
 /* Writes data that depend on `seed`. */

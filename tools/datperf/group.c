@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 void group_open(struct group *g, const char *ia, enum memory_kind memory, bool srq)
 {
@@ -28,6 +29,14 @@ void group_close(struct group *g)
 	adapter_close(&g->adapter);
 }
 
+/* Returns whether an adapter has so few endpoints because the process may have no more descriptors (RLIMIT_NOFILE). */
+static bool descriptors_limit(DAT_COUNT max_endpoints)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)max_endpoints >= limit.rlim_cur;
+}
+
 const char *group_limit(const struct group *g, unsigned threads, unsigned endpoints)
 {
 	const struct adapter *a = &g->adapter;
@@ -35,8 +44,8 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 
 	/* each thread has one endpoint more, for timed connections */
 	if ((long long)threads * (endpoints + 1) > a->max_endpoints)
-		snprintf(text, sizeof text, "%s has no more than %d endpoints (attribute max_eps)",
-			 a->name, a->max_endpoints);
+		snprintf(text, sizeof text, "%s has no more than %d endpoints (attribute max_eps)%s", a->name,
+			 a->max_endpoints, descriptors_limit(a->max_endpoints) ? ": raise \"ulimit -n\"" : "");
 	else if (a->max_dtos < LINK_DEPTH)
 		snprintf(text, sizeof text,
 			 "%s has endpoints for no more than %d operations, and %d are needed (attribute "

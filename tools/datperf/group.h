@@ -11,6 +11,7 @@ struct group {
 	struct adapter adapter;
 	enum memory_kind memory;
 	bool srq; /* each link has an SRQ */
+	char carrier[32]; /* of a client: "memory", "tcp", "rdma, MTU 1024"; "": not known */
 	struct link links[GROUP_THREADS];
 	unsigned opened;             /* links that have memory */
 	unsigned threads, endpoints; /* links in use; endpoints of each */

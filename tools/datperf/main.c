@@ -5,6 +5,9 @@
 #include "../cli.h"
 #include "../messages.h"
 #include "../names.h"
+#ifdef DATPERF_CARRIER
+#include "carrier.h"
+#endif
 #include "compare.h"
 #include "connect.h"
 #include "measure.h"
@@ -47,18 +50,20 @@ static void print_service(const struct options *o, const struct adapter *a)
 }
 
 /* Serves clients. If a client fails, or a peer is not datperf, prints one line and serves the next client.
- * Writes one byte to `ready_fd` when a client may connect, unless it is -1. */
+ * Writes the
+ * connection qualifier to `ready_fd` when a client may connect, unless it is -1. */
 static void run_server(const struct options *o, int ready_fd)
 {
 	static struct service s;
+	DAT_CONN_QUAL port;
 
 	s.o = o;
 	cli_on_failure(group_has_failed);
 	group_open(&s.group, o->device, o->memory, o->srq);
-	adapter_listen(&s.group.adapter, o->port);
+	port = adapter_listen(&s.group.adapter, o->port);
 	if (ready_fd < 0)
 		print_service(o, &s.group.adapter);
-	else if (write(ready_fd, "", 1) != 1)
+	else if (write(ready_fd, &port, sizeof port) != sizeof port)
 		fail("the other process has gone");
 	if (o->once)
 		serve_client(&s);
@@ -152,6 +157,19 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 		report_larger_left_out(test, link_target_size(&g->links[0]));
 }
 
+/* What tells whether the limits are kept, if no option selects more: the latency of a small message, the bandwidth of
+ * large ones. */
+static void run_for_limits(struct group *g, const struct options *o)
+{
+	enum test bandwidth = test_missing(&g->adapter, TEST_WRITE_BW) ? TEST_SEND_BW : TEST_WRITE_BW;
+	size_t large = has_room(g, bandwidth, LINK_BLOCK) ? LINK_BLOCK : link_target_size(&g->links[0]);
+
+	if (o->limits.latency > 0)
+		run_one(g, o, setting_of(o, TEST_SEND_LAT, 8));
+	if (o->limits.bandwidth > 0 && !interrupted)
+		run_one(g, o, setting_of(o, bandwidth, large));
+}
+
 /* Prints the overview, which is the output if no option selects another: two latencies, and bandwidths side
  * by side. */
 static void print_overview(struct group *g, const struct options *o)
@@ -167,20 +185,20 @@ static void print_overview(struct group *g, const struct options *o)
 	printf("latency of 8 bytes, polling      least    median      99 %%\n");
 	for (int i = 0; i < 2 && !interrupted; i++) {
 		struct setting s = setting_of(o, latencies[i], 8);
-		struct stats t;
+		struct result r;
 
 		report_progress(&s);
-		t = measure(g, &s).latency;
+		r = measure(g, &s);
 		report_end_progress();
-		printf("  %-24s %8.2f  %8.2f  %8.2f  us\n", tests[s.test].title, t.min, t.median,
-		       t.p99);
+		printf("  %-24s %8.2f  %8.2f  %8.2f  us%s\n", tests[s.test].title, r.latency.min, r.latency.median,
+		       r.latency.p99, report_mark(&r));
 		fflush(stdout);
 	}
 	printf("\nbandwidth              RDMA write                  send\n");
 	for (int i = 0; i < BANDWIDTH_SIZES && !interrupted; i++) {
 		struct setting write = setting_of(o, TEST_WRITE_BW, bandwidth_sizes[i]);
 		struct setting send = setting_of(o, TEST_SEND_BW, bandwidth_sizes[i]);
-		struct result w, s;
+		struct result w = { 0 }, s;
 		char writes[64] = "       -";
 
 		if (has_room(g, TEST_WRITE_BW, write.size)) {
@@ -191,24 +209,34 @@ static void print_overview(struct group *g, const struct options *o)
 		report_progress(&send);
 		s = measure(g, &send);
 		report_end_progress();
-		printf("  %8s  %-24s  %8.1f MB/s %8.0f/s\n", size_text(write.size), writes, s.bytes / 1e6, s.messages);
+		printf("  %8s  %-24s  %8.1f MB/s %8.0f/s%s\n", size_text(write.size), writes, s.bytes / 1e6, s.messages,
+		       report_mark(w.shared ? &w : &s));
 		fflush(stdout);
 	}
-	if (g->links[0].shared)
-		printf("\nThe writes go to shared memory. Where the adapter maps it, they stay in "
-		       "the\n"
-		       "writer's cache, and sends are copied. Compare with --private.\n");
+	if (g->links[0].shared && !strcmp(g->carrier, "memory"))
+		printf("\nThe writes go to shared memory. They stay in the writer's cache, and sends are copied.\n"
+		       "Compare with --private.\n");
+}
+
+/* Returns whether an option selects tests, or how they are made or shown. */
+static bool selects(const struct options *o)
+{
+	bool any = o->size_count || o->rounds || o->wake || o->histogram || o->compare || o->plot ||
+		   o->format != FORMAT_TABLE;
+
+	for (int i = 0; i < TESTS; i++)
+		any |= o->tests[i];
+	return any;
 }
 
 static void run_tests(struct group *g, struct options o, const struct sockaddr *to)
 {
-	bool any = o.size_count || o.rounds || o.wake || o.histogram || o.compare || o.plot ||
-		   o.format != FORMAT_TABLE;
-
-	for (int i = 0; i < TESTS; i++)
-		any |= o.tests[i];
 	check_data(g);
-	if (!any) {
+	if (o.format == FORMAT_LIMITS) {
+		run_for_limits(g, &o);
+		return;
+	}
+	if (!selects(&o)) {
 		print_overview(g, &o);
 		return;
 	}
@@ -222,7 +250,10 @@ static void run_tests(struct group *g, struct options o, const struct sockaddr *
 
 /* --- the client, and --fork ------------------------------------------------------ */
 
+enum { INTERRUPTED = 128 + SIGINT };	/* exit status, as of a program that the signal ends */
+
 static pid_t server_pid;
+static int client_status;
 
 static void end_server(void)
 {
@@ -259,6 +290,21 @@ static bool failure_is_known(void)
 	return server_failed();
 }
 
+/* Stores what carries the data of the connections: "memory" or "tcp", or "rdma, MTU 1024". */
+static void find_carrier(struct group *g)
+{
+	const struct adapter *a = &g->adapter;
+
+	if (a->is_rdma && a->mtu)
+		snprintf(g->carrier, sizeof g->carrier, "rdma, MTU %u", a->mtu);
+	else if (a->is_rdma)
+		snprintf(g->carrier, sizeof g->carrier, "rdma");
+#ifdef DATPERF_CARRIER
+	else
+		carrier_find(g->carrier, sizeof g->carrier);
+#endif
+}
+
 static void run_client(const struct options *o)
 {
 	static struct group g;
@@ -269,20 +315,23 @@ static void run_client(const struct options *o)
 	if (o->plot)
 		plot_open(o->plot);
 	group_open(&g, o->device, o->memory, o->srq);
-	if (o->server)
-		resolve_for(g.adapter.ia, o->server, &to);
+	if (o->server.host)
+		resolve_for(g.adapter.ia, o->server.host, &to);
 	else
 		adapter_address(&g.adapter, &to);
 	connect_to(&g, (struct sockaddr *)&to, o->port, o->threads ? o->threads : 1,
 		   o->endpoints ? o->endpoints : 1);
+	find_carrier(&g);
 	signal(SIGINT, on_interrupt);
 	report_begin(o->format, &g, address_text((struct sockaddr *)&to, address), o->compare,
 		     o->compare ? compare_begin(&g.adapter) : NULL);
 	run_tests(&g, *o, (struct sockaddr *)&to);
-	report_end(interrupted);
+	report_end(interrupted, &o->limits);
 	end_service(&g);
 	connect_end(&g);
 	group_close(&g);
+	client_status = o->plot && !plot_close() ? CLI_FAILURE : interrupted ? INTERRUPTED :
+			!limits_kept(&o->limits) ? CLI_OUTSIDE : 0;
 }
 
 /* The serving process of --fork ends with the client, however the client ends: by SIGKILL, or by SIGPIPE
@@ -298,7 +347,7 @@ static void run_both(struct options o)
 {
 	pid_t client = getpid();
 	int ready[2];
-	char byte;
+	DAT_CONN_QUAL port;
 
 	o.once = true;
 	if (pipe(ready))
@@ -315,8 +364,10 @@ static void run_both(struct options o)
 	}
 	close(ready[1]);
 	atexit(end_server);
-	if (read(ready[0], &byte, 1) == 1)
+	if (read(ready[0], &port, sizeof port) == sizeof port) {
+		o.port = port;
 		run_client(&o);
+	}
 	if (server_failed())
 		exit(CLI_FAILURE);
 }
@@ -328,11 +379,13 @@ int main(int argc, char **argv)
 	cli_init("datperf", options_usage);
 	messages_init();
 	o = options_read(argc, argv);
+	if (limits_given(&o.limits) && !selects(&o))
+		o.format = FORMAT_LIMITS;
 	if (o.both)
 		run_both(o);
-	else if (o.server)
+	else if (o.server.host)
 		run_client(&o);
 	else
 		run_server(&o, -1);
-	cli_finish();
+	cli_finish_with(client_status);
 }

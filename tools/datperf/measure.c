@@ -4,6 +4,7 @@
 #include "measure.h"
 #include "connect.h"
 #include "exchange.h"
+#include "usage.h"
 #include "../call.h"
 #include "../cli.h"
 #include <endian.h>
@@ -30,14 +31,14 @@ const struct test_info tests[TESTS] = {
 	[TEST_CONNECT] = { "connect", "verbs connect", "connect and disconnect", KIND_CONNECT, WORD, false, false },
 };
 
-/* Receives an answer. Returns its `bad`. */
+/* Receives an answer. Returns its `value`. */
 static uint64_t hear(struct link *l)
 {
 	struct answer a;
 
 	exchange_receive(l, sizeof a);
 	memcpy(&a, l->in, sizeof a);
-	return be64toh(a.bad);
+	return be64toh(a.value);
 }
 
 static uint64_t command_by(struct link *l, enum op op, uint32_t count, uint64_t size,
@@ -434,14 +435,23 @@ struct result measure(struct group *g, const struct setting *s)
 {
 	struct run run = { .s = s, .threads = g->threads };
 	struct result result = { 0 };
+	uint64_t client, server; /* preemptions before the measurement */
+	double seconds;
 
 	group_run(g, warm_up, &run);
 	run.rounds = decide_rounds(g, &run);
+	server = command(&g->links[0], OP_PREEMPTED, 0, 0, 0);
+	client = usage_preempted();
 	group_run(g, measure_link, &run);
+	result.client_preempted = usage_preempted() - client;
+	result.server_preempted = command(&g->links[0], OP_PREEMPTED, 0, 0, 0) - server;
+	seconds = elapsed(run.parts, g->threads);
+	result.shared = usage_is_shared(result.client_preempted, seconds) ||
+			usage_is_shared(result.server_preempted, seconds);
 	if (run.parts[0].took)
 		merge_latencies(&result, &run, g->threads);
 	result.latency.count = run.rounds * g->threads;
-	result.messages = result.latency.count / elapsed(run.parts, g->threads);
+	result.messages = result.latency.count / seconds;
 	result.bytes = result.messages * s->size;
 	return result;
 }

@@ -47,6 +47,8 @@ struct result {
 	 * connection. For KIND_BANDWIDTH only `count` is set. */
 	struct stats latency;
 	struct histogram histogram;
+	uint64_t client_preempted, server_preempted; /* usage.h */
+	bool shared; /* a side shared its processor */
 	double bytes, messages; /* a second; rounds of other kinds count as messages */
 };
 

@@ -2,34 +2,38 @@
 /* options.c - reads the command line (options.h). */
 #include "options.h"
 #include "../cli.h"
+#include "../ia_choice.h"
+#include "common/nearest.h"
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { USUAL_PORT = 45290 };
 enum { MAX_ROUNDS = 100000000 }; /* of all threads: 800 MB of times */
 
 const char options_usage[] =
-	"usage: datperf -D IA                serve, until interrupted\n"
-	"       datperf -D IA -s ADDRESS     measure, against a datperf that serves\n"
-	"       datperf -D IA --fork         both, on this host\n"
+	"usage: datperf [-D IA]              serve, until interrupted\n"
+	"       datperf [-D IA] -s ADDRESS   measure, against a datperf that serves\n"
+	"       datperf [-D IA] --fork       both, on this host\n"
 	"\n"
-	"  -D, --device IA        interface adapter, a name in dat.conf\n"
-	"  -s, --server ADDRESS   where the other datperf serves\n"
-	"  -p, --port N           connection qualifier (default 45290)\n"
+	"  -D, --device IA        adapter in dat.conf, or a network device like eth0\n"
+	"  -s, --server ADDRESS   where the other datperf serves, or ADDRESS:PORT\n"
+	"  -p, --port N           connection qualifier (45290; with --fork a free one)\n"
 	"  -T, --test LIST        send-lat write-lat immed-lat read-lat atomic-lat\n"
 	"                         send-bw write-bw read-bw connect; or lat, bw, all\n"
 	"  -S, --size LIST        bytes of a transfer: 8,4K,1M or 1K-1M (up to 1M)\n"
 	"  -t, --time SECONDS     for each line (default 0.5)\n"
-	"  -n, --rounds N         for each line, instead of a time\n"
+	"  -n, --rounds N         for each line, instead of a time (of --compare: -t)\n"
 	"  -q, --endpoints N      connections of each thread, in turn (default 1)\n"
 	"      --threads N        threads with endpoints of their own (default 1)\n"
 	"      --srq              one SRQ for the endpoints of a thread\n"
 	"  -w, --wake HOW         learn of completions: poll, wait or cno (default poll)\n"
 	"      --histogram        the distribution of latencies, too; not --csv\n"
-	"      --compare          raw verbs, TCP and memcpy of this host, too\n"
+	"      --compare          raw verbs, TCP and memcpy within this host, too\n"
 	"      --csv, --json      output for programs\n"
 	"      --plot FILE        draw latency and bandwidth over size, as SVG\n"
+	"      --max-lat 5us, --min-bw 10G (bits/s)   exit status 3 beyond these limits\n"
 	"      --once             serve one client, then end\n"
 	"      --private, --dm    memory of this process alone; of the device (dat_dm(7))\n"
 	"  -h, --help, --version\n";
@@ -43,6 +47,22 @@ static bool stands_for(const char *word, enum test test)
 	       (!strcmp(word, "bw") && tests[test].kind == KIND_BANDWIDTH);
 }
 
+/* Ends the program with the words of --test, and the one that may be meant. */
+static void fail_test(const char *word) __attribute__((noreturn));
+static void fail_test(const char *word)
+{
+	const char *words[TESTS + 3] = { "lat", "bw", "all" }, *near;
+	char list[256] = "";
+
+	for (int i = 0; i < TESTS; i++) {
+		words[3 + i] = tests[i].name;
+		strcat(strcat(list, tests[i].name), ", ");
+	}
+	near = nearest_name(word, words, TESTS + 3);
+	usage_error("--test: \"%s\" found, %slat, bw or all expected%s%s%s", word, list, near ? "; is " : "",
+		    near ? near : "", near ? " meant?" : "");
+}
+
 static void read_tests(struct options *o, const char *list)
 {
 	char *words = strdup(list), *rest = words, *word;
@@ -54,9 +74,15 @@ static void read_tests(struct options *o, const char *list)
 			if (stands_for(word, i))
 				found = o->tests[i] = true;
 		if (!found)
-			usage_error("--test: \"%s\" found, a test, lat, bw or all expected", word);
+			fail_test(word);
 	}
 	free(words);
+}
+
+static void fail_sizes(const char *list) __attribute__((noreturn));
+static void fail_sizes(const char *list)
+{
+	usage_error("--size: \"%s\" found, sizes from 1 to 1M expected, like 8,4K,1M or 1K-1M", list);
 }
 
 /* Reads a number of bytes, perhaps with K or M. Stores the end of the number in *end. */
@@ -70,7 +96,7 @@ static size_t read_size(const char *list, const char *text, char **end)
 	else if (n && (**end == 'M' || **end == 'm'))
 		shift = 20;
 	if (!n || n > LINK_BLOCK || n << shift > LINK_BLOCK)
-		usage_error("--size: \"%s\" found, sizes from 1 to 1M expected", list);
+		fail_sizes(list);
 	*end += shift != 0;
 	return n << shift;
 }
@@ -98,7 +124,7 @@ static void read_sizes(struct options *o, const char *list)
 		if (!*at)
 			return;
 		if (*at != ',')
-			usage_error("--size: \"%s\" found, sizes from 1 to 1M expected", list);
+			fail_sizes(list);
 	}
 }
 
@@ -112,13 +138,17 @@ static enum wake read_wake(const char *text)
 	usage_error("--wake: \"%s\" found, poll, wait or cno expected", text);
 }
 
-static bool only_connects(const struct options *o)
+/* Returns whether tests are given, and none of this kind is among them. */
+static bool lacks(const struct options *o, enum kind kind)
 {
-	int count = 0;
+	bool any = false;
 
-	for (int i = 0; i < TESTS; i++)
-		count += o->tests[i];
-	return count == 1 && o->tests[TEST_CONNECT];
+	for (int i = 0; i < TESTS; i++) {
+		if (o->tests[i] && tests[i].kind == kind)
+			return false;
+		any |= o->tests[i];
+	}
+	return any;
 }
 
 /* Values of options that have no letter. */
@@ -134,6 +164,8 @@ enum {
 	THREADS,
 	SRQ,
 	PLOT,
+	MAX_LATENCY,
+	MIN_BANDWIDTH,
 	VERSION
 };
 
@@ -159,6 +191,8 @@ static const struct option names[] = {
 	{ "histogram", no_argument, NULL, HISTOGRAM },
 	{ "compare", no_argument, NULL, COMPARE },
 	{ "plot", required_argument, NULL, PLOT },
+	{ "max-lat", required_argument, NULL, MAX_LATENCY },
+	{ "min-bw", required_argument, NULL, MIN_BANDWIDTH },
 	{ "version", no_argument, NULL, VERSION },
 	{ NULL, 0, NULL, 0 },
 };
@@ -187,7 +221,7 @@ static bool take_option(struct options *o, int c, const char *value)
 {
 	switch (c) {
 	case 'D': o->device = value; break;
-	case 's': o->server = value; break;
+	case 's': o->server = cli_server("--server", value, ULONG_MAX); break;
 	case 'p': o->port = cli_number("--port", value, 1, ULONG_MAX); break;
 	case 't': o->seconds = cli_positive("--time", value, 3600); break;
 	case 'T': read_tests(o, value); break;
@@ -196,6 +230,8 @@ static bool take_option(struct options *o, int c, const char *value)
 	case 'q': o->endpoints = read_count("--endpoints", value, LINK_ENDPOINTS); break;
 	case THREADS: o->threads = read_count("--threads", value, GROUP_THREADS); break;
 	case PLOT: o->plot = value; break;
+	case MAX_LATENCY: o->limits.latency = cli_microseconds("--max-lat", value); break;
+	case MIN_BANDWIDTH: o->limits.bandwidth = cli_bit_rate("--min-bw", value); break;
 	case SRQ: o->srq = true; break;
 	case 'w': o->wake = read_wake(value); break;
 	case FORK: o->both = true; break;
@@ -216,7 +252,8 @@ static bool take_option(struct options *o, int c, const char *value)
 /* Returns the long name of an option that a server has no use for, or NULL. */
 static const char *name_for_client(int c)
 {
-	static const int client_options[] = { 't', 'T', 'S', 'n', 'w', HISTOGRAM, COMPARE, JSON, CSV, PLOT };
+	static const int client_options[] = { 't', 'T', 'S', 'n', 'w', HISTOGRAM, COMPARE, JSON, CSV, PLOT, MAX_LATENCY,
+					      MIN_BANDWIDTH };
 
 	for (size_t i = 0; i < sizeof client_options / sizeof *client_options; i++)
 		for (const struct option *at = names; at->name && c == client_options[i]; at++)
@@ -231,19 +268,21 @@ static void check_together(const struct options *o, const char *for_client)
 	if (o->threads && o->rounds > MAX_ROUNDS / o->threads)
 		usage_error("--rounds: %u found, up to %u for each of %u threads expected",
 			    o->rounds, MAX_ROUNDS / o->threads, o->threads);
-	if (o->plot && only_connects(o))
+	if (o->plot && lacks(o, KIND_LATENCY) && lacks(o, KIND_BANDWIDTH))
 		usage_error("--plot: the test connect has no sizes to draw");
+	if (o->limits.latency > 0 && lacks(o, KIND_LATENCY))
+		usage_error("--max-lat: --test names no test of latency");
+	if (o->limits.bandwidth > 0 && lacks(o, KIND_BANDWIDTH))
+		usage_error("--min-bw: --test names no test of bandwidth");
 	if (o->histogram && o->format == FORMAT_CSV)
 		usage_error("--histogram and --csv exclude each other; --json has the distribution");
-	if (!o->device)
-		usage_error("-D, the interface adapter, is missing");
-	if (for_client && !o->server && !o->both)
+	if (for_client && !o->server.host && !o->both)
 		usage_error("--%s is an option of the client, which -s or --fork selects", for_client);
 }
 
 struct options options_read(int argc, char **argv)
 {
-	struct options o = { .port = 45290, .seconds = 0.5 };
+	struct options o = { .seconds = 0.5 };
 	const char *for_client = NULL;
 	int c;
 
@@ -255,6 +294,8 @@ struct options options_read(int argc, char **argv)
 	}
 	if (optind != argc)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
+	o.port = cli_server_port(&o.server, "-p", o.port, o.both ? 0 : USUAL_PORT);
 	check_together(&o, for_client);
+	o.device = ia_choose("-D", o.device);
 	return o;
 }

@@ -4,13 +4,15 @@
 #define DATPERF_OPTIONS_H
 #include "measure.h"
 #include "report.h"
+#include "../cli.h"
 
 enum { OPTIONS_SIZES = 21 }; /* at most: all powers of two up to LINK_BLOCK */
 
 struct options {
-	const char *device, *server;
+	const char *device;
+	struct cli_server server; /* host: NULL if this side serves, or with --fork takes its own address */
 	const char *plot; /* file of the chart, or NULL */
-	DAT_CONN_QUAL port;
+	DAT_CONN_QUAL port; /* 0: the serving process of --fork takes a free one */
 	double seconds;              /* approximate time of a line of a table */
 	uint32_t rounds;             /* of a measurement; 0: as many as take `seconds` */
 	unsigned endpoints, threads; /* endpoints of each thread; 0: not given */
@@ -20,6 +22,7 @@ struct options {
 	size_t sizes[OPTIONS_SIZES];
 	int size_count; /* 0: the default sizes of each test */
 	enum wake wake;
+	struct limits limits;
 	enum format format;
 };
 

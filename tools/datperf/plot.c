@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* plot.c - draws the chart of --plot (plot.h). Coordinates are pixels, from the top left corner. */
 #include "plot.h"
+#include "config.h"
+#include "origin.h"
 #include "report.h"
 #include "../cli.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +23,7 @@ enum {
 	LEFT = 80,    /* the labels of the y axis */
 	RIGHT = 150,  /* the legend */
 	TOP = 20,     /* above the frame of a diagram */
+	FOOT = 30,    /* when and where */
 	BOTTOM = 60,  /* the labels of the x axis */
 	LABEL = 60,   /* least distance of labels on the x axis */
 	Y_TICKS = 6,  /* approximate number, on a linear axis */
@@ -45,8 +51,12 @@ static const struct {
 };
 
 static struct {
-	FILE *file;
-	const char *path;
+	FILE *file;		/* while the chart is drawn */
+	const char *name;	/* of the chart, as the user gave it; NULL: there is no chart */
+	char path[PATH_MAX], beside[PATH_MAX + 8];
+	mode_t mode;
+	bool written;
+	int error;		/* errno value of the first write that failed */
 	char title[512];
 	struct {
 		unsigned count;
@@ -214,13 +224,21 @@ static void draw_x_ticks(const struct axis *x, const struct axis *y)
 
 /* --- diagrams ---------------------------------------------------------------- */
 
-/* These colours can be distinguished with any kind of colour vision. */
-static const char *colour_of(unsigned series)
+/* An operation has the same colour in both diagrams, and so has its comparison with raw verbs. These colours can be
+ * distinguished with any kind of colour vision. */
+static const char *colour_of(const char *series)
 {
-	static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73",
-					       "#cc79a7", "#e69f00", "#56b4e9" };
+	static const struct {
+		const char *part, *colour;
+	} colours[] = {
+		{ "send", "#0072b2" }, { "write", "#d55e00" }, { "immed", "#cc79a7" }, { "read", "#009e73" },
+		{ "atomic", "#e69f00" }, { "TCP", "#56b4e9" }, { "memcpy", "#999999" },
+	};
 
-	return colours[series % (sizeof colours / sizeof *colours)];
+	for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+		if (strstr(series, colours[i].part))
+			return colours[i].colour;
+	return "#000000";
 }
 
 static void draw_series(enum plot_panel panel, unsigned number, const struct axis *x,
@@ -230,7 +248,7 @@ static void draw_series(enum plot_panel panel, unsigned number, const struct axi
 	double row = y->to + 10 + 20 * number;
 	const char *dashes = s->comparison ? " stroke-dasharray=\"6 4\"" : "";
 
-	element("<g stroke=\"%s\" fill=\"%s\">", colour_of(number), colour_of(number));
+	element("<g stroke=\"%s\" fill=\"%s\">", colour_of(s->name), colour_of(s->name));
 	fputs("<polyline fill=\"none\" stroke-width=\"2\" points=\"", plot.file);
 	for (unsigned i = 0; i < s->count; i++)
 		fprintf(plot.file, "%s%.1f,%.1f", i ? " " : "", x_of(x, s->points[i].bytes),
@@ -273,10 +291,21 @@ static unsigned count_panels(void)
 	return count;
 }
 
+static void draw_foot(double y)
+{
+	char date[ORIGIN_DATE], host[ORIGIN_HOST], text[sizeof date + sizeof host + 64];
+
+	origin_read(date, host);
+	snprintf(text, sizeof text, "%s, %s, datperf %s", date, host, PACKAGE_VERSION);
+	element("<g font-size=\"11\" fill=\"#666\">");
+	text_at(LEFT, y, "start", text);
+	element("</g>");
+}
+
 static void draw(void)
 {
 	unsigned count = count_panels();
-	int height = HEAD + PANEL * (count ? (int)count : 1);
+	int height = HEAD + PANEL * (count ? (int)count : 1) + FOOT;
 	double top = HEAD;
 
 	element("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
@@ -296,41 +325,105 @@ static void draw(void)
 			draw_panel(i, top);
 			top += PANEL;
 		}
+	draw_foot(height - FOOT / 2);
 	element("</svg>");
 }
 
 /* --- the file ---------------------------------------------------------------- */
 
+/* Opens a new file beside the chart. */
+static bool open_beside(void)
+{
+	int fd;
+
+	snprintf(plot.beside, sizeof plot.beside, "%s.XXXXXX", plot.path);
+	fd = mkostemp(plot.beside, O_CLOEXEC);
+	plot.file = fd < 0 ? NULL : fdopen(fd, "w");
+	return plot.file && !fchmod(fd, plot.mode);
+}
+
+/* Keeps the first error. Measuring goes on, and plot_close() reports it. */
+static void keep_error(void)
+{
+	if (!plot.error)
+		plot.error = errno ? errno : EIO;
+	if (plot.file)
+		fclose(plot.file);
+	plot.file = NULL;
+	unlink(plot.beside);
+}
+
+/* Replaces the file by a whole chart. If that fails, the file stays as it was. */
 static void write_file(void)
 {
-	rewind(plot.file);
+	FILE *file;
+
+	if (plot.error)
+		return;
+	errno = 0;
+	if (!open_beside()) {
+		keep_error();
+		return;
+	}
 	draw();
-	if (fflush(plot.file) || ferror(plot.file) ||
-	    ftruncate(fileno(plot.file), ftello(plot.file)))
-		fail("--plot: %s: %m", plot.path);
+	if (fflush(plot.file) || ferror(plot.file)) {
+		keep_error();
+		return;
+	}
+	file = plot.file;
+	plot.file = NULL;
+	if (fclose(file) || rename(plot.beside, plot.path))
+		keep_error();
+	else
+		plot.written = true;
+}
+
+/* A link stays a link: the file that it names is replaced. */
+static void find_file(const char *path)
+{
+	struct stat status;
+	mode_t mask = umask(0);
+	char *target = realpath(path, NULL);
+
+	umask(mask);
+	plot.mode = 0666 & ~mask;
+	plot.name = path;
+	if (snprintf(plot.path, sizeof plot.path, "%s", target ? target : path) >= (int)sizeof plot.path)
+		fail("--plot: %s: %s", path, strerror(ENAMETOOLONG));
+	if (target && !stat(target, &status)) {
+		if (S_ISDIR(status.st_mode))
+			fail("--plot: %s: %s", path, strerror(EISDIR));
+		if (!S_ISREG(status.st_mode))
+			fail("--plot: %s is not a regular file", path);
+		if (access(target, W_OK))
+			fail("--plot: %s: %m", path);
+		plot.mode = status.st_mode & 07777;
+	}
+	free(target);
 }
 
 void plot_open(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status))
+	find_file(path);
+	if (!open_beside())
 		fail("--plot: %s: %m", path);
-	if (!S_ISREG(status.st_mode))
-		fail("--plot: %s is not a regular file", path);
-	plot.file = fdopen(fd, "w");
-	if (!plot.file)
-		fail("--plot: %s: %m", path);
-	plot.path = path;
+	fclose(plot.file);
+	plot.file = NULL;
+	unlink(plot.beside);
 }
 
 void plot_set_title(const char *title)
 {
-	if (!plot.file)
-		return;
 	snprintf(plot.title, sizeof plot.title, "%s", title);
-	write_file();
+}
+
+bool plot_close(void)
+{
+	if (!plot.written)
+		write_file();
+	if (plot.error)
+		cli_warn("--plot: %s: %s", plot.name, cli_write_error(plot.error));
+	return !plot.error;
 }
 
 static struct series *find_series(enum plot_panel panel, const char *name)
@@ -363,7 +456,7 @@ void plot_add(enum plot_panel panel, const char *name, bool comparison, size_t b
 {
 	struct series *s;
 
-	if (!plot.file || !(value > 0))
+	if (!plot.name || !(value > 0))
 		return;
 	s = find_series(panel, name);
 	if (!s)

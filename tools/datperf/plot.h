@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* plot.h - a chart of values over the size of a transfer, as SVG (--plot). The file is rewritten with each
+/* plot.h - a chart of values over the size of a transfer, as SVG (--plot). The file is replaced with each
  * value, so that it is whole whenever the run ends. report.c supplies the values. */
 #ifndef DATPERF_PLOT_H
 #define DATPERF_PLOT_H
@@ -14,12 +14,16 @@ enum {
 	PLOT_POINTS = 32  /* of a series, at most; more are left out */
 };
 
-/* Opens the file. Calls fail() if it cannot be written, or is not a regular file. */
+/* Checks that the file can be written: calls fail() if not, or if it is not a regular file. The file is first
+ * replaced by the first value. */
 void plot_open(const char *path);
 /* Sets the title of the whole chart. */
 void plot_set_title(const char *title);
+/* Returns false, after a line, if the file could not be written. It has the last chart that could, or is as it was
+ * before. */
+bool plot_close(void);
 /* Adds a value, in microseconds or MB/s. `series` is the name of a series, a constant string. The line of a
- * `comparison` is dashed. Does nothing if the value is not above 0, or if no file is open. */
+ * `comparison` is dashed. Does nothing if the value is not above 0, or if there is no chart. */
 void plot_add(enum plot_panel panel, const char *series, bool comparison, size_t bytes,
 	      double value);
 

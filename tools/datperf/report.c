@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* report.c - prints the results as tables, CSV and JSON (report.h). */
 #include "report.h"
+#include "config.h"
+#include "origin.h"
 #include "plot.h"
 #include "../cli.h"
 #include <stdio.h>
@@ -12,10 +14,12 @@ enum { BAR = 50 }; /* columns of the longest bar of a histogram */
 static struct {
 	enum format format;
 	bool compares, verbs;
+	bool marked; /* a line has the mark of report_mark() */
 	bool progress; /* a line of progress is on the terminal */
 	unsigned endpoints, threads;
 	int rows;
 	int table; /* the test whose table is open; -1: none */
+	char title[DAT_NAME_MAX_LENGTH + 256];
 } report = { .table = -1 };
 
 const char *size_text(size_t size)
@@ -49,7 +53,13 @@ void report_end_progress(void)
 	report.progress = false;
 }
 
-/* Writes "IA, connected to PEER, N threads, N endpoints each, SRQ". */
+const char *report_mark(const struct result *r)
+{
+	report.marked |= r->shared;
+	return r->shared ? " *" : "";
+}
+
+/* Writes "IA, connected to PEER over CARRIER, N threads, N endpoints each, SRQ". */
 static void describe(char *text, size_t size, const struct group *g, const char *peer)
 {
 	char threads[32] = "", endpoints[32] = "";
@@ -59,8 +69,18 @@ static void describe(char *text, size_t size, const struct group *g, const char 
 	if (g->endpoints > 1)
 		snprintf(endpoints, sizeof endpoints, ", %u endpoints%s", g->endpoints,
 			 g->threads > 1 ? " each" : "");
-	snprintf(text, size, "%s, connected to %s%s%s%s", g->adapter.name, peer, threads, endpoints,
-		 g->srq ? ", SRQ" : "");
+	snprintf(text, size, "%s, connected to %s%s%s%s%s%s", g->adapter.name, peer, *g->carrier ? " over " : "",
+		 g->carrier, threads, endpoints, g->srq ? ", SRQ" : "");
+}
+
+static void print_json_origin(void)
+{
+	char date[ORIGIN_DATE], host[ORIGIN_HOST];
+
+	origin_read(date, host);
+	printf(",\n  \"date\": \"%s\", \"host\": ", date);
+	cli_print_json_string(host);
+	printf(", \"version\": \"%s\"", PACKAGE_VERSION);
 }
 
 static void begin_json(const struct group *g, const char *peer, const char *no_verbs)
@@ -69,6 +89,11 @@ static void begin_json(const struct group *g, const char *peer, const char *no_v
 	cli_print_json_string(g->adapter.name);
 	printf(", \"peer\": ");
 	cli_print_json_string(peer);
+	if (*g->carrier) {
+		printf(", \"carrier\": ");
+		cli_print_json_string(g->carrier);
+	}
+	print_json_origin();
 	printf(", \"data_checked\": true,\n  \"threads\": %u, \"endpoints\": %u, \"srq\": %s,\n",
 	       g->threads, g->endpoints, g->srq ? "true" : "false");
 	if (no_verbs) {
@@ -93,9 +118,9 @@ static void begin_csv(const char *no_verbs)
 void report_begin(enum format format, const struct group *g, const char *peer, bool compares,
 		  const char *no_verbs)
 {
-	char text[DAT_NAME_MAX_LENGTH + 256];
+	const char *text = report.title;
 
-	describe(text, sizeof text, g, peer);
+	describe(report.title, sizeof report.title, g, peer);
 	plot_set_title(text);
 	report.format = format;
 	report.compares = compares;
@@ -107,6 +132,7 @@ void report_begin(enum format format, const struct group *g, const char *peer, b
 	switch (format) {
 	case FORMAT_JSON: begin_json(g, peer, no_verbs); break;
 	case FORMAT_CSV: begin_csv(no_verbs); break;
+	case FORMAT_LIMITS: break;
 	case FORMAT_TABLE:
 		printf("datperf: %s\n", text);
 		if (no_verbs)
@@ -172,7 +198,15 @@ static void print_row(const struct setting *s, const struct result *r, const str
 		printf(" %14.0f", r->messages);
 	else if (report.compares)
 		print_comparison(s, c);
-	putchar('\n');
+	puts(report_mark(r));
+}
+
+/* Prints a column of CSV; empty if the value does not apply. */
+static void print_column(double value, int decimals)
+{
+	putchar(',');
+	if (value > 0)
+		printf("%.*f", decimals, value);
 }
 
 static void print_csv(const struct setting *s, const struct result *r, const struct comparison *c)
@@ -185,9 +219,13 @@ static void print_csv(const struct setting *s, const struct result *r, const str
 	else
 		printf(",%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,,%.1f", t->min, t->median, t->mean, t->p99,
 		       t->p999, t->max, r->messages);
-	if (report.compares)
-		printf(",%.3f,%.0f,%.0f,%.3f,%.0f", c->tcp_us, c->tcp_bytes, c->memcpy_bytes,
-		       c->verbs_us, c->verbs_bytes);
+	if (report.compares) {
+		print_column(c->tcp_us, 3);
+		print_column(c->tcp_bytes, 0);
+		print_column(c->memcpy_bytes, 0);
+		print_column(c->verbs_us, 3);
+		print_column(c->verbs_bytes, 0);
+	}
 	putchar('\n');
 }
 
@@ -239,6 +277,9 @@ static void print_json(const struct setting *s, const struct result *r, const st
 		printf(", \"verbs_us\": %.3f", c->verbs_us);
 	if (c->verbs_bytes > 0)
 		printf(", \"verbs_bytes_per_second\": %.0f", c->verbs_bytes);
+	printf(", \"client_preempted\": %llu, \"server_preempted\": %llu, \"shared_processor\": %s",
+	       (unsigned long long)r->client_preempted, (unsigned long long)r->server_preempted,
+	       r->shared ? "true" : "false");
 	if (histogram)
 		print_json_histogram(&r->histogram);
 	printf(" }");
@@ -268,12 +309,14 @@ void report_result(const struct setting *s, const struct result *r, const struct
 	case FORMAT_TABLE: print_row(s, r, c); break;
 	case FORMAT_CSV: print_csv(s, r, c); break;
 	case FORMAT_JSON: print_json(s, r, c, histogram); break;
+	case FORMAT_LIMITS: break;
 	}
 	if (histogram && report.format == FORMAT_TABLE)
 		draw_histogram(&r->histogram);
 	report.rows++;
 	fflush(stdout);
 	draw_result(s, r, c);
+	limits_note(s, r);
 }
 
 void report_skipped(enum test test, const char *why)
@@ -293,11 +336,25 @@ void report_larger_left_out(enum test test, size_t limit)
 	report_skipped(test, why);
 }
 
-void report_end(bool interrupted)
+void report_end(bool interrupted, const struct limits *limits)
 {
 	report_end_progress();
-	if (report.format == FORMAT_JSON)
-		printf(" ],\n  \"interrupted\": %s }\n", interrupted ? "true" : "false");
-	else if (interrupted)
+	if (report.marked)
+		printf("\n* a side was preempted: it shared its processor with the other side or another program\n");
+	if (report.format == FORMAT_JSON) {
+		printf(" ],\n  \"interrupted\": %s", interrupted ? "true" : "false");
+		if (limits_given(limits))
+			limits_print_json(limits);
+		printf(" }\n");
+		return;
+	}
+	if (limits_given(limits)) {
+		if (report.format == FORMAT_TABLE)
+			putchar('\n');
+		else
+			fprintf(report.format == FORMAT_CSV ? stderr : stdout, "datperf: %s: ", report.title);
+		limits_print(report.format == FORMAT_CSV ? stderr : stdout, limits);
+	}
+	if (interrupted)
 		fprintf(stderr, "datperf: interrupted; the results above are complete\n");
 }

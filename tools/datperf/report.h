@@ -4,8 +4,10 @@
 #ifndef DATPERF_REPORT_H
 #define DATPERF_REPORT_H
 #include "compare.h"
+#include "limits.h"
 
-enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON };
+/* FORMAT_LIMITS: the line of the limits alone. */
+enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON, FORMAT_LIMITS };
 
 /* Shows on stderr, if that is a terminal, a line with the present measurement. report_end_progress() and
  * report_result() remove the line. */
@@ -22,7 +24,11 @@ void report_result(const struct setting *s, const struct result *r, const struct
 void report_skipped(enum test test, const char *why);
 /* Reports that sizes above `limit` were left out of a test, since a side has no larger target. */
 void report_larger_left_out(enum test test, size_t limit);
-void report_end(bool interrupted);
+/* `limits`: what the run must reach; limits_kept() tells whether it did. */
+void report_end(bool interrupted, const struct limits *limits);
+
+/* Returns the mark behind the line of a result: " *" if a side shared its processor, which report_end() explains. */
+const char *report_mark(const struct result *r);
 
 /* Returns text like "64 KiB" or "8", which is valid until the next call. */
 const char *size_text(size_t size);

@@ -3,13 +3,14 @@
 #include "connect.h"
 #include "exchange.h"
 #include "measure.h"
+#include "usage.h"
 #include "../cli.h"
 #include <endian.h>
 #include <string.h>
 
-static void answer(struct link *l, uint64_t bad)
+static void answer(struct link *l, uint64_t value)
 {
-	struct answer a = { htobe64(bad) };
+	struct answer a = { htobe64(value) };
 
 	exchange_send(l, &a, sizeof a);
 }
@@ -130,6 +131,7 @@ static bool obey(struct link *l, const struct command *c)
 		accept_probes(l, c->count);
 		return true;
 	case OP_SYNC: answer(l, 0); return true;
+	case OP_PREEMPTED: answer(l, usage_preempted()); return true;
 	case OP_BYE: answer(l, 0); return false;
 	default: fail("unknown command %u", c->op);
 	}

@@ -7,6 +7,7 @@ dtest_SOURCES = \
 	tools/dtest/phases.c tools/dtest/phases.h \
 	tools/dtest/rendezvous.c tools/dtest/rendezvous.h \
 	tools/call.c tools/call.h \
+	tools/ia_choice.c tools/ia_choice.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h

@@ -108,7 +108,8 @@ static int connect_to(const struct sockaddr *address, const char *host)
 	if (errno == EINPROGRESS)	/* the time limit */
 		fail("%s, TCP port %d: no answer within %d s; is the host up, does a firewall drop the port?", host,
 		     RENDEZVOUS_PORT, CONNECT_TIMEOUT);
-	fail("%s, TCP port %d: %s; is a dtest server running there?", host, RENDEZVOUS_PORT, strerror(errno));
+	fail("%s, TCP port %d: %s%s", host, RENDEZVOUS_PORT, strerror(errno),
+	     errno == ECONNREFUSED ? "; is a dtest server running there?" : "");
 }
 
 void rendezvous_ask(const struct sockaddr *address, const char *host, char ia[RENDEZVOUS_TEXT])

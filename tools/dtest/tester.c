@@ -196,7 +196,8 @@ static void check_private_data(const void *got, DAT_COUNT length, int first)
 
 void tester_listen(struct tester *t)
 {
-	good_listener(dat_psp_create(t->ia, DTEST_QUALIFIER, t->cr, DAT_PSP_CONSUMER_FLAG, &t->psp), DTEST_QUALIFIER);
+	good_listener(dat_psp_create(t->ia, DTEST_QUALIFIER, t->cr, DAT_PSP_CONSUMER_FLAG, &t->psp), DTEST_QUALIFIER,
+		      NULL);
 }
 
 bool tester_requested(struct tester *t, unsigned ms)
@@ -265,7 +266,19 @@ void tester_disconnect(struct tester *t)
 
 /* --- completions -------------------------------------------------------------- */
 
-static void check_completion(const DAT_EVENT *event, const char *what)
+/* Returns a hint if the peer's buffer is larger: the peer ends the test then, and cannot say why. */
+static const char *hint_of_sizes(const struct tester *t)
+{
+	static char text[128];
+
+	if (!t->peer.rmr_context || t->peer.segment_length <= t->o->length)
+		return "";
+	snprintf(text, sizeof text, "; the peer's buffer has %zu bytes, ours %zu: give both sides the same -b",
+		 (size_t)t->peer.segment_length, t->o->length);
+	return text;
+}
+
+static void check_completion(const struct tester *t, const DAT_EVENT *event, const char *what)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	const DAT_IB_EXTENSION_EVENT_DATA *extension = (const void *)event->event_extension_data;
@@ -277,11 +290,11 @@ static void check_completion(const DAT_EVENT *event, const char *what)
 	} else if (event->event_number != DAT_DTO_COMPLETION_EVENT) {
 		fail("%s: %s", what, event_name(event->event_number));
 	} else if (dto->status != DAT_DTO_SUCCESS && *completion_cause(event, cause)) {
-		fail("%s: %s%s", what, dto_status_name(dto->status), cause);
+		fail("%s: %s%s%s", what, dto_status_name(dto->status), cause, hint_of_sizes(t));
 	} else if (dto->status != DAT_DTO_SUCCESS) {
-		fail("%s: %s%s", what, dto_status_name(dto->status),
+		fail("%s: %s%s%s", what, dto_status_name(dto->status),
 		     dto->status == DAT_DTO_ERR_FLUSHED || dto->status == DAT_DTO_ERR_TRANSPORT ?
-			     "; has the peer ended?" : "");
+			     "; has the peer ended?" : "", hint_of_sizes(t));
 	}
 }
 
@@ -294,7 +307,7 @@ static bool take(struct tester *t, DAT_EVD_HANDLE evd, const char *what, DAT_EVE
 		return false;
 	}
 	good(rc, "dat_evd_dequeue");
-	check_completion(event, what);
+	check_completion(t, event, what);
 	return true;
 }
 
@@ -327,7 +340,7 @@ DAT_EVENT tester_wait(struct tester *t, DAT_EVD_HANDLE evd, const char *what)
 		if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
 			fail("%s: no completion within %d s", what, DTEST_PATIENCE);
 		good(rc, "dat_evd_wait");
-		check_completion(&event, what);
+		check_completion(t, &event, what);
 		return event;
 	}
 	while (!take(t, evd, what, &event)) {

@@ -6,11 +6,20 @@
 #include "tools/info/probe.h"
 #include "tools/info/remedy.h"
 #include "tools/cli.h"
+#include "common/nearest.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- gathering ---------------------------------------------------------------------- */
+
+static bool has_name(const char *const *names, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
 
 static const char *origin_name(DAT_ENTRY_ORIGIN origin)
 {
@@ -69,10 +78,7 @@ static void examine(json_t *to, const DAT_ENTRY *e, unsigned seconds)
 
 static bool is_asked(const struct adapters_options *o, const char *name)
 {
-	for (int i = 0; i < o->count; i++)
-		if (!strcmp(o->names[i], name))
-			return true;
-	return !o->count;
+	return !o->count || has_name((const char *const *)o->names, (size_t)o->count, name);
 }
 
 static json_t *gather(const struct adapters_options *o, const DAT_ENTRY *list, DAT_COUNT count)
@@ -108,7 +114,7 @@ static const char *place(const json_t *entry)
 
 static void print_table(const json_t *entries)
 {
-	static const char *const heads[] = { "IA", "STATE", "ADDRESS", "DEVICE", "MTU", "FROM" };
+	static const char *const heads[] = { "IA", "STATE", "ADDRESS", "DEVICE", "RDMA MTU", "FROM" };
 	struct table *table = table_new(6, heads);
 	json_t *entry;
 	size_t i;
@@ -253,17 +259,45 @@ static int exit_status(const struct adapters_options *o, const json_t *entries)
 	return 0;
 }
 
-static void demand_names(const struct adapters_options *o, const DAT_ENTRY *list, DAT_COUNT count)
+/* Writes the different names of the entries: "a, b, c". As many as fit; then "and 3 more". */
+static void join_names(char *text, size_t size, const char *const *names, size_t count)
 {
-	for (int i = 0; i < o->count; i++) {
-		bool known = false;
+	size_t at = 0;
 
-		for (DAT_COUNT j = 0; j < count; j++)
-			known |= !strcmp(list[j].info.ia_name, o->names[i]);
-		if (!known)
-			fail("there is no interface adapter \"%s\"; datinfo without a name lists them",
-			     o->names[i]);
+	*text = '\0';
+	for (size_t i = 0; i < count; i++) {
+		if (at + strlen(names[i]) + sizeof ", and 4294967295 more" > size) {
+			snprintf(text + at, size - at, " and %zu more", count - i);
+			return;
+		}
+		at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", names[i]);
 	}
+}
+
+/* Prints a line for each name that no entry has. Returns whether there is such a name. */
+static bool report_unknown_names(const struct adapters_options *o, const DAT_ENTRY *list, DAT_COUNT count)
+{
+	const char **names = calloc((size_t)count + 1, sizeof *names), *near;
+	char joined[800];
+	bool unknown = false;
+	size_t n = 0;
+
+	if (!names)
+		fail("there is no memory left");
+	for (DAT_COUNT i = 0; i < count; i++)
+		if (!has_name(names, n, list[i].info.ia_name))
+			names[n++] = list[i].info.ia_name;
+	join_names(joined, sizeof joined, names, n);
+	for (int i = 0; i < o->count; i++) {
+		if (has_name(names, n, o->names[i]))
+			continue;
+		near = nearest_name(o->names[i], names, n);
+		cli_warn("there is no interface adapter \"%.100s\"%s%s%s; %s%s", o->names[i], near ? "; is " : "",
+			 near ? near : "", near ? " meant?" : "", n ? "there are: " : "there is none", joined);
+		unknown = true;
+	}
+	free(names);
+	return unknown;
 }
 
 int adapters_show(const struct adapters_options *o)
@@ -271,6 +305,7 @@ int adapters_show(const struct adapters_options *o)
 	json_t *entries, *messages, *all;
 	DAT_ENTRY *list;
 	DAT_COUNT count;
+	bool unknown;
 	int status;
 
 	probe_init();
@@ -278,7 +313,7 @@ int adapters_show(const struct adapters_options *o)
 		fail("the registry cannot read its files: %s",
 		     json_array_size(messages) ? json_string_value(json_array_get(messages, 0)) :
 						 "there is no memory or no descriptor left");
-	demand_names(o, list, count);
+	unknown = report_unknown_names(o, list, count);
 	entries = gather(o, list, count);
 	free(list);
 	status = exit_status(o, entries);
@@ -295,7 +330,7 @@ int adapters_show(const struct adapters_options *o)
 		print_table(entries);
 	print_causes(entries);
 	print_messages(messages);
-	if (!json_array_size(entries))
+	if (!json_array_size(entries) && !unknown)
 		puts(json_array_size(messages) ? "datinfo --conf prints entries for this machine" :
 		     "no interface adapter is configured; datinfo --conf prints entries for this machine");
 	json_decref(entries);

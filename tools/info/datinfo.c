@@ -70,6 +70,7 @@ static const struct option names[] = {
 	{ "stat", no_argument, NULL, MODE + STAT },
 	{ "route", required_argument, NULL, MODE + ROUTE },
 	{ "neighbour", required_argument, NULL, MODE + NEIGHBOUR },
+	{ "neighbor", required_argument, NULL, MODE + NEIGHBOUR },
 	{ "nics", no_argument, NULL, MODE + NICS },
 	{ "monitor", no_argument, NULL, MODE + MONITOR },
 	{ "ports", no_argument, NULL, MODE + PORTS },

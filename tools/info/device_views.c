@@ -6,6 +6,7 @@
 #include "tools/info/screen.h"
 #include "tools/info/users.h"
 #include "tools/cli.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,16 +55,16 @@ static int show(const struct device_options *o, json_t *devices, void (*print)(c
 		return status;
 	}
 	if (status)
-		puts("no RDMA device is present, and no software device is configured");
+		fputs("no RDMA device is present, and no software device is configured\n", output_stream());
 	json_array_foreach(devices, i, device)
 		if (print)
 			print(device);
 	json_array_foreach(devices, i, device)
 		if (*output_get(device, "problem")) {
 			output_print(output_get(device, "name"));
-			printf(": ");
+			fputs(": ", output_stream());
 			output_print(output_get(device, "problem"));
-			putchar('\n');
+			fputc('\n', output_stream());
 		}
 	json_decref(devices);
 	return status;
@@ -201,14 +202,14 @@ static void print_line(int indent, const char *name, const char *value)
 {
 	if (!*value)
 		return;
-	printf("%*s%s: ", indent, "", name);
+	fprintf(output_stream(), "%*s%s: ", indent, "", name);
 	output_print(value);
-	putchar('\n');
+	fputc('\n', output_stream());
 }
 
 static void print_stat_port(const json_t *port)
 {
-	printf("    Port %s:\n", value_text(port, "port"));
+	fprintf(output_stream(), "    Port %s:\n", value_text(port, "port"));
 	print_line(8, "State", capital(output_get(port, "state")));
 	print_line(8, "Physical state", output_get(port, "phys_state"));
 	print_line(8, "Rate", output_get(port, "rate"));
@@ -223,37 +224,65 @@ static void print_stat_port(const json_t *port)
 	print_line(8, "Link layer", output_get(port, "link_layer"));
 }
 
-static json_t *last_look;	/* the devices of the previous frame of --watch; NULL: none */
+/* How much a look of --stat shows. */
+static struct {
+	json_t *before;		/* the devices of the previous look of --watch; NULL: none */
+	bool details;		/* attributes of devices and ports */
+	int rows;		/* of each table */
+} look = { .details = true, .rows = INT_MAX - 2 };
 
 static const json_t *device_before(const json_t *device)
 {
 	json_t *old;
 	size_t i;
 
-	json_array_foreach(last_look, i, old)
+	json_array_foreach(look.before, i, old)
 		if (!strcmp(output_get(old, "name"), output_get(device, "name")))
 			return old;
 	return NULL;
 }
 
-static void print_stat(const json_t *device)
+static void print_details(const json_t *device)
 {
 	json_t *ports = json_object_get(device, "ports"), *port;
 	size_t i;
 
-	printf("%sCA '", output_bold());
-	output_print(output_get(device, "name"));
-	printf("'%s\n", output_plain());
 	print_line(4, "CA type", output_get(device, "type"));
 	print_line(4, "IA", output_get(device, "ia"));
-	printf("    Number of ports: %zu\n", json_array_size(ports));
+	fprintf(output_stream(), "    Number of ports: %zu\n", json_array_size(ports));
 	print_line(4, "Firmware version", output_get(device, "fw_ver"));
 	print_line(4, "Hardware version", output_get(device, "hw_ver"));
 	print_line(4, "Node GUID", output_get(device, "node_guid"));
 	print_line(4, "System image GUID", output_get(device, "sys_image_guid"));
 	json_array_foreach(ports, i, port)
 		print_stat_port(port);
-	users_print(device, device_before(device));
+}
+
+static void print_stat(const json_t *device)
+{
+	fprintf(output_stream(), "%sCA '", output_bold());
+	output_print(output_get(device, "name"));
+	fprintf(output_stream(), "'%s\n", output_plain());
+	if (look.details)
+		print_details(device);
+	users_print(device, device_before(device), look.rows);
+}
+
+/* Prints a look. If the screen lacks the room, the details are left out first, and then rows of the tables. */
+static int show_look(const struct device_options *o, json_t *devices)
+{
+	int status;
+
+	look.details = true;
+	look.rows = INT_MAX - 2;
+	for (;;) {
+		screen_frame();
+		status = show(o, json_incref(devices), print_stat);
+		if (o->json || screen_fits() || (!look.details && look.rows == 1))
+			return status;
+		look.rows = look.details ? look.rows : look.rows > screen_rows() ? screen_rows() : look.rows - 1;
+		look.details = false;
+	}
 }
 
 static int watch_stat(const struct device_options *o, const struct device_options *with_mtu)
@@ -268,13 +297,12 @@ static int watch_stat(const struct device_options *o, const struct device_option
 		json_t *devices = find(with_mtu);
 
 		users_add(devices);
-		screen_frame();
-		status = show(o, json_incref(devices), print_stat);
-		json_decref(last_look);
-		last_look = devices;
+		status = show_look(o, devices);
+		json_decref(look.before);
+		look.before = devices;
 	} while (screen_wait(o->watch));
 	screen_end();
-	json_decref(last_look);
+	json_decref(look.before);
 	return status;
 }
 

@@ -105,8 +105,10 @@ static json_t *guid_text(const char *guid)
 	return output_format("%.4s:%.4s:%.4s:%.4s", guid, guid + 4, guid + 8, guid + 12);
 }
 
-static json_t *describe_soft_port(const DAT_ENTRY *entry, const json_t *named)
+/* The device is named after the network interface that the entry's address or name has selected. */
+static json_t *describe_soft_port(const json_t *named)
 {
+	const char *device = output_get(named, "DAT_IB_DEVICE_NAME");
 	const char *state = output_get(named, "DAT_IB_PORT_STATUS");
 	json_int_t mtu = atoll(output_get(named, "DAT_IB_TRANSPORT_MTU"));
 	json_t *to = json_object();
@@ -115,8 +117,7 @@ static json_t *describe_soft_port(const DAT_ENTRY *entry, const json_t *named)
 	output_set(to, "state", output_text(!strncmp(state, "PORT_", 5) ? state + 5 : state));
 	output_set(to, "link_layer", output_text("Ethernet"));
 	output_set(to, "gid", output_text(output_get(named, "DAT_IB_GID")));
-	output_set(to, "netdev", output_format("%.*s", (int)strcspn(entry->ia_params, " "),
-					       entry->ia_params));
+	output_set(to, "netdev", output_text(strncmp(device, "soft_", 5) ? device : device + 5));
 	output_set(to, "max_mtu", json_integer(mtu));
 	output_set(to, "active_mtu", json_integer(mtu));
 	return to;
@@ -132,6 +133,7 @@ static json_t *describe_soft(const DAT_ENTRY *entry, bool limits)
 	output_set(to, "name", output_text(*name ? name : entry->info.ia_name));
 	output_set(to, "kind", output_text("software"));
 	output_set(to, "ia", output_text(entry->info.ia_name));
+	output_set(to, "address", output_text(output_get(ia, "ia_address")));
 	output_set(to, "transport", output_text("iWARP (1)"));
 	output_set(to, "fw_ver", output_text(output_get(ia, "firmware_version")));
 	output_set(to, "node_guid", guid_text(output_get(named, "DAT_IB_NODE_GUID")));
@@ -139,7 +141,7 @@ static json_t *describe_soft(const DAT_ENTRY *entry, bool limits)
 	output_set(to, "hw_ver", output_text(output_get(ia, "hardware_version")));
 	output_set(to, "type", output_text(output_get(ia, "vendor_name")));
 	if (named)
-		output_append(ports, describe_soft_port(entry, named));
+		output_append(ports, describe_soft_port(named));
 	output_set(to, "ports", ports);
 	if (limits && ia)
 		output_set(to, "limits", json_deep_copy(ia));

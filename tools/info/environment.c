@@ -35,6 +35,13 @@ static void add_value(json_t *to, const char *name)
 	add_range(to, name, value);
 }
 
+static json_t *faults;		/* of dapl.conf: sentences */
+
+static void keep_fault(const char *message)
+{
+	output_append(faults, output_text(message));
+}
+
 static json_t *known_variables(void)
 {
 	static const struct {
@@ -46,7 +53,7 @@ static json_t *known_variables(void)
 	};
 	json_t *list = json_array();
 
-	parameters_read_file(false);
+	parameters_read_file(keep_fault);
 	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
 		json_t *to = json_object();
 
@@ -145,20 +152,37 @@ static void print_unknown(const json_t *list)
 	}
 }
 
+static void print_faults(void)
+{
+	json_t *fault;
+	size_t i;
+
+	json_array_foreach(faults, i, fault) {
+		output_print(json_string_value(fault));
+		putchar('\n');
+	}
+}
+
 void environment_show(bool json)
 {
-	json_t *known = known_variables(), *unknown = unknown_variables(), *all;
+	json_t *known, *unknown = unknown_variables(), *all;
+
+	faults = json_array();
+	known = known_variables();
 
 	if (json) {
 		all = json_object();
 		output_set(all, "variables", known);
 		output_set(all, "unknown", unknown);
+		output_set(all, "messages", faults);
 		output_json(all);
 		return;
 	}
 	print_known(known);
 	print_ignored(known);
+	print_faults();
 	print_unknown(unknown);
+	json_decref(faults);
 	json_decref(known);
 	json_decref(unknown);
 }

@@ -21,6 +21,7 @@ static const struct {
 } kinds[] = {
 	{ "mtu", DAT_NET_MTU }, { "link", DAT_NET_LINK }, { "address", DAT_NET_ADDRESS },
 	{ "route", DAT_NET_ROUTE }, { "neighbour", DAT_NET_NEIGHBOUR }, { "rdma", DAT_NET_RDMA },
+	{ "neighbor", DAT_NET_NEIGHBOUR },	/* the first name of a bit is what is printed */
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -133,9 +134,7 @@ static void print_json(const struct dat_net_change *c, const char *time)
 	print_lladdr(text, sizeof text, c);
 	if (*text)
 		output_set(to, "link_layer", output_text(text));
-	json_dumpf(to, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(to);
+	output_json_line(to);
 }
 
 static void flush_output(void)
@@ -154,7 +153,7 @@ static void print_changes(struct dat_net_monitor *m, bool json)
 	while (!(err = dat_net_monitor_next(m, &change)) || err == ENOBUFS) {
 		print_time(time, sizeof time);
 		if (err && json)
-			printf("{\"time\":\"%s\",\"what\":\"lost\"}\n", time);
+			printf("{\"time\": \"%s\", \"what\": \"lost\"}\n", time);
 		else if (err)
 			printf("%s  lost  -  changes came too fast\n", time);
 		else if (json)
@@ -194,10 +193,10 @@ int monitor_show(const char *words, bool json)
 		fail("the network cannot be watched: %s", strerror(err));
 	fds[0] = (struct pollfd){ .fd = dat_net_monitor_fd(m), .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = open_signals(), .events = POLLIN };
-	fds[2] = (struct pollfd){ .fd = STDOUT_FILENO };	/* POLLERR: no reader has the pipe open */
-	puts(json ? "{\"what\":\"watching\"}" : "watching; Ctrl-C ends");
+	fds[2] = (struct pollfd){ .fd = STDOUT_FILENO };	/* reports only that nothing can be written any more */
+	puts(json ? "{\"what\": \"watching\"}" : "watching; Ctrl-C ends");
 	flush_output();
-	while (!(fds[1].revents & POLLIN) && !(fds[2].revents & POLLERR)) {
+	while (!(fds[1].revents & POLLIN) && !fds[2].revents) {
 		if (poll(fds, 3, -1) < 0 && errno != EINTR)
 			fail("poll: %s", strerror(errno));
 		if (fds[0].revents & POLLIN)

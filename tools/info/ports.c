@@ -4,6 +4,7 @@
  * left out. */
 #include "tools/info/ports.h"
 #include "tools/control/client.h"
+#include "tools/control/owner.h"
 #include "tools/control/rdma_objects.h"
 #include "tools/info/listeners.h"
 #include "tools/info/output.h"
@@ -115,6 +116,21 @@ static void add_sockets(json_t *ports)
 	json_decref(sockets);
 }
 
+/* Adds the user: of the process, or, if it is not found, of the socket. */
+static void add_owners(json_t *ports)
+{
+	char user[OWNER_NAME];
+	json_t *port;
+	size_t i;
+
+	json_array_foreach(ports, i, port) {
+		if (number(port, "pid"))
+			owner_add(port);
+		else if (json_object_get(port, "uid"))
+			output_set(port, "user", output_text(owner_name(user, (uid_t)number(port, "uid"))));
+	}
+}
+
 /* --- printing -------------------------------------------------------------------------- */
 
 static int by_port(const void *a, const void *b)
@@ -156,8 +172,8 @@ static const char *services_text(char text[16], const json_t *port)
 static void print_table(const json_t *ports)
 {
 	static const char *const heads[] = { "PORT", "QUALIFIER", "TYPE", "SERVICE", "ADDRESS", "IA",
-		"DEVICE", "PID", "PROGRAM" };
-	struct table *table = table_new(9, heads);
+		"DEVICE", "PID", "USER", "PROGRAM" };
+	struct table *table = table_new(10, heads);
 	json_t *port;
 	size_t i;
 
@@ -171,6 +187,7 @@ static void print_table(const json_t *ports)
 					output_get(port, "ia"),
 					output_get(port, "device"),
 					number(port, "pid") ? output_get_number(pid, port, "pid") : "",
+					output_get(port, "user"),
 					output_get(port, "program") };
 
 		table_add(table, cells);
@@ -185,6 +202,7 @@ void ports_show(bool json)
 	add_service_points(found);
 	add_kernel_listeners(found);
 	add_sockets(found);
+	add_owners(found);
 	ports = sorted(found);
 	json_decref(found);
 	if (json) {

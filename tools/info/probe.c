@@ -4,11 +4,14 @@
  * The child's standard error is a pipe, on which the libraries say why a call failed. Its result comes
  * over a second pipe, as JSON. */
 #include "tools/info/probe.h"
+#include "common/clock.h"
 #include "tools/info/attributes.h"
 #include "tools/info/output.h"
 #include "tools/cli.h"
+#include <dat/dat_messages.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -37,6 +39,33 @@ void probe_init(void)
 }
 
 /* --- in the child ------------------------------------------------------------------- */
+
+/* What the libraries have told of the last line that they printed. */
+static struct {
+	pthread_mutex_t lock;
+	char id[64];
+	int error;
+} last_line = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Leaves the line to the library, which prints it: the parent reads it, also of a child that crashes. */
+static DAT_BOOLEAN note_line(const DAT_MESSAGE *message)
+{
+	pthread_mutex_lock(&last_line.lock);
+	snprintf(last_line.id, sizeof last_line.id, "%s", message->id ? message->id : "");
+	last_line.error = message->error;
+	pthread_mutex_unlock(&last_line.lock);
+	return DAT_FALSE;
+}
+
+static void add_last_line(json_t *result)
+{
+	pthread_mutex_lock(&last_line.lock);
+	if (*last_line.id)
+		output_set(result, "message_id", output_text(last_line.id));
+	if (last_line.error)
+		output_set(result, "message_error", json_integer(last_line.error));
+	pthread_mutex_unlock(&last_line.lock);
+}
 
 static json_t *failure(const char *state, const char *call, DAT_RETURN ret)
 {
@@ -133,7 +162,9 @@ static void run_child(const DAT_PROVIDER_INFO *info, int result_fd, int message_
 
 	dup2(message_fd, STDERR_FILENO);
 	dup2(message_fd, STDOUT_FILENO);	/* stdout's buffer is empty: the parent has flushed it */
+	dats_set_message_handler(note_line);
 	result = open_and_query(info);
+	add_last_line(result);
 	text = json_dumps(result, JSON_COMPACT);
 	fflush(stdout);
 	if (!text)
@@ -168,14 +199,6 @@ static void read_some(struct text *text)
 	}
 }
 
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ll + now.tv_nsec / 1000000;
-}
-
 /* Returns the last line that the libraries or the child printed, without the name in front; NULL if none. */
 static json_t *last_message(const char *text)
 {
@@ -197,7 +220,7 @@ static json_t *last_message(const char *text)
 /* Reads what the child writes until it has ended. Returns false if it has not by then. The end of the pipes
  * is no sign of its end: a process that the provider has started may keep them open. What the child wrote
  * before its end is in the pipes then, so READS reads get all of it. */
-static bool wait_for(pid_t child, struct text texts[2], long long until, int *status)
+static bool wait_for(pid_t child, struct text texts[2], uint64_t until, int *status)
 {
 	for (;;) {
 		struct pollfd fds[2] = { { texts[0].fd, POLLIN, 0 }, { texts[1].fd, POLLIN, 0 } };
@@ -211,7 +234,7 @@ static bool wait_for(pid_t child, struct text texts[2], long long until, int *st
 			}
 		if (ended)
 			return true;
-		if (now_ms() >= until)
+		if (clock_now_ns() >= until)
 			return false;
 	}
 }
@@ -275,7 +298,7 @@ json_t *probe_ia(const DAT_PROVIDER_INFO *info, unsigned seconds)
 	texts[1] = (struct text){ calloc(1, TEXT_MAX + 1), 0, messages[0] };
 	if (!texts[0].bytes || !texts[1].bytes)
 		fail("there is no memory left");
-	ended = wait_for(child, texts, now_ms() + seconds * 1000ll, &status);
+	ended = wait_for(child, texts, clock_now_ns() + seconds * 1000000000ull, &status);
 	if (!ended) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);

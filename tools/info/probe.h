@@ -17,6 +17,7 @@ void probe_init(void);
  *   "call"	of what failed: "dat_ia_open"; "dat_lmr_create" although the state is "open"
  *   "result"	its return code as words
  *   "message"	the last line that the libraries printed, without their names
+ *   "message_id", "message_error"	of the last line: DAT_MESSAGE's `id` and `error`, if it has them
  *   "signal"	of a crash: the signal's name
  *   "ia_attributes", "provider_attributes", "named", "extensions"	attributes of an open IA
  * The call returns at most `seconds` later. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remedy.c - see remedy.h. Evaluates the libraries' message about the failure first. For RDMA devices it
+/* remedy.c - see remedy.h. Evaluates the id of the libraries' message about the failure first. For RDMA devices it
  * also examines the system, because verbs reports most causes as "no such device". */
 #include "tools/info/remedy.h"
 #include "tools/info/output.h"
 #include "tools/info/probe.h"
 #include "tools/info/system.h"
+#include "common/message_ids.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +14,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define RAW "raw:"
+
 struct failure {
 	const DAT_ENTRY *entry;
 	const json_t *probe;
 	const char *message;
-	char name[256];		/* first word of ia_params */
+	char name[256];		/* first word of ia_params, without "raw:" */
+	bool raw;		/* it has "raw:" before it: no IP address is needed */
 	unsigned port;
 };
 
@@ -46,43 +51,65 @@ static const char *correct(const struct failure *f, const char *what)
 	return text;
 }
 
+static bool is_message(const struct failure *f, enum log_id id)
+{
+	static const char *const ids[REPORT_COUNT] = {
+#define X(name, id, priority, title) id,
+		LOG_MESSAGES(X)
+#undef X
+	};
+
+	return !strcmp(output_get(f->probe, "message_id"), ids[id]);
+}
+
 /* --- libraries ------------------------------------------------------------------------ */
+
+/* Returns the rest of the message behind the name of the library, or NULL. */
+static const char *reason_of(const struct failure *f)
+{
+	char before[PATH_MAX + 2];
+	const char *at;
+
+	snprintf(before, sizeof before, "%s: ", f->entry->library);
+	at = strstr(f->message, before);
+	return at ? at + strlen(before) : NULL;
+}
 
 /* Whether the library needs another one that is missing. Stores the name of the missing file in `other`: the
  * text of the dynamic linker begins with it. */
 static bool needs_another(const struct failure *f, const char *why, char *other, size_t size)
 {
 	snprintf(other, size, "%.*s", (int)strcspn(why, ":"), why);
-	return strstr(why, "cannot open shared object file") && strcmp(other, f->entry->library) != 0;
+	return strstr(why, strerror(ENOENT)) && strcmp(other, f->entry->library) != 0;
 }
 
 static bool library_fault(struct remedy *r, const struct failure *f)
 {
-	const char *at = strstr(f->message, "cannot load "), *why;
+	bool loaded = is_message(f, REPORT_NO_PROVIDER);
+	const char *why = reason_of(f);
 	char fix[512], other[128];
 
-	if (!at)
+	if (!why || !(loaded || is_message(f, REPORT_LIBRARY_NOT_LOADED)))
 		return false;
-	why = strstr(at, ": ");
-	why = why ? why + 2 : at;
-	if (strstr(why, "it is not a provider"))
-		return found(r, correct(f, "lib_path"), "%s", at);
-	if (needs_another(f, why, other, sizeof other))
+	if (loaded)
+		snprintf(fix, sizeof fix, "%s", correct(f, "lib_path"));
+	else if (needs_another(f, why, other, sizeof other))
 		snprintf(fix, sizeof fix, "install the library %s, which it needs", other);
 	else if (!strchr(f->entry->library, '/'))
 		snprintf(fix, sizeof fix, "install the package with this library and run ldconfig, or give "
 			 "its whole path as lib_path");
 	else
 		snprintf(fix, sizeof fix, "install it there, or %s", correct(f, "lib_path"));
-	return found(r, fix, "%s", at);
+	return found(r, fix, "cannot load %s: %s", f->entry->library, why);
 }
 
 static bool registration_fault(struct remedy *r, const struct failure *f)
 {
-	if (!strstr(f->message, " registered no "))
+	const char *at = strstr(f->message, "dat_provider_init");
+
+	if (!is_message(f, REPORT_NOT_REGISTERED))
 		return false;
-	return found(r, correct(f, "api_version or threadsafety"), "%s",
-		     strstr(f->message, "dat_provider_init"));
+	return found(r, correct(f, "api_version or threadsafety"), "%s", at ? at : f->message);
 }
 
 static bool process_fault(struct remedy *r, const struct failure *f)
@@ -106,7 +133,8 @@ static bool memlock_fault(struct remedy *r, const struct failure *f)
 	struct rlimit limit;
 
 	if (strncmp(output_get(f->probe, "call"), "dat_lmr", 7) &&
-	    !strstr(f->message, "Cannot allocate memory"))
+	    !is_message(f, REPORT_MEMLOCK) &&
+	    json_integer_value(json_object_get(f->probe, "message_error")) != ENOMEM)
 		return false;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return false;
@@ -129,7 +157,7 @@ static bool interface_fault(struct remedy *r, const struct failure *f)
 		snprintf(fix, sizeof fix, "ip link set dev %s up", f->name);
 		return found(r, fix, "network interface %s is down", f->name);
 	}
-	if (!state.has_address) {
+	if (!state.has_address && !f->raw) {
 		snprintf(fix, sizeof fix, "ip address add ADDRESS/PREFIX dev %s", f->name);
 		return found(r, fix, "network interface %s has no IP address", f->name);
 	}
@@ -148,8 +176,8 @@ static bool nothing_by_that_name(struct remedy *r, const struct failure *f, bool
 	if (verbs)
 		return found(r, correct(f, "ia_params"), "\"%s\" is no RDMA device, network interface or "
 			     "address of this host; RDMA devices: %s; interfaces: %s", f->name, rdma, net);
-	return found(r, correct(f, "ia_params"), "\"%s\" is no network interface or address of this host; "
-		     "interfaces: %s", f->name, net);
+	return found(r, correct(f, "ia_params"), "\"%s\" is no network interface%s of this host; "
+		     "interfaces: %s", f->name, f->raw ? "" : " or address", net);
 }
 
 bool remedy_device(struct remedy *r, const char *device)
@@ -223,7 +251,7 @@ static bool verbs_fault(struct remedy *r, const struct failure *f)
 
 static bool soft_fault(struct remedy *r, const struct failure *f)
 {
-	if (!strstr(f->message, "no such") && !strstr(f->message, "IP address"))
+	if (!is_message(f, REPORT_NO_ADDRESS))
 		return false;
 	return interface_fault(r, f) || nothing_by_that_name(r, f, false);
 }
@@ -231,7 +259,7 @@ static bool soft_fault(struct remedy *r, const struct failure *f)
 /* Whether the form of ia_params, or an option behind them, is wrong. */
 static bool params_fault(struct remedy *r, const struct failure *f)
 {
-	if (!strstr(f->message, "; expected \"") && !strstr(f->message, "\": expected "))
+	if (!is_message(f, REPORT_BAD_PARAMS))
 		return false;
 	return found(r, correct(f, "ia_params"), "%s", f->message);
 }
@@ -261,6 +289,9 @@ static void read_params(struct failure *f)
 	if (sscanf(f->entry->ia_params, "%255s %u", f->name, &port) < 1)
 		f->name[0] = '\0';
 	f->port = port;
+	f->raw = !is_verbs(f->entry) && !strncmp(f->name, RAW, strlen(RAW));
+	if (f->raw)
+		memmove(f->name, f->name + strlen(RAW), strlen(f->name + strlen(RAW)) + 1);
 }
 
 /* An IA that opens may still be useless: it cannot register memory, or its port is down. */
@@ -270,7 +301,7 @@ static bool check_open_adapter(struct remedy *r, const struct failure *f)
 
 	if (*output_get(f->probe, "call"))
 		return memlock_fault(r, f) ||
-		       found(r, "see dapl(7), \"Locked memory\"", "%s: %s", output_get(f->probe, "call"),
+		       found(r, "see MEMORY in dapl(7)", "%s: %s", output_get(f->probe, "call"),
 			     *f->message ? f->message : output_get(f->probe, "result"));
 	if (!strcmp(output_get(named, "DAT_IB_PORT_STATUS"), "PORT_DOWN"))
 		return found(r, "check cable, switch and the state of the network interface",

@@ -31,7 +31,8 @@ static const char *why_text(uint8_t why)
 		[DAT_NET_OK] = "", [DAT_NET_NO_ROUTE] = "no route",
 		[DAT_NET_PROHIBITED] = "the route is prohibited", [DAT_NET_LINK_DOWN] = "link down",
 		[DAT_NET_NO_ADDRESS] = "no usable address of this family",
-		[DAT_NET_NO_DEVICE] = "no RDMA device, and no entry of the software device in dat.conf",
+		[DAT_NET_NO_DEVICE] = "no RDMA device, and no entry of the software device in dat.conf: datinfo --conf "
+			"prints one",
 		[DAT_NET_NO_PROVIDER] = "no entry of dat.conf opens its RDMA device with this address",
 	};
 
@@ -151,7 +152,7 @@ static json_t *describe_destination(const char *name, const struct sockaddr *to,
 
 static void print_usable(const json_t *routes)
 {
-	static const char *const heads[] = { "RANK", "IA", "FROM", "NEXT HOP", "LINK LAYER", "MTU", "RDMA" };
+	static const char *const heads[] = { "RANK", "IA", "FROM", "NEXT HOP", "LINK LAYER", "IP MTU", "RDMA" };
 	struct table *table = table_new(7, heads);
 	char rank[16], mtu[16];
 	json_t *route;
@@ -182,10 +183,24 @@ static bool is_like(const json_t *a, const json_t *b)
 	       json_equal(json_object_get(a, "why"), json_object_get(b, "why"));
 }
 
+/* Whether all routes leave by loopback: the destination is an address of this host. */
+static bool is_this_host(const json_t *routes)
+{
+	json_t *route;
+	size_t i;
+
+	json_array_foreach((json_t *)routes, i, route)
+		if (strcmp(output_get(route, "interface"), "lo") != 0)
+			return false;
+	return true;
+}
+
 /* Prints one line with the reasons of all routes that are not usable. Leaves out loopback, which reaches
- * only this host, and a route like the one before: several next hops of an address have the same reason. */
+ * only this host, unless there is nothing else, and a route like the one before: several next hops of an address have
+ * the same reason. */
 static void print_reasons(const json_t *routes, bool by_software)
 {
+	bool only_here = !by_software && is_this_host(routes);
 	const json_t *before = NULL;
 	const char *between = ": ";
 	json_t *route;
@@ -196,7 +211,7 @@ static void print_reasons(const json_t *routes, bool by_software)
 		const char *ia = output_get(route, "ia"), *from = output_get(route, "from");
 
 		if (json_is_true(json_object_get(route, "usable")) ||
-		    !strcmp(output_get(route, "interface"), "lo") || (before && is_like(before, route)))
+		    (!only_here && !strcmp(output_get(route, "interface"), "lo")) || (before && is_like(before, route)))
 			continue;
 		before = route;
 		printf("%s", between);

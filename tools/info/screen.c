@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* screen.c - see screen.h. The terminal is restored whenever the program exits. */
+/* screen.c - see screen.h. The terminal is restored whenever the program exits. A frame is gathered in memory, so that
+ * its lines can be counted and cut. */
 #include "tools/info/screen.h"
+#include "tools/cli.h"
+#include "tools/info/output.h"
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +17,11 @@
 static bool moves_cursor, reads_keys;
 static volatile sig_atomic_t ended;
 static struct termios before;
+static struct {
+	FILE *stream;		/* NULL: no frame is being gathered */
+	char *text;
+	size_t length;
+} frame;
 
 static void end(int signal)
 {
@@ -61,10 +69,81 @@ bool screen_begin(void)
 	return true;
 }
 
+static void drop_frame(void)
+{
+	if (!frame.stream)
+		return;
+	output_redirect(NULL);
+	fclose(frame.stream);
+	free(frame.text);
+	frame.stream = NULL;
+	frame.text = NULL;
+}
+
 void screen_frame(void)
 {
-	if (moves_cursor)
-		printf("\033[H\033[J");
+	if (!moves_cursor)
+		return;
+	drop_frame();
+	frame.stream = open_memstream(&frame.text, &frame.length);
+	if (!frame.stream)
+		fail("there is no memory left");
+	output_redirect(frame.stream);
+}
+
+/* Returns the number of lines of the frame. */
+static int count_lines(void)
+{
+	int lines = 0;
+
+	if (fflush(frame.stream))
+		fail("there is no memory left");
+	for (const char *at = frame.text; (at = strchr(at, '\n')); at++)
+		lines++;
+	return lines;
+}
+
+bool screen_fits(void)
+{
+	return !frame.stream || count_lines() <= screen_rows();
+}
+
+/* Prints a line up to the width of the terminal. Escape sequences, which are as those of output_bold(), take no
+ * room and are not cut. */
+static void print_line(const char *line, size_t length, int columns)
+{
+	for (const char *at = line; at < line + length; at++) {
+		if (*at == '\033') {
+			size_t escape = strcspn(at, "m");
+
+			fwrite(at, 1, escape + 1, stdout);
+			at += escape;
+			continue;
+		}
+		columns -= (*at & 0xc0) != 0x80;	/* the first byte of a character */
+		if (columns >= 0)
+			putchar(*at);
+	}
+}
+
+/* Replaces the contents of the screen. No newline follows the last line, which would scroll. */
+static void print_frame(void)
+{
+	int lines = count_lines(), rows = screen_rows(), shown = lines > rows ? rows - 1 : lines;
+	const char *at = frame.text;
+
+	printf("\033[H\033[J");
+	for (int i = 0; i < shown; i++) {
+		size_t length = strcspn(at, "\n");
+
+		if (i)
+			putchar('\n');
+		print_line(at, length, screen_columns());
+		at += length + 1;
+	}
+	if (shown < lines)
+		printf("%sand %d more lines", shown ? "\n" : "", lines - shown);
+	drop_frame();
 }
 
 static double now(void)
@@ -91,6 +170,8 @@ bool screen_wait(double seconds)
 	double until = now() + seconds, left;
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
+	if (frame.stream)
+		print_frame();
 	if (fflush(stdout) || ferror(stdout))
 		return false;
 	while (!ended && (left = until - now()) > 0) {
@@ -107,11 +188,25 @@ void screen_end(void)
 	restore();
 }
 
-int screen_rows(void)
+static struct winsize terminal_size(void)
 {
 	struct winsize size;
 
-	if (!moves_cursor)
-		return 0;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 8 ? 24 : size.ws_row;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		size = (struct winsize){ .ws_row = 0 };
+	return size;
+}
+
+int screen_rows(void)
+{
+	int rows = terminal_size().ws_row;
+
+	return !moves_cursor ? 0 : rows ? rows : 24;
+}
+
+int screen_columns(void)
+{
+	int columns = terminal_size().ws_col;
+
+	return !moves_cursor ? 0 : columns ? columns : 80;
 }

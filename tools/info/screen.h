@@ -9,10 +9,14 @@
 bool screen_begin(void);
 /* The part of screen_begin() for output that is not renewed in place: signals end it after a whole frame. */
 void screen_catch_signals(void);
-void screen_frame(void);	/* begins the next frame */
+/* Begins the next frame, and drops one that was begun and not shown. On a terminal that is renewed, what is printed to
+ * output_stream() belongs to the frame. What exceeds the screen is cut. */
+void screen_frame(void);
+bool screen_fits(void);		/* whether the lines of the frame so far fit the screen */
 /* Prints the rest of the frame and waits. Returns false if the user or a signal ended the view. */
 bool screen_wait(double seconds);
 void screen_end(void);
 int screen_rows(void);		/* 0: no limit */
+int screen_columns(void);	/* 0: no limit */
 
 #endif

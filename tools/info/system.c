@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* system.c - see system.h. */
 #include "tools/info/system.h"
+#include "common/env.h"
 #include "tools/info/output.h"
+#include "common/address.h"
+#include "common/local_addresses.h"
 #include "tools/cli.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <grp.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -19,16 +21,9 @@
 #define INFINIBAND "/sys/class/infiniband"
 enum { GID_GAP = 32 };	/* consecutive unused entries of a GID table that end the search */
 
-static const char *root(void)
-{
-	const char *dir = getenv("DAT_TEST_ROOT");
-
-	return dir ? dir : "";
-}
-
 static void make_path(char path[PATH_MAX], const char *fmt, va_list args)
 {
-	int head = snprintf(path, PATH_MAX, "%s", root());
+	int head = snprintf(path, PATH_MAX, "%s", test_root());
 
 	if (head < PATH_MAX)
 		vsnprintf(path + head, PATH_MAX - head, fmt, args);
@@ -122,52 +117,45 @@ json_t *system_interfaces(void)
 	return names;
 }
 
-static bool is_ip(const struct ifaddrs *a)
-{
-	return a->ifa_addr && (a->ifa_addr->sa_family == AF_INET || a->ifa_addr->sa_family == AF_INET6);
-}
-
 struct system_interface system_interface(const char *name)
 {
-	struct system_interface found = { .exists = if_nametoindex(name) != 0 };
-	struct ifaddrs *all;
+	struct system_interface found = { .exists = false };
+	struct local_addresses all;
 
-	if (getifaddrs(&all))
-		return found;
-	for (struct ifaddrs *a = all; a; a = a->ifa_next) {
-		if (strcmp(a->ifa_name, name) != 0)
-			continue;
-		found.up |= (a->ifa_flags & IFF_UP) != 0;
-		found.has_address |= is_ip(a);
+	if (!local_addresses_read(&all, name)) {
+		found.exists = all.named;
+		found.up = all.named && all.named->flags & IFF_UP;
+		for (size_t i = 0; i < all.address_count; i++)
+			if (all.addresses[i].is_named) {
+				found.exists = found.has_address = true;	/* by a label */
+				found.up = all.addresses[i].link->flags & IFF_UP;
+			}
 	}
-	freeifaddrs(all);
+	local_addresses_free(&all);
 	return found;
 }
 
-static bool same_address(const struct ifaddrs *a, const char *text)
+static bool parse(struct sockaddr_storage *to, const char *text)
 {
-	struct in6_addr ip6;
-	struct in_addr ip4;
-
-	if (!is_ip(a))
-		return false;
-	if (a->ifa_addr->sa_family == AF_INET)
-		return inet_pton(AF_INET, text, &ip4) == 1 &&
-		       ip4.s_addr == ((struct sockaddr_in *)a->ifa_addr)->sin_addr.s_addr;
-	return inet_pton(AF_INET6, text, &ip6) == 1 &&
-	       !memcmp(&ip6, &((struct sockaddr_in6 *)a->ifa_addr)->sin6_addr, sizeof ip6);
+	memset(to, 0, sizeof *to);
+	if (inet_pton(AF_INET, text, &((struct sockaddr_in *)to)->sin_addr) == 1)
+		to->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)to)->sin6_addr) == 1)
+		to->ss_family = AF_INET6;
+	return to->ss_family;
 }
 
 bool system_has_address(const char *text)
 {
-	struct ifaddrs *all;
+	struct sockaddr_storage wanted;
+	struct local_addresses all;
 	bool found = false;
 
-	if (getifaddrs(&all))
+	if (!parse(&wanted, text) || local_addresses_read(&all, ""))
 		return false;
-	for (struct ifaddrs *a = all; a && !found; a = a->ifa_next)
-		found = same_address(a, text);
-	freeifaddrs(all);
+	for (size_t i = 0; i < all.address_count && !found; i++)
+		found = address_same_host((struct sockaddr *)&all.addresses[i].at, (struct sockaddr *)&wanted);
+	local_addresses_free(&all);
 	return found;
 }
 

@@ -4,6 +4,7 @@
 #include "tools/info/top.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
+#include "tools/control/owner.h"
 #include "tools/info/output.h"
 #include "tools/info/screen.h"
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FIRST_S 0.2	/* seconds until the first frame, which a user waits for */
 
@@ -19,7 +21,7 @@ enum { SENT, RECEIVED, READ, MESSAGES, SUMS };
 
 struct row {
 	long pid;
-	char program[32], ia[64], object[32];
+	char user[OWNER_NAME], program[32], ia[64], object[32];
 	size_t endpoints;
 	int64_t sum[SUMS];
 	double rate[SUMS];	/* per second */
@@ -58,6 +60,7 @@ static void add_ia(struct sample *sample, const json_t *answer, const json_t *ia
 	row = &sample->rows[sample->count++];
 	memset(row, 0, sizeof *row);
 	row->pid = (long)json_integer_value(json_object_get(answer, "pid"));
+	owner_user(row->user, (pid_t)row->pid);
 	snprintf(row->program, sizeof row->program, "%s", output_get(answer, "program"));
 	snprintf(row->ia, sizeof row->ia, "%s", output_get(ia, "name"));
 	snprintf(row->object, sizeof row->object, "%s", output_get(ia, "object"));
@@ -139,32 +142,31 @@ static const char *scaled(char text[16], double value)
 	return text;
 }
 
-static void print_rows(const struct sample *sample)
+/* Prints the table in the lines that are left of the screen. */
+static void print_rows(const struct sample *sample, int lines_before)
 {
-	static const char *const heads[] = { "PID", "PROGRAM", "IA", "EPS", "SENT/s", "RECV/s", "READ/s",
+	static const char *const heads[] = { "PID", "USER", "PROGRAM", "IA", "EPS", "SENT/s", "RECV/s", "READ/s",
 		"MSG/s", "SENT", "RECV" };
-	struct table *table = table_new(10, heads);
-	size_t rows = sample->count;
-	int room = screen_rows() - 4;
+	static const int drop[] = { 10, 9, 4, 7, 3, 1, 8, 6, 0, -1 };
+	struct table *table = table_new(11, heads);
 
-	if (screen_rows() && rows > (size_t)room)
-		rows = room;
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; i < sample->count; i++) {
 		const struct row *row = &sample->rows[i];
 		char pid[24], eps[24], text[SUMS + 2][16];
-		const char *cells[10] = { pid, row->program, row->ia, eps };
+		const char *cells[11] = { pid, row->user, row->program, row->ia, eps };
 
 		snprintf(pid, sizeof pid, "%ld", row->pid);
 		snprintf(eps, sizeof eps, "%zu", row->endpoints);
 		for (int s = 0; s < SUMS; s++)
-			cells[4 + s] = scaled(text[s], row->rate[s]);
-		cells[8] = scaled(text[SUMS], (double)row->sum[SENT]);
-		cells[9] = scaled(text[SUMS + 1], (double)row->sum[RECEIVED]);
+			cells[5 + s] = scaled(text[s], row->rate[s]);
+		cells[9] = scaled(text[SUMS], (double)row->sum[SENT]);
+		cells[10] = scaled(text[SUMS + 1], (double)row->sum[RECEIVED]);
 		table_add(table, cells);
 	}
+	if (screen_rows() && sample->count)
+		table_fit(table, 0, screen_columns(),
+			  screen_rows() > lines_before ? screen_rows() - lines_before : 0, drop);
 	table_print(table, 0);
-	if (rows < sample->count)
-		printf("and %zu more\n", sample->count - rows);
 }
 
 static json_t *json_of(const struct row *row)
@@ -173,30 +175,42 @@ static json_t *json_of(const struct row *row)
 	json_t *object = json_object(), *rates = json_object();
 
 	output_set(object, "pid", json_integer(row->pid));
+	owner_add(object);
 	output_set(object, "program", output_text(row->program));
 	output_set(object, "ia", output_text(row->ia));
 	output_set(object, "endpoints", json_integer((json_int_t)row->endpoints));
 	for (int s = 0; s < SUMS; s++) {
 		output_set(object, names[s], json_integer(row->sum[s]));
-		output_set(rates, names[s], json_real(row->rate[s]));
+		output_set(rates, names[s], json_real((double)(int64_t)(row->rate[s] * 10 + 0.5) / 10));
 	}
 	output_set(object, "per_second", rates);
 	return object;
 }
 
-static void show(const struct sample *sample, bool json)
-{
-	json_t *rows = json ? json_array() : NULL;
+enum { ROOMY = 10 };	/* lines of a screen that has room for an empty one below the title */
 
-	if (!json) {
-		print_rows(sample);
-		if (!sample->count)
-			puts("No program of this user has an adapter open in this network namespace.");
-		return;
-	}
+static void show_json(const struct sample *sample)
+{
+	json_t *rows = json_array();
+
 	for (size_t i = 0; i < sample->count; i++)
 		output_append(rows, json_of(&sample->rows[i]));
 	output_json(rows);
+}
+
+/* Shows the table; on a screen that is renewed below a title. */
+static void show(const struct sample *sample, bool renewed, double seconds)
+{
+	int lines = 0;
+
+	if (renewed) {
+		lines = screen_rows() < ROOMY ? 1 : 2;
+		fprintf(output_stream(), "%sRDMA traffic of %s programs, every %g s; q ends%s%s", output_bold(),
+			geteuid() ? "this user's" : "all users'", seconds, output_plain(), lines == 1 ? "\n" : "\n\n");
+	}
+	print_rows(sample, lines);
+	if (!sample->count)
+		fputs("No program of this user has an adapter open in this network namespace.\n", output_stream());
 }
 
 static struct sample next_sample(struct sample *before)
@@ -219,10 +233,10 @@ int top_show(double seconds, bool json)
 	while (more) {
 		sample = next_sample(&sample);
 		screen_frame();
-		if (renewed)
-			printf("%sRDMA traffic of this user's programs, every %g s; q ends%s\n\n",
-			       output_bold(), seconds, output_plain());
-		show(&sample, json);
+		if (json)
+			show_json(&sample);
+		else
+			show(&sample, renewed, seconds);
 		more = renewed && screen_wait(seconds);
 	}
 	screen_end();

@@ -6,15 +6,16 @@
 #include <jansson.h>
 
 /* Adds to each device of devices.h:
- *   "users": "pid", "program"; "ia" if the program uses these libraries; of an endpoint "object", "type",
- *   "state", "local", "remote", "carrier", "bytes_sent", "bytes_received", "bytes_read"; "qp" of an endpoint,
- *   or of a QP of the kernel without one
- * to each RDMA device "objects": "pid", "program", and numbers of objects in the kernel, "contexts", "pds",
- *   "mrs", "cqs", "qps"
+ *   "users": "pid", "program", and the members of owner.h; "ia" if the program uses these libraries; of an endpoint
+ *   "object", "type", "state", "local", "remote", "carrier", "bytes_sent", "bytes_received", "bytes_read"; "qp" of an
+ *   endpoint, or of a QP of the kernel without one
+ * to each RDMA device "objects": "pid", "program", the members of owner.h, and numbers of objects in the kernel,
+ *   "contexts", "pds", "mrs", "cqs", "qps"
  * and to each RDMA device and each of its ports "errors": counters of the kernel by name. */
 void users_add(json_t *devices);
 /* Prints the users and errors of a device. `before` is the same device as it was some time ago, for the
- * changes of the errors, or NULL. */
-void users_print(const json_t *device, const json_t *before);
+ * changes, or NULL. On a screen that is renewed the users with most traffic come first, and each table has at most
+ * `rows` rows. */
+void users_print(const json_t *device, const json_t *before, int rows);
 
 #endif

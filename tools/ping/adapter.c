@@ -3,6 +3,7 @@
 #include "adapter.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../ia_choice.h"
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -15,37 +16,11 @@
 #include <unistd.h>
 
 enum {
-	ADAPTERS = 64, /* names that are shown when one has to be chosen */
 	/* events taken before signals and the time are checked, even if more events are queued */
 	BURST = 64,
 	/* completions of a receive and four requests, and as many flushed when the connection ends */
 	EVENTS_OF_PEER = 10,
 };
-
-/* Returns the name of the only configured adapter, in static memory of this function. */
-static const char *only_adapter(void)
-{
-	static DAT_PROVIDER_INFO infos[ADAPTERS];
-	static char names[ADAPTERS * (DAT_NAME_MAX_LENGTH + 2) + 1];
-	DAT_PROVIDER_INFO *list[ADAPTERS];
-	DAT_COUNT count = 0;
-
-	for (int i = 0; i < ADAPTERS; i++)
-		list[i] = &infos[i];
-	/* the first ADAPTERS are stored even if there are more */
-	dat_registry_list_providers(ADAPTERS, &count, list);
-	if (count == 1)
-		return infos[0].ia_name;
-	for (int i = 0; i < count && i < ADAPTERS; i++) {
-		size_t used = strlen(names);
-
-		snprintf(names + used, sizeof names - used, "%s%.*s", i ? ", " : "",
-			 DAT_NAME_MAX_LENGTH - 1, infos[i].ia_name);
-	}
-	if (!count)
-		fail("no interface adapter is configured");
-	usage_error("-D, the interface adapter, is missing; there are: %s", names);
-}
 
 static int open_signals(void)
 {
@@ -89,7 +64,7 @@ static DAT_EVD_HANDLE create_evd(struct adapter *a, DAT_COUNT length, DAT_EVD_FL
 
 void adapter_open(struct adapter *a, const char *name, DAT_COUNT peers)
 {
-	*a = (struct adapter){ .name = name ? name : only_adapter(), .signal_fd = open_signals() };
+	*a = (struct adapter){ .name = ia_choose("-D", name), .signal_fd = open_signals() };
 	open_ia(a->name, &a->async, &a->ia);
 	find_attributes(a);
 	good_call(dat_pz_create(a->ia, &a->pz), "dat_pz_create");

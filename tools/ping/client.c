@@ -224,6 +224,12 @@ static void disconnect_peer(struct run *r)
 
 /* --- results ------------------------------------------------------------------------ */
 
+/* Returns microseconds. There must be a completed round. */
+static double mean_rtt(const struct run *r)
+{
+	return r->sum / r->completed * 1e6;
+}
+
 static void print_json(const struct run *r, double seconds)
 {
 	printf("{ \"ia\": ");
@@ -237,20 +243,21 @@ static void print_json(const struct run *r, double seconds)
 		printf("\"wrong\": %lu, ", r->wrong);
 	if (r->completed)
 		printf("\"min_us\": %.3f, \"avg_us\": %.3f, \"max_us\": %.3f, ", r->least * 1e6,
-		       r->sum / r->completed * 1e6, r->most * 1e6);
+		       mean_rtt(r), r->most * 1e6);
 	printf("\"seconds\": %.6f }\n", seconds);
 }
 
 static void print_text(const struct run *r, double seconds)
 {
-	printf("--- %s datping statistics ---\n%lu rounds of %zu bytes, %lu completed, %lu lost",
-	       r->address, r->started, r->o->size, r->completed, r->started - r->completed);
+	printf("--- %s datping statistics ---\n%lu round%s of %zu bytes, %lu completed, %lu lost",
+	       r->address, r->started, r->started == 1 ? "" : "s", r->o->size, r->completed,
+	       r->started - r->completed);
 	if (r->o->verify)
 		printf(", %lu with wrong data", r->wrong);
 	printf(", time %.0f ms\n", seconds * 1e3);
 	if (r->completed)
 		printf("round trip min/avg/max = %.1f/%.1f/%.1f us\n", r->least * 1e6,
-		       r->sum / r->completed * 1e6, r->most * 1e6);
+		       mean_rtt(r), r->most * 1e6);
 }
 
 static int result_of(const struct run *r)
@@ -258,10 +265,16 @@ static int result_of(const struct run *r)
 	if (!r->completed || r->completed < r->started || r->wrong)
 		return CLI_FAILURE;
 	/* like ping, fails if -w ended the run before all rounds of -C were complete */
-	if (!r->o->seconds || !r->o->count || r->completed == r->o->count)
-		return 0;
-	cli_warn("-w: %lu of %lu rounds completed in %g s", r->completed, r->o->count, r->o->seconds);
-	return CLI_FAILURE;
+	if (r->o->seconds && r->o->count && r->completed != r->o->count) {
+		cli_warn("-w: %lu of %lu rounds completed in %g s", r->completed, r->o->count, r->o->seconds);
+		return CLI_FAILURE;
+	}
+	if (r->o->max_rtt > 0 && mean_rtt(r) > r->o->max_rtt) {
+		cli_warn("--max-rtt: the mean round trip is %.1f us, at most %.10g us expected", mean_rtt(r),
+			 r->o->max_rtt);
+		return CLI_OUTSIDE;
+	}
+	return 0;
 }
 
 int run_client(const struct options *o)

@@ -7,6 +7,7 @@ datping_SOURCES = \
 	tools/ping/peer.c tools/ping/peer.h \
 	tools/ping/message.c tools/ping/message.h \
 	tools/call.c tools/call.h \
+	tools/ia_choice.c tools/ia_choice.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h

@@ -16,8 +16,8 @@ static const char usage_text[] =
 	"\n"
 	"  -s, --server           wait for a client: a datping or rping -c\n"
 	"  -c, --client           connect to a server: a datping or rping -s\n"
-	"  -D, --device IA        interface adapter, a name in dat.conf\n"
-	"  -a, --address ADDRESS  of the server\n"
+	"  -D, --device IA        adapter in dat.conf, or a network device like eth0\n"
+	"  -a, --address ADDRESS  of the server, or ADDRESS:PORT\n"
 	"  -p, --port PORT        of the server (default 7174)\n"
 	"  -P, --persistent       serve many clients, at the same time too\n"
 	"  -C, --count COUNT      rounds (default: endless)\n"
@@ -26,6 +26,7 @@ static const char usage_text[] =
 	"  -v, --verbose          print the data\n"
 	"  -d, --debug            print each step on standard error\n"
 	"  -w, --deadline SECONDS end after so long\n"
+	"      --max-rtt TIME     fail (3) if the mean round trip is above it, like 50us\n"
 	"      --json             results for programs\n"
 	"  -h, --help             this text\n"
 	"      --version          the version\n";
@@ -47,15 +48,19 @@ static void check(const struct options *o)
 {
 	if (o->client == o->server)
 		usage_error("either -s, a server, or -c, a client, expected");
+	if (o->show && o->json)
+		usage_error("-v and --json exclude each other: the data would stand among the results");
 	if (o->client && !o->address)
 		usage_error("-a, the address of the server, is missing");
 	if (o->client && o->persistent)
 		usage_error("-P found, which is for servers");
+	if (o->server && o->max_rtt > 0)
+		usage_error("--max-rtt found, which is for clients");
 }
 
 static struct options parse(int argc, char **argv)
 {
-	enum { JSON = 256, VERSION };
+	enum { JSON = 256, MAX_RTT, VERSION, MAX_PORT = 65535 };
 	static const struct option names[] = {
 		{ "server", no_argument, NULL, 's' },
 		{ "client", no_argument, NULL, 'c' },
@@ -69,12 +74,15 @@ static struct options parse(int argc, char **argv)
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "debug", no_argument, NULL, 'd' },
 		{ "deadline", required_argument, NULL, 'w' },
+		{ "max-rtt", required_argument, NULL, MAX_RTT },
 		{ "json", no_argument, NULL, JSON },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct options o = { .port = RPING_PORT, .size = DATA_USUAL };
+	struct options o = { .size = DATA_USUAL };
+	struct cli_server server = { .host = NULL };
+	unsigned long port = 0;
 	int c;
 
 	while ((c = getopt_long(argc, argv, ":scD:a:p:PC:S:Vvdw:h", names, NULL)) != -1) {
@@ -82,8 +90,8 @@ static struct options parse(int argc, char **argv)
 		case 's': o.server = true; break;
 		case 'c': o.client = true; break;
 		case 'D': o.device = optarg; break;
-		case 'a': o.address = optarg; break;
-		case 'p': o.port = cli_number("--port", optarg, 1, 65535); break;
+		case 'a': server = cli_server("--address", optarg, MAX_PORT); break;
+		case 'p': port = cli_number("--port", optarg, 1, MAX_PORT); break;
 		case 'P': o.persistent = true; break;
 		case 'C': o.count = cli_number("--count", optarg, 1, ULONG_MAX); break;
 		case 'S': o.size = cli_number("--size", optarg, DATA_MIN, DATA_MAX); break;
@@ -91,6 +99,7 @@ static struct options parse(int argc, char **argv)
 		case 'v': o.show = true; break;
 		case 'd': o.debug = true; break;
 		case 'w': o.seconds = cli_positive("--deadline", optarg, 1e6); break;
+		case MAX_RTT: o.max_rtt = cli_microseconds("--max-rtt", optarg); break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
@@ -99,6 +108,8 @@ static struct options parse(int argc, char **argv)
 	}
 	if (optind != argc)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
+	o.address = server.host;
+	o.port = cli_server_port(&server, "-p", port, RPING_PORT);
 	check(&o);
 	return o;
 }

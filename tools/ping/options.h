@@ -13,6 +13,7 @@ struct options {
 	unsigned long count; /* rounds; 0: endless */
 	size_t size;         /* bytes of a round's data */
 	double seconds;      /* until the end of the run; 0: no limit */
+	double max_rtt;      /* us, of the mean round trip; 0: no limit */
 	bool client, server, persistent, show, verify, debug, json;
 };
 

@@ -69,7 +69,7 @@ static void report_client(const struct service *s, const struct client *c, bool 
 		printf("{ \"peer\": \"%s\", \"rounds\": %lu, \"whole\": %s }\n", c->address,
 		       c->rounds, whole ? "true" : "false");
 	else
-		printf("%s: %lu rounds%s\n", c->address, c->rounds,
+		printf("%s: %lu round%s%s\n", c->address, c->rounds, c->rounds == 1 ? "" : "s",
 		       whole ? "" : ", and one that did not end");
 	fflush(stdout);
 }
@@ -284,7 +284,7 @@ static void listen_for_clients(struct service *s)
 {
 	DAT_PSP_HANDLE psp;
 	good_listener(dat_psp_create(s->adapter.ia, s->o->port, s->adapter.cr,
-				     DAT_PSP_CONSUMER_FLAG, &psp), s->o->port);
+				     DAT_PSP_CONSUMER_FLAG, &psp), s->o->port, "-p N");
 }
 
 int run_server(const struct options *o)

@@ -1,11 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* diag.c - a failed connection as a line of text: what was attempted, the cause, a hint (diag.h). */
 #include <errno.h>
+#include <net/if.h>
+#include "common/address.h"
+#include "common/local_addresses.h"
 #include "dapl/core/base/cause.h"
 #include "dapl/core/base/diag.h"
 #include "dapl/core/base/text.h"
 
 /* --- hints ----------------------------------------------------------------------------------- */
+
+/* True if the IA's address is one of loopback and the peer's is not: whatever the errno is, that is the cause, since
+ * the kernel lets nothing of loopback out. */
+static bool is_beyond_loopback(const struct dapl_conn_cause *cause)
+{
+	return address_is_loopback((const struct sockaddr *)&cause->local) &&
+	       !address_is_loopback((const struct sockaddr *)&cause->remote) &&
+	       (cause->err == EINVAL || cause->err == ENETUNREACH || cause->err == EHOSTUNREACH);
+}
+
+static void add_loopback_hint(struct dapl_text *t, const struct dapl_diag *diag)
+{
+	char netdev[IF_NAMESIZE];
+
+	dapl_text_add(t, "%s is on the loopback interface, which reaches this host only", diag->ia);
+	if (local_route_netdev((const struct sockaddr *)&diag->cause.remote, netdev))
+		dapl_text_add(t, "; datinfo --conf prints an entry for %s", netdev);
+}
+
+static void add_address_hint(struct dapl_text *t, const struct dapl_conn_cause *cause)
+{
+	const char *why = local_address_why((const struct sockaddr *)&cause->local);
+
+	dapl_cause_add_host(t, &cause->local);
+	dapl_text_add(t, " %s", why ? why : "is not usable");
+}
 
 static void add_setup_hint(struct dapl_text *t, const struct dapl_conn_cause *cause)
 {
@@ -40,8 +69,7 @@ static void add_setup_hint(struct dapl_text *t, const struct dapl_conn_cause *ca
 		}
 		break;
 	case EADDRNOTAVAIL:
-		dapl_text_add(t, "this host has no longer the address ");
-		dapl_cause_add_host(t, &cause->local);
+		add_address_hint(t, cause);
 		break;
 	case EMFILE: case ENFILE:
 		dapl_text_add(t, "see ulimit -n");
@@ -108,6 +136,8 @@ static void add_hint(struct dapl_text *t, const struct dapl_diag *diag)
 	words = t->length;
 	if (diag->what == DIAG_CONNECTION)
 		add_transfer_hint(t, cause);
+	else if (is_beyond_loopback(cause))
+		add_loopback_hint(t, diag);
 	else
 		add_setup_hint(t, cause);
 	if (t->length == words)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/file_size.h"
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
 
@@ -59,7 +60,8 @@ static int make_ring(struct tap_ring **made, int *fd)
 	if (*fd < 0)
 		return -errno;
 	at = MAP_FAILED;
-	if (!ftruncate(*fd, TAP_HEAD + TAP_SIZE) && !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (!file_set_size(*fd, TAP_HEAD + TAP_SIZE) &&
+	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		at = mmap(NULL, TAP_HEAD + TAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (at == MAP_FAILED) {
 		int err = errno;

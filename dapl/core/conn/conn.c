@@ -28,7 +28,7 @@ void dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code,
 	if (!ep->is_ud) {
 		dapl_failure_explain(ep, ep->conn, &cause);
 		dapl_failure_code(&cause, kind, code, text);
-		dapl_conn_make_step(ep, EP_BROKEN, &cause);
+		dapl_ep_make_step(ep, EP_BROKEN, &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);
 }
@@ -38,7 +38,7 @@ bool dapl_ep_comm_established(struct dapl_ep *ep)
 	bool now;
 
 	dapl_mutex_lock(&ep->lock);
-	now = ep->state == DAT_EP_STATE_COMPLETION_PENDING && dapl_conn_make_step(ep, EP_ESTABLISHED, NULL);
+	now = ep->state == DAT_EP_STATE_COMPLETION_PENDING && dapl_ep_make_step(ep, EP_ESTABLISHED, NULL);
 	dapl_mutex_unlock(&ep->lock);
 	return now;
 }
@@ -49,10 +49,10 @@ static void ep_drained(struct dapl_ep *ep)
 	dapl_mutex_lock(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj))
 		;	/* the endpoint was freed, so no event is due */
-	else if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && dapl_conn_is_drained(ep))
-		dapl_conn_make_step(ep, EP_DRAINED, NULL);
+	else if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && dapl_ep_is_drained(ep))
+		dapl_ep_make_step(ep, EP_DRAINED, NULL);
 	else
-		dapl_conn_deliver(ep);
+		dapl_ep_deliver_event(ep);
 	dapl_mutex_unlock(&ep->lock);
 }
 
@@ -86,7 +86,7 @@ void dapl_up_established(void *owner, struct dapl_conn *conn, const struct dapl_
 		if (info->remote.ss_family)
 			ep->remote = info->remote;
 		dapl_count(ep->obj.ia, active ? DCNT_IA_CM_ACTIVE_EST : DCNT_IA_CM_PASSIVE_EST);
-		dapl_conn_make_step(ep, EP_ESTABLISHED, NULL);
+		dapl_ep_make_step(ep, EP_ESTABLISHED, NULL);
 	}
 	dapl_mutex_unlock(&ep->lock);
 }
@@ -113,7 +113,7 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 		dapl_count(ep->obj.ia, why == DAPL_CONN_REJECTED ? DCNT_IA_CM_USER_REJ_RX :
 			   why == DAPL_CONN_REFUSED ? DCNT_IA_CM_ERR_REFUSED :
 			   DCNT_IA_CM_ERR_TIMEOUT);
-		dapl_conn_make_step(ep, failure_event[why], &cause);
+		dapl_ep_make_step(ep, failure_event[why], &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);
 }
@@ -131,7 +131,7 @@ void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 		if (orderly)
 			dapl_failure_code(&cause, DAPL_CODE_NONE, 0, "the peer disconnected");
 		dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
-		dapl_conn_make_step(ep, orderly ? EP_PEER_CLOSED : EP_BROKEN, &cause);
+		dapl_ep_make_step(ep, orderly ? EP_PEER_CLOSED : EP_BROKEN, &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);
 }

@@ -7,33 +7,33 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd_notify.h"
 
-bool dapl_conn_make_step(struct dapl_ep *ep, enum dapl_ep_event event,
-			 const struct dapl_conn_cause *cause)
+bool dapl_ep_make_step(struct dapl_ep *ep, enum dapl_ep_event event,
+		       const struct dapl_conn_cause *cause)
 {
 	struct dapl_evd *recv_evd = dapl_ep_recv_evd(ep);
 	DAT_EP_STATE before = ep->state;
-	DAT_EVENT_NUMBER tell;
+	DAT_EVENT_NUMBER due;
 
 	assert_held(&ep->lock);
-	if (!dapl_object_is_live(&ep->obj) || !dapl_ep_step(ep, event, &tell))
+	if (!dapl_object_is_live(&ep->obj) || !dapl_ep_step(ep, event, &due))
 		return false;
 	if (cause)	/* before the event, because the consumer may exit at the event */
-		dapl_failure_report(ep, before, tell, cause);
+		dapl_failure_report(ep, before, due, cause);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dapl_ep_disarm(ep);
-		dapl_ep_terminate(ep, tell);
+		dapl_ep_terminate(ep, due);
 	} else {
-		dapl_ep_post_event(ep, tell);
+		dapl_ep_post_event(ep, due);
 	}
 	if (event == EP_ESTABLISHED) {
 		__atomic_store_n(&ep->up, true, __ATOMIC_RELEASE);
 		if (recv_evd)
-			dapl_evd_unhold(recv_evd);
+			dapl_evd_release(recv_evd);
 	}
 	return true;
 }
 
-void dapl_conn_arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct dapl_timer *))
+void dapl_ep_arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct dapl_timer *))
 {
 	assert_held(&ep->lock);
 	dapl_ep_disarm(ep);

@@ -7,10 +7,10 @@
 
 /* Makes a step, and posts its event. `cause` is the cause of a failure, else NULL. Returns false if the
  * endpoint was freed or its state does not allow the step: then nothing has happened. */
-bool dapl_conn_make_step(struct dapl_ep *ep, enum dapl_ep_event event,
-			 const struct dapl_conn_cause *cause);
+bool dapl_ep_make_step(struct dapl_ep *ep, enum dapl_ep_event event,
+		       const struct dapl_conn_cause *cause);
 /* Starts the endpoint's timer again. The timer has a reference of the endpoint, which `fire` drops. */
-void dapl_conn_arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct dapl_timer *));
+void dapl_ep_arm(struct dapl_ep *ep, uint64_t delay_us, void (*fire)(struct dapl_timer *));
 /* Stops the endpoint's timer: a connect timeout or a drain. */
 void dapl_ep_disarm(struct dapl_ep *ep);
 

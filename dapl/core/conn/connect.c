@@ -6,6 +6,7 @@
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/failure.h"
+#include "dapl/core/conn/ready.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
@@ -22,46 +23,10 @@ static void connect_timeout(struct dapl_timer *timer)
 		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_TIMEOUT);
 		dapl_failure_explain(ep, ep->conn, &cause);
 		dapl_failure_time_limit(&cause);
-		dapl_conn_make_step(ep, EP_TIMED_OUT, &cause);
+		dapl_ep_make_step(ep, EP_TIMED_OUT, &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);
 	dapl_object_put(&ep->obj);
-}
-
-static enum dapl_qos device_qos(DAT_QOS qos)
-{
-	if (qos & DAT_QOS_PREMIUM)
-		return DAPL_QOS_PREMIUM;
-	if (qos & DAT_QOS_LOW_LATENCY)
-		return DAPL_QOS_LATENCY;
-	if (qos & DAT_QOS_HIGH_THROUGHPUT)
-		return DAPL_QOS_THROUGHPUT;
-	if (qos & DAT_QOS_ECONOMY)
-		return DAPL_QOS_ECONOMY;
-	return DAPL_QOS_DEFAULT;
-}
-
-void dapl_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const void *pdata,
-		      int len)
-{
-	assert_held(&ep->lock);
-	*params = (struct dapl_conn_params){
-		.qp = ep->qp, .owner = ep, .pdata = pdata, .pdata_len = len,
-		.reads_out = ep->attr.max_rdma_read_out, .reads_in = ep->attr.max_rdma_read_in,
-		.srq = ep->srq != NULL, .ud = ep->is_ud, .delayed_ack = ep->delayed_ack,
-		.qos = device_qos(ep->attr.qos), .tuning = ep->tuning,
-	};
-}
-
-/* CONN-9, 10 */
-DAT_RETURN dapl_ep_make_ready(struct dapl_ep *ep)
-{
-	assert_held(&ep->lock);
-	if (!ep->connect_evd)
-		return BAD_HANDLE(EVD_CONN);
-	if (!ep->pz)
-		return BAD_STATE(EP_NOTREADY);
-	return dapl_ep_need_qp(ep);
 }
 
 static bool same_family(const struct dapl_ep *ep, const struct sockaddr *to)
@@ -93,10 +58,10 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 		return ret;
 	if (!same_family(ep, to))
 		return DAT_ERROR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-	dapl_conn_params(ep, &params, data, len);
+	dapl_ep_conn_params(ep, &params, data, len);
 	params.remote = to;
 	if (qos != DAT_QOS_BEST_EFFORT)
-		params.qos = device_qos(qos);
+		params.qos = dapl_ready_qos(qos);
 	dapl_object_get(&ep->obj);	/* the reference of the connection */
 	err = dapl_device_ops.connect(ia->dev, &params, &ep->conn);
 	if (err) {
@@ -110,7 +75,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	dapl_count(ia, DCNT_IA_CM_REQ_TX);
 	dapl_ep_step(ep, EP_DO_CONNECT, NULL);
 	if (timeout != DAT_TIMEOUT_INFINITE)
-		dapl_conn_arm(ep, timeout, connect_timeout);
+		dapl_ep_arm(ep, timeout, connect_timeout);
 	return DAT_SUCCESS;
 }
 

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 #include "dapl/core/base/qual.h"
-#include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
+#include "dapl/core/conn/ready.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/conn/sp_request.h"
 #include "dapl/core/conn/terminate.h"
@@ -147,7 +147,7 @@ static DAT_RETURN accept_error(int err)
 static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, const void *data)
 {
 	struct dapl_conn_params params;
-	DAT_EVENT_NUMBER tell;
+	DAT_EVENT_NUMBER due;
 	DAT_RETURN ret;
 	int err;
 
@@ -158,7 +158,7 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 		return dapl_bad_ep_state(ep->state);	/* SP-22 */
 	if ((ret = dapl_ep_make_ready(ep)))	/* SP-25 */
 		return ret;
-	dapl_conn_params(ep, &params, data, len);
+	dapl_ep_conn_params(ep, &params, data, len);
 	dapl_object_get(&ep->obj);	/* the reference of the connection */
 	ep->conn = cr->conn;
 	err = dapl_device_ops.accept(cr->conn, &params);
@@ -177,8 +177,8 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, NULL, "accept: %s", strerror(err));
 		dapl_object_put(&ep->obj);	/* the device has no owner for the connection, so no upcall
 						 * drops the reference */
-		dapl_ep_step(ep, EP_PEER_CLOSED, &tell);
-		dapl_ep_terminate(ep, tell);
+		dapl_ep_step(ep, EP_PEER_CLOSED, &due);
+		dapl_ep_terminate(ep, due);
 	}
 	return DAT_SUCCESS;
 }

@@ -15,10 +15,10 @@ static bool is_marker_of(const struct dapl_dto *dto, const struct ibv_wc *wc, co
 	return (dto->flags & REQ_MARKER) && dto->ep == arg;
 }
 
-bool dapl_conn_is_drained(struct dapl_ep *ep)
+bool dapl_ep_is_drained(struct dapl_ep *ep)
 {
 	assert_held(&ep->lock);
-	return !dapl_queue_count(&ep->sq) || dapl_evd_holds(dapl_ep_request_evd(ep), is_marker_of, ep);
+	return !dapl_queue_count(&ep->sq) || dapl_evd_contains(dapl_ep_request_evd(ep), is_marker_of, ep);
 }
 
 /* Times between two looks at the queue. A hardware queue drains in less than the first. */
@@ -30,10 +30,10 @@ static void look_drained(struct dapl_timer *timer)
 
 	dapl_mutex_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && dapl_object_is_live(&ep->obj)) {
-		if (dapl_conn_is_drained(ep))
-			dapl_conn_make_step(ep, EP_DRAINED, NULL);
+		if (dapl_ep_is_drained(ep))
+			dapl_ep_make_step(ep, EP_DRAINED, NULL);
 		else
-			dapl_conn_arm(ep, DRAIN_LATER_US, look_drained);
+			dapl_ep_arm(ep, DRAIN_LATER_US, look_drained);
 	}
 	dapl_mutex_unlock(&ep->lock);
 	dapl_object_put(&ep->obj);
@@ -43,15 +43,15 @@ static void look_drained(struct dapl_timer *timer)
 static void disconnect_gracefully(struct dapl_ep *ep)
 {
 	if (!dapl_queue_count(&ep->sq)) {
-		dapl_conn_make_step(ep, EP_DRAINED, NULL);
+		dapl_ep_make_step(ep, EP_DRAINED, NULL);
 		return;
 	}
 	dapl_ep_post_marker(ep, false);
-	dapl_conn_defer(ep);
-	if (dapl_conn_is_drained(ep))
-		dapl_conn_make_step(ep, EP_DRAINED, NULL);
+	dapl_ep_defer_event(ep);
+	if (dapl_ep_is_drained(ep))
+		dapl_ep_make_step(ep, EP_DRAINED, NULL);
 	else
-		dapl_conn_arm(ep, DRAIN_FIRST_US, look_drained);
+		dapl_ep_arm(ep, DRAIN_FIRST_US, look_drained);
 }
 
 /* dat_ep_disconnect (doc/spec/calls.md 5). CONN-21, 22, 23, 32. */
@@ -86,7 +86,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 			disconnect_gracefully(ep);
 		} else if (before != DAT_EP_STATE_DISCONNECT_PENDING ||
 			   event == EP_DO_DISCONNECT) {
-			dapl_conn_make_step(ep, event, NULL);
+			dapl_ep_make_step(ep, event, NULL);
 		}
 	}
 	dapl_mutex_unlock(&ep->lock);

@@ -6,16 +6,15 @@
  * the endpoint is freed. The device's membership holds a reference of the endpoint until
  * dapl_up_released. */
 #include <dat/dat_mcast_extensions.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/address.h"
 #include "common/clock.h"
 #include "dapl/core/base/cause.h"
-#include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/failure.h"
 #include "dapl/core/conn/mcast.h"
+#include "dapl/core/conn/ready.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/event/evd_notify.h"
@@ -50,11 +49,10 @@ static bool is_of_link(const struct in6_addr *group)
 static bool set_scope(const struct dapl_ia *ia, struct sockaddr_storage *group)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)group;
-	unsigned interface;
+	const unsigned interface = (unsigned)ia->attr.netdev_index;
 
 	if (group->ss_family != AF_INET6)
 		return true;
-	interface = if_nametoindex(ia->attr.netdev);
 	if (in6->sin6_scope_id && in6->sin6_scope_id != interface)
 		return false;
 	in6->sin6_scope_id = is_of_link(&in6->sin6_addr) ? interface : 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "common/descriptors.h"
 #include "dapl/core/base/ia_handle.h"
+#include "common/local_addresses.h"
 #include "dapl/core/base/qual.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/ep/ep_qp.h"
@@ -109,12 +110,31 @@ static struct dapl_sp *new_sp(struct dapl_ia *ia, enum dapl_kind kind, DAT_CONN_
 	return sp;
 }
 
+/* Reports why the device does not listen, if that can be mended outside the program. `address`: NULL for that of the
+ * IA. */
+static void report_failure(const struct dapl_ia *ia, const struct sockaddr *address, unsigned port, int err)
+{
+	const char *name = ia->ia_attr.adapter_name, *why;
+	char text[INET6_ADDRSTRLEN];
+
+	if (!address)
+		address = (const struct sockaddr *)&ia->attr.address;
+	report_no_descriptors(name, err, "listening");
+	if (err == EACCES && port && port < IPPORT_RESERVED)
+		log_report(REPORT_NO_CAPABILITY, LOG_FIELDS(.ia = name, .err = err), "%s: listening at port %u: ports "
+			   "below %u need CAP_NET_BIND_SERVICE: take a larger one", name, port,
+			   IPPORT_RESERVED);
+	else if (err == EADDRNOTAVAIL && address_host(address, text) && (why = local_address_why(address)))
+		log_report(REPORT_NO_ADDRESS, LOG_FIELDS(.ia = name, .err = err), "%s: listening: %s %s", name, text,
+			   why);
+}
+
 /* Publishes the service point before it listens, because the event of the first request names its handle.
  * Another thread may then free it before this function returns, so the service point stays entered after
  * success. */
 static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 {
-	struct dapl_ia *ia = sp->obj.ia;
+	unsigned port = address ? address_port(address) : dapl_qual_port(READ_ONCE(sp->qual));
 	int err;
 
 	dapl_object_enter_own(&sp->obj);
@@ -124,12 +144,12 @@ static DAT_RETURN publish(struct dapl_sp *sp, const struct sockaddr *address)
 		dapl_count(sp->obj.ia, DCNT_IA_CM_LISTEN);
 		return DAT_SUCCESS;
 	}
+	report_failure(sp->obj.ia, address, port, err);
 	if (dapl_object_kill(&sp->obj)) {
 		dapl_object_wait_calls(&sp->obj, 1);
 		dapl_sp_destroy(sp);
 	}
 	dapl_object_leave(&sp->obj);
-	report_no_descriptors(ia->ia_attr.adapter_name, err, "listening");
 	return dapl_status(err, DAT_RESOURCE_DEVICE);
 }
 

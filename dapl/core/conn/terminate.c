@@ -54,13 +54,13 @@ static bool of_this_ep(const struct dapl_dto *dto, const struct ibv_wc *wc, cons
  * they free the SRQ, and no device reports it. */
 static void report_last_buffer(struct dapl_ep *ep)
 {
-	if (!ep->owes_last_buffer || dapl_evd_holds(dapl_ep_recv_evd(ep), of_this_ep, ep))
+	if (!ep->owes_last_buffer || dapl_evd_contains(dapl_ep_recv_evd(ep), of_this_ep, ep))
 		return;
 	ep->owes_last_buffer = false;
 	dapl_async_post(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, DAT_EP_TRANSFER_TO_ERROR);
 }
 
-void dapl_conn_deliver(struct dapl_ep *ep)
+void dapl_ep_deliver_event(struct dapl_ep *ep)
 {
 	DAT_EVENT_NUMBER number = ep->terminal;
 
@@ -85,7 +85,7 @@ void dapl_ep_deliver_deferred(struct dapl_ep *ep)
 	dapl_ep_post_event(ep, number);
 }
 
-void dapl_conn_defer(struct dapl_ep *ep)
+void dapl_ep_defer_event(struct dapl_ep *ep)
 {
 	struct dapl_evd *evds[2] = { dapl_ep_request_evd(ep), dapl_ep_recv_evd(ep) };
 
@@ -114,7 +114,7 @@ static void flush(struct dapl_ep *ep)
 
 	dapl_device_ops.error_qp(ep->qp);
 	if (ep->obj.ia->attr.no_late_flush) {
-		/* posts that had not completed when error_qp returned */
+		/* posts that had not completed when error_qp returned. DTO-41 */
 		dapl_evd_flush_posts(dapl_ep_request_evd(ep), ep, &ep->sq, true);
 		if (!ep->srq)
 			dapl_evd_flush_posts(dapl_ep_recv_evd(ep), ep, &ep->rq, true);
@@ -140,8 +140,8 @@ void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number)
 	dapl_ep_drop_conn(ep);
 	ep->terminal = number;
 	ep->owes_last_buffer = ep->srq != NULL && ep->qp != NULL;
-	dapl_conn_defer(ep);
-	dapl_conn_deliver(ep);
+	dapl_ep_defer_event(ep);
+	dapl_ep_deliver_event(ep);
 }
 
 void dapl_ep_drop_conn(struct dapl_ep *ep)

@@ -14,9 +14,9 @@ void dapl_ep_terminate(struct dapl_ep *ep, DAT_EVENT_NUMBER number);
 void dapl_ep_drop_conn(struct dapl_ep *ep);
 /* From now on the dequeuing side calls the hook `completed` after each completion. Waits until dequeues
  * that did not see the flag have given their records back. */
-void dapl_conn_defer(struct dapl_ep *ep);
+void dapl_ep_defer_event(struct dapl_ep *ep);
 /* Delivers a deferred event if it need not wait any longer. */
-void dapl_conn_deliver(struct dapl_ep *ep);
+void dapl_ep_deliver_event(struct dapl_ep *ep);
 /* Delivers a deferred terminal event now, because the completions before it are about to be discarded. */
 void dapl_ep_deliver_deferred(struct dapl_ep *ep);
 

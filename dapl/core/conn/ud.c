@@ -8,10 +8,10 @@
 #include <string.h>
 #include "common/clock.h"
 #include "dapl/core/base/cause.h"
-#include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/failure.h"
 #include "dapl/core/conn/mcast.h"
+#include "dapl/core/conn/ready.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"
@@ -186,7 +186,7 @@ DAT_RETURN dapl_ud_connect(struct dapl_ep *ep, const struct sockaddr *to, DAT_TI
 	memcpy(&peer->address, to, to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 	       sizeof(struct sockaddr_in));
 	trace_step(ep, peer, "connect");
-	dapl_conn_params(ep, &params, data, len);
+	dapl_ep_conn_params(ep, &params, data, len);
 	params.remote = to;
 	dapl_object_get(&ep->obj);
 	err = dapl_device_ops.connect(ep->obj.ia->dev, &params, &peer->conn);
@@ -225,7 +225,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 	peer->conn = cr->conn;
 	dapl_failure_remote(cr->conn, &peer->address);
 	trace_step(ep, peer, "accept");
-	dapl_conn_params(ep, &params, data, len);
+	dapl_ep_conn_params(ep, &params, data, len);
 	dapl_object_get(&ep->obj);
 	err = dapl_device_ops.accept(cr->conn, &params);
 	if (err) {
@@ -371,7 +371,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	dapl_mutex_unlock(&ep->lock);
 	if (!peer)
 		return BAD_PARAM(4);
-	wr.send_flags = IBV_SEND_INLINE;	/* if it fits */
+	wr.send_flags = IBV_SEND_INLINE;	/* if dapl_ep_post_request() finds that it may */
 	return dapl_ep_post_request(ep, &wr, (uint32_t)total, cookie, flags, DAT_IB_DTO_SEND_UD,
 				    REQ_EXTENSION, DCNT_EP_POST_SEND_UD);
 }

@@ -81,7 +81,7 @@ static DAT_RETURN use_parts(struct dapl_ep *ep)
 
 	if (ret)
 		return ret;
-	if ((ret = dapl_ep_hold_connect_evd(ep->connect_evd)))
+	if ((ret = dapl_ep_pin_connect_evd(ep->connect_evd)))
 		goto unfeed;
 	if (ep->pz && !dapl_use(&ep->pz->obj)) {
 		ret = BAD_HANDLE(PZ);
@@ -290,7 +290,7 @@ static DAT_COUNT srq_buffers(struct dapl_ep *ep)
 
 	dapl_mutex_lock(&ep->lock);
 	if (ep->qp)
-		dapl_evd_holds(dapl_ep_recv_evd(ep), count_taken, &taken);
+		dapl_evd_contains(dapl_ep_recv_evd(ep), count_taken, &taken);
 	dapl_mutex_unlock(&ep->lock);
 	return *taken.n;
 }

@@ -85,13 +85,13 @@ DAT_RETURN dapl_ep_feed_evds(const struct dapl_ep *ep, struct dapl_evd *recv,
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dapl_ep_hold_connect_evd(struct dapl_evd *connect)
+DAT_RETURN dapl_ep_pin_connect_evd(struct dapl_evd *connect)
 {
 	if (!connect)
 		return DAT_SUCCESS;
 	if (!dapl_use(&connect->obj))
 		return BAD_HANDLE(EVD_CONN);
-	dapl_evd_hold(connect);
+	dapl_evd_pin(connect);
 	return DAT_SUCCESS;
 }
 
@@ -100,5 +100,5 @@ void dapl_ep_drop_connect_evd(struct dapl_evd *connect)
 	if (!connect)
 		return;
 	dapl_unuse(&connect->obj);
-	dapl_evd_drop(connect);
+	dapl_evd_unpin(connect);
 }

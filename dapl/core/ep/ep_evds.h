@@ -22,7 +22,7 @@ void dapl_ep_unfeed_evds(struct dapl_evd *recv, struct dapl_evd *request, const 
 
 /* The connection events of an endpoint go to this EVD from now on; NULL is ignored. The EVD's memory stays
  * until dapl_ep_drop_connect_evd, even if its IA is closed before the endpoint's IA. */
-DAT_RETURN dapl_ep_hold_connect_evd(struct dapl_evd *connect);
+DAT_RETURN dapl_ep_pin_connect_evd(struct dapl_evd *connect);
 void dapl_ep_drop_connect_evd(struct dapl_evd *connect);
 
 #endif

@@ -157,7 +157,7 @@ static DAT_RETURN use_new(const struct ep_config *new, const struct ep_config *o
 {
 	if (new->pz && !dapl_use(&new->pz->obj))
 		return BAD_HANDLE(PZ);
-	if (new->connect == old->connect || dapl_ep_hold_connect_evd(new->connect) == DAT_SUCCESS)
+	if (new->connect == old->connect || dapl_ep_pin_connect_evd(new->connect) == DAT_SUCCESS)
 		return DAT_SUCCESS;
 	if (new->pz)
 		dapl_unuse(&new->pz->obj);

@@ -23,10 +23,10 @@ static const struct row {
 	enum dapl_ep_event event;
 	unsigned from;
 	int next;
-	int tell;
+	int due;
 } table[] = {
 /* clang-format off */
-/* what happened              legal from             next                                       told on the connect EVD */
+/* what happened              legal from             next                                       due on the connect EVD */
 { EP_DO_CONNECT,              UNCONN,                DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,    NOTHING },
 { EP_DO_RESERVE,              UNCONN,                DAT_EP_STATE_RESERVED,                     NOTHING },
 { EP_DO_RELEASE,              RESV,                  DAT_EP_STATE_UNCONNECTED,                  NOTHING },
@@ -134,7 +134,7 @@ void dapl_ep_set_room(struct dapl_ep *ep)
 
 	assert_held(&ep->lock);
 	dapl_spin_lock(&ep->sq.lock);
-	ep->sq.room = dapl_ep_may_request(ep) ? ep->sq.limit : 0;
+	ep->sq.room = dapl_ep_may_request(ep) && !ep->sq.fenced ? ep->sq.limit : 0;
 	dapl_spin_unlock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
 	ep->rq.room = ep->qp && !ep->srq && !ep->is_ud && !ep->rq.in_error && !modifiable ?
@@ -144,13 +144,13 @@ void dapl_ep_set_room(struct dapl_ep *ep)
 	dapl_saved_recv_free(needless);
 }
 
-bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *tell)
+bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *due)
 {
 	const struct row *row = find(ep, event);
 
 	assert_held(&ep->lock);
-	if (tell)
-		*tell = (DAT_EVENT_NUMBER)(row ? row->tell : NOTHING);
+	if (due)
+		*due = (DAT_EVENT_NUMBER)(row ? row->due : NOTHING);
 	if (!row) {
 		trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", ep, dapl_ep_state_name(ep->state),
 		      "%s: not in this state", names[event]);

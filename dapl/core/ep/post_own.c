@@ -34,7 +34,8 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 	return err;
 }
 
-/* A window of type 1 is bound and unbound by ibv_bind_mw, one of type 2 by work requests. */
+/* A window of type 1 is bound and unbound by ibv_bind_mw, one of type 2 by work requests. To unbind an unbound one, a
+ * write of no data completes in its turn. */
 static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct dapl_bind *bind,
 		       unsigned to)
 {
@@ -48,6 +49,10 @@ static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct da
 	if (bind->invalidate) {
 		wr.opcode = IBV_WR_LOCAL_INV;
 		wr.invalidate_rkey = bind->mw->rkey;
+		return ibv_post_send(ep->qp, &wr, &bad);
+	}
+	if (!bind->info.mr) {	/* neither bound nor to be bound: devices refuse to invalidate it */
+		wr.opcode = IBV_WR_RDMA_WRITE;
 		return ibv_post_send(ep->qp, &wr, &bad);
 	}
 	wr.opcode = IBV_WR_BIND_MW;
@@ -72,6 +77,8 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 		return NOT_SUPPORTED;
 	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
 		return BAD_PARAM(8);
+	if (silent)
+		flags &= DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	dapl_spin_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep)) {	/* RMR-4 */
 		dapl_spin_unlock(&ep->sq.lock);

@@ -49,7 +49,34 @@ static COLD bool make_room(struct dapl_ep *posted_to, struct dapl_queue *q)
 COLD DAT_RETURN dapl_post_refused(struct dapl_ep *ep, int err)
 {
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "post: %s", strerror(abs(err)));
+	if (abs(err) == EMSGSIZE)	/* ETH-5 */
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	if (err == EKEYREJECTED)	/* DTO-15, LMR-16 */
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
+	if (err == ERANGE)	/* DTO-25 */
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
+}
+
+/* The device may hold back a request with a fence, and those behind it. Inline data is copied when it is
+ * posted, which is before the earlier RDMA reads have brought it. DTO-36, 37, RMR-14, EXT-41, LMR-27, DM-22. */
+static void begin_fence(struct dapl_queue *q, const struct dapl_dto *dto)
+{
+	q->fenced = true;
+	q->fence = dto->end;
+	q->room = 0;
+}
+
+/* Ends the fence if its request has completed. */
+static COLD void end_fence(struct dapl_ep *ep)
+{
+	struct dapl_queue *q = &ep->sq;
+
+	assert_held(&q->lock);
+	if ((int32_t)(__atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) - q->fence) < 0)
+		return;
+	q->fenced = false;
+	q->room = dapl_ep_may_request(ep) && !q->in_error ? q->limit : 0;
 }
 
 /* Translates completion flags other than DEFAULT for the record and for verbs. */
@@ -58,13 +85,15 @@ static NOINLINE unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto, DAT
 	unsigned to = IBV_SEND_SIGNALED;
 
 	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		dto->flags |= REQ_NO_NOTIFY;
+		dto->flags |= REQ_NO_NOTIFY;	/* DTO-39 */
 	if (flags & DAT_COMPLETION_SUPPRESS_FLAG)
-		to = dapl_post_suppressed(q, dto);
+		to = dapl_post_suppressed(q, dto);	/* DTO-38 */
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		to |= IBV_SEND_SOLICITED;
-	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG)
-		to |= IBV_SEND_FENCE;	/* DTO-28 */
+		to |= IBV_SEND_SOLICITED;	/* DTO-40 */
+	if (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) {	/* DTO-28 */
+		to |= IBV_SEND_FENCE;
+		begin_fence(q, dto);
+	}
 	return to;
 }
 
@@ -84,6 +113,8 @@ struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length, DAT_
 	dto->end = q->head + 1;
 	dto->op = op;
 	dto->flags = dto_flags;
+	if (unlikely(q->fenced))
+		end_fence(ep);
 	*to = likely(flags == 0) ? (unsigned)IBV_SEND_SIGNALED : flagged(q, dto, flags);
 	return dto;
 }
@@ -114,7 +145,7 @@ static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
 }
 
 /* Slow path: posts any request, on any endpoint, with any flags. In wr->send_flags only IBV_SEND_INLINE
- * counts: the payload goes inline if the endpoint allows it. */
+ * counts: the payload goes inline if the endpoint allows it, and no fence holds it back. */
 NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
 					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
 					 unsigned counter)
@@ -138,7 +169,7 @@ NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr 
 	}
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
-	wr->send_flags = to | (wr->send_flags & inline_flag(ep, length));
+	wr->send_flags = to | (ep->sq.fenced ? 0 : wr->send_flags & inline_flag(ep, length));
 	DAPL_PROBE3(post, ep, op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (err && dapl_post_stands(ep, err))
@@ -167,7 +198,7 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	wr->sg_list = has_empty ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
 	wr->num_sge = n;
-	wr->send_flags = IBV_SEND_INLINE;	/* if it fits */
+	wr->send_flags = IBV_SEND_INLINE;	/* if dapl_ep_post_request() finds that it may */
 	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
 }
 

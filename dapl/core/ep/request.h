@@ -54,6 +54,9 @@ struct dapl_queue {
 	uint32_t mask;		/* ring size - 1; the ring has room for markers, too */
 	uint32_t unsignaled;	/* unsignaled requests since the last signaled one */
 	bool in_error;		/* the QP went to ERR, or is about to (terminate.c) */
+	bool fenced;		/* a request with a fence may wait in the device, so no payload is copied when
+				 * it is posted: room is 0, and nothing is sent inline. DTO-36, 37 */
+	uint32_t fence;		/* fenced: the position behind the last request with a fence */
 	uint32_t flushed_to;	/* in_error: posts before this position have completions
 				 * (dapl_evd_flush_posts) */
 	struct dapl_dto *ring;
@@ -108,7 +111,7 @@ static inline void dapl_queue_empty(struct dapl_queue *q)
 	q->unsignaled = q->flushed_to = 0;
 	q->limit -= q->markers;
 	q->markers = 0;
-	q->in_error = q->failed = false;
+	q->in_error = q->failed = q->fenced = false;
 	dapl_spin_unlock(&q->lock);
 }
 

@@ -48,7 +48,7 @@ static DAT_RETURN check_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 }
 
 /* Posts the request. A bound window of type 2 must be invalidated before it is bound again. Called with
- * rmr->lock held. RMR-8. */
+ * rmr->lock held. The fence of the bind holds that back, too. RMR-8, 14. */
 static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 			    const DAT_LMR_TRIPLET *range, DAT_MEM_PRIV_FLAGS priv,
 			    struct dapl_ep *ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -60,13 +60,12 @@ static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 	assert_held(&rmr->lock);
 	if (type_2 && rmr->lmr && lmr) {
 		bind.invalidate = true;
-		ret = dapl_ep_post_bind(ep, &bind, (DAT_RMR_HANDLE)rmr, cookie,
-					DAT_COMPLETION_DEFAULT_FLAG, true);
+		ret = dapl_ep_post_bind(ep, &bind, (DAT_RMR_HANDLE)rmr, cookie, flags, true);
 		if (ret != DAT_SUCCESS)
 			return ret;
 		dapl_rmr_unbound(rmr);
 	}
-	bind.invalidate = type_2 && !lmr;
+	bind.invalidate = type_2 && !lmr && rmr->lmr;
 	if (lmr)
 		bind.info = (struct ibv_mw_bind_info){ lmr->mr, range->virtual_address,
 			range->segment_length, window_access(priv) };

@@ -240,7 +240,7 @@ static bool count_arrived(struct dapl_srq *srq, uint32_t *count)
 
 	*count = 0;
 	for (unsigned i = 0; i < n; i++) {
-		dapl_evd_holds(evds[i], count_one, &t);
+		dapl_evd_contains(evds[i], count_one, &t);
 		dapl_object_put(&evds[i]->obj);
 	}
 	free(evds);

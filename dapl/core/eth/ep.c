@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/frame_layout.h"
 #include "dapl/core/conn/disconnect.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
@@ -14,6 +15,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/rule.h"
+#include "dapl/core/mem/zero_based.h"
 
 enum {
 	DEFAULT_FRAMES = 4096,		/* frames of a ring: 7 MB with frames of 1500 bytes */
@@ -51,19 +53,20 @@ static bool read_receive(const char *text, bool *ring, struct dapl_eth_config *c
 	return *ring || !strcmp(text, "post");
 }
 
-static bool read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, struct dapl_eth_config *config)
+/* Reads the value of one attribute. Returns NULL, or what was expected. */
+static const char *read_attr(const DAT_NAMED_ATTR *a, bool *ring, uint32_t *frames, struct dapl_eth_config *config)
 {
-	if (!a->name || !a->value)
-		return false;
+	if (!strcmp(a->name, "eth_receive"))
+		return read_receive(a->value, ring, config) ? NULL : "post, ring or xdp";
 	if (!strcmp(a->name, "eth_frames"))
-		return number(a->value, MAX_FRAMES, frames);
+		return number(a->value, MAX_FRAMES, frames) ? NULL : "a number from 1 to 1048576";
 	if (!strcmp(a->name, "eth_snap"))
-		return number(a->value, MAX_SNAP, &config->snap);
+		return number(a->value, MAX_SNAP, &config->snap) ? NULL : "a number from 1 to 65536";
 	if (!strcmp(a->name, "eth_checksum"))
-		return choice(a->value, "device", "verify", &config->verify);
+		return choice(a->value, "device", "verify", &config->verify) ? NULL : "device or verify";
 	if (!strcmp(a->name, "eth_fcs"))
-		return choice(a->value, "strip", "keep", &config->fcs);
-	return !strcmp(a->name, "eth_receive") && read_receive(a->value, ring, config);
+		return choice(a->value, "strip", "keep", &config->fcs) ? NULL : "strip or keep";
+	return "a name that is eth_receive, eth_frames, eth_snap, eth_checksum or eth_fcs";
 }
 
 /* ETH-4 */
@@ -72,13 +75,18 @@ static bool read_attrs(const DAT_EP_ATTR *attr, struct dapl_eth_config *config)
 	uint32_t frames = DEFAULT_FRAMES;
 	bool ring = false;
 
-	for (int i = 0; attr->ep_provider_specific && i < attr->ep_provider_specific_count; i++)
-		if (!read_attr(&attr->ep_provider_specific[i], &ring, &frames, config)) {
-			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL,
-			      "create refused: ep_provider_specific %d is not eth_receive, eth_frames, "
-			      "eth_snap, eth_checksum or eth_fcs with a value that they have", i);
-			return false;
-		}
+	for (int i = 0; attr->ep_provider_specific && i < attr->ep_provider_specific_count; i++) {
+		const DAT_NAMED_ATTR *a = &attr->ep_provider_specific[i];
+		const char *expected = a->name && a->value ? read_attr(a, &ring, &frames, config) :
+			"a name and a value that are not NULL";
+
+		if (!expected)
+			continue;
+		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "create refused: ep_provider_specific %d is "
+		      "\"%s\" = \"%s\", expected %s", i, a->name ? a->name : "NULL", a->value ? a->value : "NULL",
+		      expected);
+		return false;
+	}
 	config->ring_frames = ring ? frames : 0;
 	return true;
 }
@@ -127,6 +135,13 @@ static uint32_t frame_mask(const struct dapl_ep *ep)
 	return size - 1;
 }
 
+/* Returns the bytes by which a send may exceed the limits of the device. The device then checks that the frame has a
+ * VLAN tag. It cannot, if it reads headers by addresses that are offsets. */
+static uint32_t tag_room(const struct dapl_ep *ep)
+{
+	return dapl_device_ops.eth->reads_headers && dapl_pz_is_zero_based(ep->pz) ? 0 : ETH_TAG_LENGTH;
+}
+
 /* Called with ep->lock held. */
 static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *config)
 {
@@ -154,16 +169,18 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL, "create refused: %s", missing);
 		return NOT_SUPPORTED;
 	}
+	config->max_frame = attr.max_frame;
+	config->max_tso = attr.max_tso;
 	if ((err = dapl_device_ops.eth->begin(ep->qp, config)))
 		return begin_status(err);
 	if (config->xdp)
 		trace_xdp(ep);
-	ep->eth->max_tso = attr.max_tso;
+	ep->eth->max_tso = attr.max_tso + tag_room(ep);
 	ep->eth->caps = attr.caps;
 	dapl_spin_lock(&ep->sq.lock);
 	dapl_spin_lock(&ep->rq.lock);
 	WRITE_ONCE(ep->min_message, MIN_FRAME);	/* ETH-5 */
-	WRITE_ONCE(ep->max_message, attr.max_frame);	/* ETH-5 */
+	WRITE_ONCE(ep->max_message, attr.max_frame + tag_room(ep));	/* ETH-5 */
 	WRITE_ONCE(ep->max_rdma, 0);	/* RDMA takes the slow path, which refuses it */
 	ep->max_inline = 0;
 	dapl_spin_unlock(&ep->rq.lock);

@@ -22,7 +22,7 @@ SAME(DAT_ETH_FRAME, struct dapl_eth_frame, segments);
 SAME(DAT_ETH_KEY, struct dapl_eth_key, ip_dst);
 SAME(DAT_ETH_KEY, struct dapl_eth_key, tunnel);
 SAME(DAT_ETH_RULE, struct dapl_eth_rule, inner_mask);
-SAME(DAT_ETH_STATS, struct dapl_eth_stats, bad);
+SAME(DAT_ETH_STATS, struct dapl_eth_stats, cut);
 _Static_assert(sizeof(DAT_ETH_FRAME) <= 56, "fits into event_extension_data");
 
 /* Copies a struct, at most `size` bytes: the caller may use an older header. */

@@ -2,6 +2,7 @@
 /* rule.c - rules of raw Ethernet endpoints and of groups as objects. The device matches the frames. ETH-10
  * to 14, 29, 33. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "dapl/core/base/fork.h"
 #include "dapl/core/eth/eth.h"
@@ -150,14 +151,26 @@ static void end_rule(struct dapl_object *obj)
 
 /* --- adding ---------------------------------------------------------------------------------- */
 
-static bool exceeds(const DAT_ETH_KEY *key, const DAT_ETH_KEY *mask)
+#define FIELD(name) { #name, offsetof(DAT_ETH_KEY, name), sizeof ((DAT_ETH_KEY *)NULL)->name }
+static const struct {
+	const char *name;
+	size_t offset, size;
+} fields[] = {
+	FIELD(dst), FIELD(src), FIELD(ether_type), FIELD(vlan_tci), FIELD(ip_version), FIELD(protocol), FIELD(tos),
+	FIELD(fragment), FIELD(flow_label), FIELD(ip_src), FIELD(ip_dst), FIELD(port_src), FIELD(port_dst),
+	FIELD(tunnel_id), FIELD(tunnel),
+};
+
+/* Returns the name of the first field that has a bit outside of its mask, or NULL. */
+static const char *find_exceeding(const DAT_ETH_KEY *key, const DAT_ETH_KEY *mask)
 {
 	const uint8_t *k = (const uint8_t *)key, *m = (const uint8_t *)mask;
 
-	for (size_t i = 0; i < sizeof *key; i++)
-		if (k[i] & ~m[i])
-			return true;
-	return false;
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		for (size_t at = fields[i].offset; at < fields[i].offset + fields[i].size; at++)
+			if (k[at] & ~m[at])
+				return fields[i].name;
+	return NULL;
 }
 
 static bool is_group(const DAT_ETH_KEY *key)
@@ -166,23 +179,51 @@ static bool is_group(const DAT_ETH_KEY *key)
 		key->ip_version == 6 && key->ip_dst[0] == 0xff;
 }
 
-/* ETH-11 */
-static bool is_good(const DAT_ETH_RULE *rule)
+/* Returns what is wrong with the rule, in `text` or a constant, or NULL. ETH-11 */
+static const char *find_wrong(const DAT_ETH_RULE *rule, char *text, size_t size)
 {
-	return !(rule->flags & ~RULE_FLAGS) && !exceeds(&rule->key, &rule->mask) &&
-	       !exceeds(&rule->inner_key, &rule->inner_mask) && (!(rule->flags & DAT_ETH_JOIN) || is_group(&rule->key));
+	const char *field;
+
+	if (!rule->mode)
+		return "mode is 0, expected DAT_ETH_COPY, DAT_ETH_TAKE or DAT_ETH_DROP";
+	if (rule->flags & ~RULE_FLAGS) {
+		snprintf(text, size, "flags have the unknown bits 0x%x", rule->flags & ~RULE_FLAGS);
+		return text;
+	}
+	if ((field = find_exceeding(&rule->key, &rule->mask))) {
+		snprintf(text, size, "key.%s has bits that mask.%s does not have", field, field);
+		return text;
+	}
+	if ((field = find_exceeding(&rule->inner_key, &rule->inner_mask))) {
+		snprintf(text, size, "inner_key.%s has bits that inner_mask.%s does not have", field, field);
+		return text;
+	}
+	if ((rule->flags & DAT_ETH_JOIN) && !is_group(&rule->key))
+		return "DAT_ETH_JOIN, but key.ip_version and key.ip_dst name no multicast group";
+	return NULL;
 }
 
-/* True if the device can keep the mode of the rule. Frames that this host sends reach the packet socket
+/* Returns why the device cannot keep the mode of the rule, or NULL. Frames that this host sends reach the packet socket
  * after the hook that takes frames away, so they can only be copied. A group cannot drop frames. ETH-28. */
-static bool is_able(const struct place *place, const DAT_ETH_RULE *rule)
+static const char *find_missing(const struct place *place, const DAT_ETH_RULE *rule)
 {
 	if (is_xdp(place))
-		return (rule->mode == DAT_ETH_TAKE || rule->mode == DAT_ETH_DROP) && !(rule->flags & DAT_ETH_EGRESS);
+		return (rule->mode == DAT_ETH_TAKE || rule->mode == DAT_ETH_DROP) && !(rule->flags & DAT_ETH_EGRESS) ?
+			NULL : "eth_receive is xdp, which takes and drops frames that come in, and copies none";
 	if (rule->mode == DAT_ETH_COPY)
-		return true;
-	return (rule->mode == DAT_ETH_TAKE || (rule->mode == DAT_ETH_DROP && place->ep)) &&
-	       (place_caps(place) & DAT_ETH_CAP_TAKE) && !(rule->flags & DAT_ETH_EGRESS);
+		return NULL;
+	if (rule->mode != DAT_ETH_TAKE && rule->mode != DAT_ETH_DROP)
+		return "an unknown mode, expected DAT_ETH_COPY, DAT_ETH_TAKE or DAT_ETH_DROP";
+	if (rule->mode == DAT_ETH_DROP && !place->ep)
+		return "a group cannot drop frames";
+	if (rule->flags & DAT_ETH_EGRESS)
+		return "frames that this host sends (DAT_ETH_EGRESS) can be copied only";
+	return place_caps(place) & DAT_ETH_CAP_TAKE ? NULL : "the device cannot take frames (no DAT_ETH_CAP_TAKE)";
+}
+
+static void trace_refused(const struct dapl_object *at, const char *why)
+{
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", at, NULL, "dat_eth_rule_add refused: %s", why);
 }
 
 static DAT_RETURN add_status(int err)
@@ -241,6 +282,8 @@ DAT_RETURN dapl_eth_rule_add(DAT_HANDLE at, const DAT_ETH_RULE *wanted, DAT_ETH_
 {
 	struct place place;
 	DAPL_ENTERED struct dapl_object *entered = place_enter(at, &place);
+	const char *why;
+	char text[96];
 
 	if (!entered)
 		return BAD_HANDLE(EP);
@@ -248,13 +291,12 @@ DAT_RETURN dapl_eth_rule_add(DAT_HANDLE at, const DAT_ETH_RULE *wanted, DAT_ETH_
 		return BAD_PARAM(2);
 	if (!handle)
 		return BAD_PARAM(3);
-	if (!wanted->mode || !is_good(wanted))
+	if ((why = find_wrong(wanted, text, sizeof text))) {
+		trace_refused(entered, why);
 		return BAD_PARAM(2);
-	if (!is_able(&place, wanted)) {
-		if (is_xdp(&place))
-			trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", place.ep, NULL,
-			      "rule refused: eth_receive is xdp, which "
-			      "takes and drops frames that come in, and copies none");
+	}
+	if ((why = find_missing(&place, wanted))) {
+		trace_refused(entered, why);
 		return NOT_SUPPORTED;
 	}
 	return add_to(&place, wanted, handle);

@@ -47,7 +47,7 @@ static struct ibv_cq *shut(struct dapl_evd *evd)
 	evd->cq = NULL;
 	evd->wc_head = evd->wc_tail = 0;
 	dapl_spin_lock(&evd->post_lock);	/* the endpoint of another open may still post */
-	evd->ring.head = evd->ring.tail = 0;
+	evd->evq.head = evd->evq.tail = 0;
 	dapl_spin_unlock(&evd->post_lock);
 	__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
 	dapl_spin_unlock(&evd->lock);
@@ -74,7 +74,7 @@ static void end_evd(struct dapl_object *obj)
 	if (evd->wake_fd >= 0)
 		close(evd->wake_fd);
 	free(evd->wc);
-	free(evd->ring.slot);
+	free(evd->evq.slot);
 }
 
 DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
@@ -98,7 +98,7 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 	if (evd->wake_fd < 0)
 		err = errno;
 	if (!err && (flags & EVD_RING_STREAMS))
-		err = dapl_ring_make(&evd->ring, qlen);
+		err = dapl_evq_make(&evd->evq, qlen);
 	if (!err && (flags & EVD_CQ_STREAMS))
 		err = make_cq(evd, qlen);
 	if (!err && discard)
@@ -138,21 +138,21 @@ void dapl_evd_destroy(struct dapl_evd *evd)
 	dapl_evd_unwatch(evd);
 	dapl_mutex_unlock(&evd->change);
 	while (__atomic_load_n(&evd->obj.refs, __ATOMIC_ACQUIRE) >
-	       1 + __atomic_load_n(&evd->holds, __ATOMIC_ACQUIRE))
+	       1 + __atomic_load_n(&evd->pins, __ATOMIC_ACQUIRE))
 		sched_yield();	/* a CNO's waiter, or a thread that wakes a waiter, uses the EVD */
 	end_cq(evd);
 	dapl_object_bury(&evd->obj);
 }
 
-void dapl_evd_hold(struct dapl_evd *evd)
+void dapl_evd_pin(struct dapl_evd *evd)
 {
-	__atomic_add_fetch(&evd->holds, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&evd->pins, 1, __ATOMIC_ACQ_REL);
 	dapl_object_get(&evd->obj);
 }
 
-void dapl_evd_drop(struct dapl_evd *evd)
+void dapl_evd_unpin(struct dapl_evd *evd)
 {
-	__atomic_sub_fetch(&evd->holds, 1, __ATOMIC_ACQ_REL);
+	__atomic_sub_fetch(&evd->pins, 1, __ATOMIC_ACQ_REL);
 	dapl_object_put(&evd->obj);
 }
 
@@ -225,10 +225,10 @@ static bool take_queued(struct dapl_evd *evd, DAT_EVENT *event)
 	const DAT_EVENT *queued;
 
 	dapl_spin_lock(&evd->lock);
-	queued = evd->ring.slot ? ring_peek(&evd->ring) : NULL;
+	queued = evd->evq.slot ? evq_peek(&evd->evq) : NULL;
 	if (queued) {
 		*event = *queued;
-		ring_drop(&evd->ring);
+		evq_drop(&evd->evq);
 	}
 	dapl_spin_unlock(&evd->lock);
 	return queued != NULL;

@@ -34,9 +34,9 @@ static inline void dapl_end_sleep(struct dapl_ia *ia, int watched)
 }
 
 /* Called when an endpoint, perhaps of another open of the adapter, begins to post connection events to the
- * EVD. The EVD's memory stays until dapl_evd_drop, even if its IA closes. */
-void dapl_evd_hold(struct dapl_evd *evd);
-void dapl_evd_drop(struct dapl_evd *evd);
+ * EVD. The EVD's memory stays until dapl_evd_unpin, even if its IA closes. */
+void dapl_evd_pin(struct dapl_evd *evd);
+void dapl_evd_unpin(struct dapl_evd *evd);
 
 /* Called after the EVD was killed: makes a thread in dat_evd_wait return, and lets no other begin to
  * wait. */

@@ -54,13 +54,13 @@ void dapl_evd_notify(struct dapl_evd *evd)
 	}
 }
 
-void dapl_evd_unhold(struct dapl_evd *evd)
+void dapl_evd_release(struct dapl_evd *evd)
 {
 	bool held;
 
 	dapl_spin_lock(&evd->lock);
-	held = evd->held_back;
-	evd->held_back = false;
+	held = evd->awaits_established;
+	evd->awaits_established = false;
 	dapl_spin_unlock(&evd->lock);
 	if (held)
 		dapl_evd_notify(evd);
@@ -71,7 +71,7 @@ bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events)
 	bool room;
 
 	dapl_spin_lock(&evd->post_lock);	/* because of dat_evd_resize */
-	room = evd->ring.slot && ring_count(&evd->ring) + events <= evd->ring.size;
+	room = evd->evq.slot && evq_count(&evd->evq) + events <= evd->evq.size;
 	dapl_spin_unlock(&evd->post_lock);
 	return room;
 }
@@ -88,10 +88,10 @@ static bool put_event(struct dapl_evd *evd, const DAT_EVENT *event)
 	DAT_EVENT *slot = NULL;
 
 	dapl_spin_lock(&evd->post_lock);
-	if (!is_ended(evd) && evd->ring.slot && (slot = ring_reserve(&evd->ring))) {
+	if (!is_ended(evd) && evd->evq.slot && (slot = evq_reserve(&evd->evq))) {
 		*slot = *event;
 		slot->evd_handle = (DAT_EVD_HANDLE)evd;	/* EVD-18 */
-		ring_commit(&evd->ring);
+		evq_commit(&evd->evq);
 		__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
 	}
 	dapl_spin_unlock(&evd->post_lock);

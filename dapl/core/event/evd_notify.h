@@ -8,7 +8,7 @@
 void dapl_evd_signal(const struct dapl_evd *evd);
 
 /* Called when an endpoint that completes to the EVD is established: notifies if a receive was held back. */
-void dapl_evd_unhold(struct dapl_evd *evd);
+void dapl_evd_release(struct dapl_evd *evd);
 /* Returns true if the ring has room for that many more events. */
 bool dapl_evd_has_room(struct dapl_evd *evd, unsigned events);
 /* Notifies the waiter or the CNO after an event was queued or a flag changed. No lock is held,

@@ -14,7 +14,7 @@
 #include "dapl/core/event/evd_resize.h"
 #include "dapl/core/event/polled.h"
 
-int dapl_ring_make(struct dapl_ring *ring, int qlen)
+int dapl_evq_make(struct dapl_evq *ring, int qlen)
 {
 	uint32_t slots = round_up_power_of_two(qlen);
 
@@ -36,14 +36,14 @@ int dapl_cq_entries(struct dapl_ia *ia, int qlen)
 /* The memory that a resize needs; afterwards the memory that it has replaced. */
 struct room {
 	int qlen;			/* new length of the EVD */
-	struct dapl_ring ring;		/* slot NULL: the old one has room */
+	struct dapl_evq evq;		/* slot NULL: the old one has room */
 	struct ibv_wc *wc;		/* NULL: the old one has room */
 	uint32_t wc_size;
 };
 
 static void free_room(struct room *room)
 {
-	free(room->ring.slot);
+	free(room->evq.slot);
 	free(room->wc);
 }
 
@@ -68,8 +68,8 @@ static int allocate(const struct dapl_evd *evd, struct room *room)
 {
 	int entries, err = 0;
 
-	if (evd->ring.slot && (uint32_t)room->qlen > evd->ring.mask + 1)
-		err = dapl_ring_make(&room->ring, room->qlen);
+	if (evd->evq.slot && (uint32_t)room->qlen > evd->evq.mask + 1)
+		err = dapl_evq_make(&room->evq, room->qlen);
 	if (!err && needs_cq(evd, room->qlen, &entries)) {
 		room->wc_size = entries > room->qlen ? entries : room->qlen;
 		room->wc = malloc(room->wc_size * sizeof *room->wc);
@@ -78,16 +78,16 @@ static int allocate(const struct dapl_evd *evd, struct room *room)
 	return err;
 }
 
-static void swap_ring(struct dapl_ring *ring, struct room *room)
+static void swap_ring(struct dapl_evq *ring, struct room *room)
 {
-	struct dapl_ring old = *ring, *new = &room->ring;
+	struct dapl_evq old = *ring, *new = &room->evq;
 	const DAT_EVENT *event;
 
 	if (new->slot) {
 		new->head = new->tail = 0;
-		while ((event = ring_peek(ring))) {
+		while ((event = evq_peek(ring))) {
 			new->slot[new->tail++] = *event;
-			ring_drop(ring);
+			evq_drop(ring);
 		}
 		*ring = *new;
 		*new = old;
@@ -135,7 +135,7 @@ static int use_room(struct dapl_evd *evd, struct room *room)
 	if (has_too_many(evd, room->qlen)) {
 		err = EBUSY;
 	} else {
-		swap_ring(&evd->ring, room);
+		swap_ring(&evd->evq, room);
 		swap_wc(evd, room);
 		__atomic_store_n(&evd->qlen, room->qlen, __ATOMIC_RELAXED);
 	}

@@ -5,7 +5,7 @@
 #include "dapl/core/dapl.h"
 
 /* Allocates the slots of an empty ring for `qlen` events. Returns 0 or ENOMEM. */
-int dapl_ring_make(struct dapl_ring *ring, int qlen);
+int dapl_evq_make(struct dapl_evq *ring, int qlen);
 /* Returns the entries of a CQ for `qlen` completions and the provider's markers, as far as the device
  * allows. */
 int dapl_cq_entries(struct dapl_ia *ia, int qlen);

@@ -41,7 +41,7 @@ static bool satisfied(const struct wait *w)
 	assert_held(&w->evd->lock);
 	if (w->found < (unsigned)w->threshold)
 		return false;
-	if (w->threshold > 1 || w->first || ring_count(&evd->ring))
+	if (w->threshold > 1 || w->first || evq_count(&evd->evq))
 		return true;
 	if (evd->solicited)
 		return w->notified;

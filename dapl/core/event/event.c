@@ -14,6 +14,7 @@
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/polled.h"
+#include "dapl/core/mem/rmr.h"
 
 static inline bool refill(struct dapl_evd *evd)
 {
@@ -134,9 +135,18 @@ static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, co
 		       sizeof *ep->eth->frames);
 }
 
+static void note(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
+{
+	if (!after->ep) {
+		after->ep = ep;
+		dapl_object_get(&ep->obj);
+	}
+	after->what |= what;
+}
+
 /* Slow path: a receive's completion that carries more than data, or failed. */
 static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
-			    const struct ibv_wc *wc, DAT_EVENT *event)
+			    const struct ibv_wc *wc, DAT_EVENT *event, struct dapl_after *after)
 {
 	bool ok = wc->status == IBV_WC_SUCCESS;
 	int op = DAT_DTO_RECEIVE;
@@ -172,6 +182,8 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 	} else if (wc->wc_flags & WC_INVALIDATED) {
 		op = DAT_DTO_RECEIVE_WITH_INVALIDATE;	/* DTO-34 */
 		event->event_data.dto_completion_event_data.rmr_context = wc->invalidated_rkey;
+		after->rkey = wc->invalidated_rkey;	/* RMR-15 */
+		note(after, ep, AFTER_INVALIDATED);
 	}
 	event->event_data.dto_completion_event_data.operation = (DAT_DTOS)op;
 }
@@ -192,20 +204,11 @@ static inline void retire_receive(struct dapl_evd *evd, struct dapl_ep *ep,
 {
 	if (unlikely(req->flags & REQ_SRQ)) {
 		dapl_srq_give_back(req);
-		if (ep && dapl_flag(&evd->inspect) && ep->held > 0)
-			ep->held--;
+		if (ep && dapl_flag(&evd->inspect) && ep->srq_polled > 0)
+			ep->srq_polled--;
 	} else {
 		dapl_queue_retire(&ep->rq, req);
 	}
-}
-
-static void note(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
-{
-	if (!after->ep) {
-		after->ep = ep;
-		dapl_object_get(&ep->obj);
-	}
-	after->what |= what;
 }
 
 /* RMR-12, DTO-4, 26, 32 */
@@ -238,8 +241,8 @@ static enum dapl_take hold(struct dapl_evd *evd, const struct dapl_after *after)
 {
 	if (after->ep)
 		return TAKE_AGAIN;
-	evd->held_back = true;
-	return TAKE_HELD;
+	evd->awaits_established = true;
+	return TAKE_AWAITS;
 }
 
 /* Returns the oldest event of the ring. If the ring is empty, opens the fast path again. An event that was
@@ -247,12 +250,12 @@ static enum dapl_take hold(struct dapl_evd *evd, const struct dapl_after *after)
  * again. */
 static const DAT_EVENT *next_queued(struct dapl_evd *evd)
 {
-	const DAT_EVENT *event = ring_peek(&evd->ring);
+	const DAT_EVENT *event = evq_peek(&evd->evq);
 
 	if (event || !__atomic_load_n(&evd->queued, __ATOMIC_RELAXED) ||
 	    !__atomic_exchange_n(&evd->queued, false, __ATOMIC_ACQ_REL))
 		return event;
-	event = ring_peek(&evd->ring);
+	event = evq_peek(&evd->evq);
 	if (event)
 		__atomic_store_n(&evd->queued, true, __ATOMIC_RELEASE);
 	return event;
@@ -276,7 +279,7 @@ static inline bool take_request(struct dapl_evd *evd, struct dapl_dto *req, cons
 }
 
 static inline void receive_event(struct dapl_ep *ep, const struct dapl_dto *req, const struct ibv_wc *wc,
-				 DAT_EVENT *event)
+				 DAT_EVENT *event, struct dapl_after *after)
 {
 	if (likely(wc->status == IBV_WC_SUCCESS)) {
 		ep->counters[DCNT_EP_RECV]++;
@@ -288,16 +291,16 @@ static inline void receive_event(struct dapl_ep *ep, const struct dapl_dto *req,
 			return;
 		}
 	}
-	special_receive(ep, req, wc, event);
+	special_receive(ep, req, wc, event, after);
 }
 
 /* Makes the event of a receive's completion. Returns false if `ep` is NULL: the endpoint of the SRQ buffer
  * was freed, so there is no event. */
 static inline bool take_receive(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_dto *req,
-				const struct ibv_wc *wc, DAT_EVENT *event)
+				const struct ibv_wc *wc, DAT_EVENT *event, struct dapl_after *after)
 {
 	if (likely(ep != NULL))
-		receive_event(ep, req, wc, event);
+		receive_event(ep, req, wc, event, after);
 	if (unlikely(dapl_flag(&evd->inspect)) && dapl_polled_notifies(req, wc))
 		evd->notices--;
 	retire_receive(evd, ep, req);
@@ -317,7 +320,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 
 		if (unlikely(queued)) {
 			*event = *queued;
-			ring_drop(&evd->ring);
+			evq_drop(&evd->evq);
 			break;
 		}
 		if (evd->wc_head == evd->wc_tail && !refill(evd))
@@ -332,7 +335,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 			if (ep && wc->status == IBV_WC_SUCCESS &&
 			    unlikely(!__atomic_load_n(&ep->up, __ATOMIC_ACQUIRE)) && is_early(ep, after))
 				return hold(evd, after);
-			makes_event = take_receive(evd, ep, req, wc, event);
+			makes_event = take_receive(evd, ep, req, wc, event, after);
 		}
 		if (likely(ep != NULL))
 			after_completion(ep, wc, after);
@@ -352,6 +355,8 @@ void dapl_after_run(struct dapl_after *after)
 		dapl_conn_hooks.comm_established(ep);
 	if (after->what & AFTER_BROKEN)
 		dapl_conn_hooks.broken(ep, DAPL_CODE_COMPLETION, after->status, NULL);
+	if (after->what & AFTER_INVALIDATED)
+		dapl_rmr_invalidated(ep->obj.ia, after->rkey);
 	if (after->what & AFTER_DRAINED)
 		dapl_conn_hooks.completed(ep);
 	dapl_object_put(&ep->obj);

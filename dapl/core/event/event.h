@@ -8,17 +8,18 @@
 enum dapl_take {
 	TAKE_EVENT,	/* *event is the event */
 	TAKE_EMPTY,
-	TAKE_HELD,	/* the next completion must wait for ESTABLISHED, which another thread is about to
+	TAKE_AWAITS,	/* the next completion must wait for ESTABLISHED, which another thread is about to
 			 * deliver */
 	TAKE_AGAIN,	/* run `after`, then take again */
 };
 
-/* Work for an endpoint that needs ep->lock, to be done after evd->lock is released. */
-enum dapl_after_what { AFTER_BROKEN = 1, AFTER_DRAINED = 2, AFTER_COMM_ESTABLISHED = 4 };
+/* Work for an endpoint that needs ep->lock or the lock of an RMR, to be done after evd->lock is released. */
+enum dapl_after_what { AFTER_BROKEN = 1, AFTER_DRAINED = 2, AFTER_COMM_ESTABLISHED = 4, AFTER_INVALIDATED = 8 };
 struct dapl_after {
 	struct dapl_ep *ep;	/* a reference */
 	unsigned what;
 	enum ibv_wc_status status;	/* AFTER_BROKEN: of the failed completion */
+	uint32_t rkey;			/* AFTER_INVALIDATED: of the window that the peer has invalidated */
 };
 
 enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after);

@@ -69,7 +69,7 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 
 unsigned dapl_evd_count(struct dapl_evd *evd)
 {
-	unsigned n = ring_count(&evd->ring);
+	unsigned n = evq_count(&evd->evq);
 
 	assert_held(&evd->lock);
 	for (uint32_t i = evd->wc_head; i < evd->wc_tail; i++)
@@ -154,9 +154,9 @@ bool dapl_evd_reap_suppressed(struct dapl_evd *evd)
 	return found;
 }
 
-bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
-						     const struct ibv_wc *, const void *),
-		    const void *arg)
+bool dapl_evd_contains(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
+							const struct ibv_wc *, const void *),
+		       const void *arg)
 {
 	bool found = false;
 

@@ -44,8 +44,8 @@ void dapl_evd_silence(struct dapl_evd *evd, const struct dapl_ep *ep, struct ibv
 bool dapl_evd_reap_suppressed(struct dapl_evd *evd);
 /* Polls, and returns true if there is a completion for which `is` returns true. Called without
  * evd->lock. */
-bool dapl_evd_holds(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
-						     const struct ibv_wc *, const void *),
-		    const void *arg);
+bool dapl_evd_contains(struct dapl_evd *evd, bool (*is)(const struct dapl_dto *,
+							const struct ibv_wc *, const void *),
+		       const void *arg);
 
 #endif

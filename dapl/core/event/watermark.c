@@ -46,12 +46,12 @@ static void unlock_if_any(struct dapl_evd *evd)
 /* SRQ-17, 18 */
 void dapl_watermark_took_buffer(struct dapl_ep *ep)
 {
-	ep->held++;
-	if (ep->soft_hw >= 0 && ep->held > ep->soft_hw) {
+	ep->srq_polled++;
+	if (ep->soft_hw >= 0 && ep->srq_polled > ep->soft_hw) {
 		ep->soft_hw = DAT_WATERMARK_INFINITE;	/* reported once only */
 		pass_mark(ep, MARK_SOFT);
 	}
-	if (ep->hard_hw >= 0 && ep->held > ep->hard_hw)
+	if (ep->hard_hw >= 0 && ep->srq_polled > ep->hard_hw)
 		pass_mark(ep, MARK_HARD);
 }
 
@@ -71,9 +71,9 @@ bool dapl_watermark_set(struct dapl_ep *ep, struct dapl_evd *evd, int soft, int 
 
 	assert_held(&ep->lock);
 	lock_if_any(evd);
-	fits = hard < 0 || ep->held <= hard;
+	fits = hard < 0 || ep->srq_polled <= hard;
 	if (fits) {
-		bool passed = soft >= 0 && ep->held > soft;
+		bool passed = soft >= 0 && ep->srq_polled > soft;
 
 		ep->soft_hw = passed ? DAT_WATERMARK_INFINITE : soft;
 		ep->hard_hw = hard;
@@ -88,6 +88,6 @@ void dapl_watermark_forget(struct dapl_ep *ep, struct dapl_evd *evd)
 {
 	assert_held(&ep->lock);
 	lock_if_any(evd);
-	ep->held = 0;
+	ep->srq_polled = 0;
 	unlock_if_any(evd);
 }

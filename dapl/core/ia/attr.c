@@ -147,6 +147,11 @@ static void specific_attrs(const struct dapl_device_attr *d, struct dapl_attr_te
 	add(t, "DAT_IB_NODE_GUID", format(t, "%016llx",
 		(unsigned long long)be64toh(d->limits.node_guid)));
 	add(t, "DAT_IB_DEVICE_NAME", format(t, "%s", d->device));
+	if (d->flush_global || d->flush_persistent)
+		add(t, "DAT_IB_DEVICE_FLUSH", !d->flush_persistent ? "GLOBAL" : d->flush_global ?
+		    "GLOBAL PERSISTENT" : "PERSISTENT");
+	if (d->atomic_write)
+		add(t, "DAT_IB_DEVICE_ATOMIC_WRITE", "TRUE");
 	add(t, "DAT_IB_PROVIDER_NAME", dapl_device_ops.name);
 	add(t, "DAT_IB_CONNECTIVITY_MODE", d->iwarp ? "IWARP" : "DIRECT");
 	t->mtu = d->mtu;

@@ -81,7 +81,7 @@ static void read_values(struct dapl_net_watch *w, DAT_UINT32 values[KINDS])
 	struct dapl_device_attr attr;
 
 	if (dapl_device_ops.query(w->ia->dev, &attr)) {
-		memcpy(values, w->told, sizeof w->told);
+		memcpy(values, w->reported, sizeof w->reported);
 	} else {
 		values[KIND_MTU] = attr.mtu;
 		/* the limit of datagrams follows the MTU */
@@ -92,19 +92,19 @@ static void read_values(struct dapl_net_watch *w, DAT_UINT32 values[KINDS])
 }
 
 /* Returns 0 if the MTU is unknown: then the first message counts as a change. */
-static DAT_UINT32 mtu_of_interface(const char *netdev)
+static DAT_UINT32 mtu_of_interface(int index)
 {
 	struct ifreq ifr;
 
-	return interface_request(netdev, SIOCGIFMTU, &ifr) ? 0 : (DAT_UINT32)ifr.ifr_mtu;
+	return interface_request_index(index, SIOCGIFMTU, &ifr) ? 0 : (DAT_UINT32)ifr.ifr_mtu;
 }
 
 void dapl_net_watch_init(struct dapl_net_watch *w)
 {
-	w->told[KIND_MTU] = w->ia->attr.mtu;
+	w->reported[KIND_MTU] = w->ia->attr.mtu;
 	read_values(w, w->seen);
-	memcpy(w->told, w->seen, sizeof w->told);
-	w->interface_mtu = w->interface_mtu_told = mtu_of_interface(w->ia->attr.netdev);
+	memcpy(w->reported, w->seen, sizeof w->reported);
+	w->interface_mtu = w->interface_mtu_reported = mtu_of_interface(w->index);
 }
 
 bool dapl_net_post(struct dapl_ia *ia, DAT_UINT32 what, DAT_UINT32 before, DAT_UINT32 now, DAT_UINT32 lost)
@@ -127,7 +127,7 @@ bool dapl_net_post(struct dapl_ia *ia, DAT_UINT32 what, DAT_UINT32 before, DAT_U
  * dapl_net_lock held. */
 static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
 {
-	bool same = value == w->told[KIND_MTU] && w->interface_mtu != w->interface_mtu_told;
+	bool same = value == w->reported[KIND_MTU] && w->interface_mtu != w->interface_mtu_reported;
 
 	assert_held(&dapl_net_lock);
 	if (same && !w->mtu_again) {
@@ -138,7 +138,7 @@ static bool mtu_is_settled(struct dapl_net_watch *w, DAT_UINT32 value)
 	w->mtu_again = false;
 	if (same) {
 		w->changes[KIND_MTU] = 0;
-		w->interface_mtu_told = w->interface_mtu;
+		w->interface_mtu_reported = w->interface_mtu;
 	}
 	return true;
 }
@@ -153,7 +153,7 @@ static bool state_is_settled(struct dapl_net_watch *w, enum dapl_net_kind kind, 
 		w->seen[kind] = value;
 	if (w->seen[kind] == value)
 		return true;
-	if (value == w->told[kind] && w->changes[kind] > 0)
+	if (value == w->reported[kind] && w->changes[kind] > 0)
 		return false;
 	w->seen[kind] = value;	/* its message was not read yet; counted here */
 	w->changes[kind]++;
@@ -168,11 +168,11 @@ static void post_change(struct dapl_net_watch *w, enum dapl_net_kind kind, DAT_U
 	int changes;
 
 	dapl_mutex_lock(&dapl_net_lock);
-	before = w->told[kind];
+	before = w->reported[kind];
 	settled = kind == KIND_MTU ? mtu_is_settled(w, value) : state_is_settled(w, kind, value);
 	changes = w->changes[kind];
 	if (!(w->what & bits[kind])) {	/* the consumer has not asked for this kind */
-		w->told[kind] = before = value;
+		w->reported[kind] = before = value;
 		w->changes[kind] = changes = 0;
 	}
 	dapl_mutex_unlock(&dapl_net_lock);
@@ -186,10 +186,10 @@ static void post_change(struct dapl_net_watch *w, enum dapl_net_kind kind, DAT_U
 		return;
 	}
 	dapl_mutex_lock(&dapl_net_lock);
-	w->told[kind] = value;
+	w->reported[kind] = value;
 	w->changes[kind] -= 1 + (int)lost;
 	if (kind == KIND_MTU)
-		w->interface_mtu_told = w->interface_mtu;
+		w->interface_mtu_reported = w->interface_mtu;
 	dapl_mutex_unlock(&dapl_net_lock);
 }
 

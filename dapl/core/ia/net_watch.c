@@ -3,7 +3,6 @@
  * thread reads one rtnetlink socket of the process (net_socket.c). Its messages say that something changed
  * (net_messages.c); the changes are counted and become events (net_events.c). The calls go in this order;
  * each file uses the list of watched IAs (net_list.c). */
-#include <net/if.h>
 #include <stdlib.h>
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/base/fork.h"
@@ -71,7 +70,7 @@ static struct dapl_net_watch *new_watch(struct dapl_ia *ia, DAT_UINT32 what)
 		return NULL;
 	w->ia = ia;
 	w->what = what;
-	w->index = (int)if_nametoindex(ia->attr.netdev);
+	w->index = ia->attr.netdev_index;
 	dapl_net_watch_init(w);
 	return w;
 }

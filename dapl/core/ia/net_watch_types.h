@@ -14,13 +14,13 @@ struct dapl_net_watch {
 	struct dapl_ia *ia;
 	DAT_UINT32 what;
 	int index;			/* index of the interface */
-	DAT_UINT32 told[KINDS];		/* values in the last events, or when the watch began */
+	DAT_UINT32 reported[KINDS];		/* values in the last events, or when the watch began */
 	DAT_UINT32 seen[KINDS];		/* values in the kernel's last messages; not for the MTU */
 	int changes[KINDS];		/* changes that were seen and not reported; negative: reported
 					 * before their messages were read */
 	/* The MTU of the interface in the kernel's messages, now and at the last event. The device's MTU
 	 * differs: it is an InfiniBand size below it, or a limit of the device. */
-	DAT_UINT32 interface_mtu, interface_mtu_told;
+	DAT_UINT32 interface_mtu, interface_mtu_reported;
 	bool mtu_again;			/* the device's MTU is being queried once more */
 	bool scheduled;			/* the timer is started */
 	uint64_t next_ns;		/* time before which no event is posted */

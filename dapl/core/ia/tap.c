@@ -2,6 +2,7 @@
 /* tap.c - see tap.h. A capture belongs to one client, and ends TAP_LEASE_MS after the last request of that
  * client: so a capture ends even if its client is killed. */
 #include "dapl/core/ia/tap.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,8 @@ static const char *begin_capture(const struct json_object *request, uint64_t cli
 	assert_held(&lock);
 	descriptor = dapl_tap_begin(snap < TAP_SNAP_MAX ? (uint32_t)snap : TAP_SNAP_MAX, &began);
 	if (descriptor < 0) {
-		snprintf(why, size, "it has no memory for a capture: %s", strerror(-descriptor));
+		snprintf(why, size, "it has no memory for a capture: %s%s", strerror(-descriptor),
+			 descriptor == -EFBIG ? " (its limit RLIMIT_FSIZE)" : "");
 		return why;
 	}
 	owner = client;

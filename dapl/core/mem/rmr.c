@@ -50,6 +50,35 @@ void dapl_rmr_bound(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_LMR_TR
 	set_lmr(rmr, lmr, &param);
 }
 
+/* Enters the RMR that is bound and has this context. Returns NULL if there is none. */
+static struct dapl_rmr *enter_bound(struct dapl_ia *ia, DAT_RMR_CONTEXT context)
+{
+	struct dapl_rmr *found = NULL;
+
+	dapl_mutex_lock(&ia->lock);
+	for (struct dapl_object *o = ia->objects[DAPL_RMR]; o && !found; o = o->next) {
+		struct dapl_rmr *rmr = (struct dapl_rmr *)o;
+
+		if (rmr->lmr && rmr->param.rmr_context == context)
+			found = dapl_rmr_enter((DAT_RMR_HANDLE)rmr);
+	}
+	dapl_mutex_unlock(&ia->lock);
+	return found;
+}
+
+/* RMR-15 */
+void dapl_rmr_invalidated(struct dapl_ia *ia, DAT_RMR_CONTEXT context)
+{
+	DAPL_ENTERED struct dapl_rmr *rmr = enter_bound(ia, context);
+
+	if (!rmr)
+		return;
+	dapl_mutex_lock(&rmr->lock);
+	if (rmr->param.rmr_context == context)	/* another thread may have bound it again */
+		dapl_rmr_unbound(rmr);
+	dapl_mutex_unlock(&rmr->lock);
+}
+
 void dapl_rmr_destroy(struct dapl_rmr *rmr)
 {
 	dapl_rmr_unbound(rmr);

@@ -25,6 +25,8 @@ void dapl_rmr_destroy(struct dapl_rmr *rmr);
 struct dapl_lmr *dapl_rmr_target(struct dapl_ia *ia, const DAT_RMR_TRIPLET *range);
 /* Notes that the window is not bound any more. Called with rmr->lock held, or when no call is inside. */
 void dapl_rmr_unbound(struct dapl_rmr *rmr);
+/* Notes that the peer has invalidated the window with this context. Called with no lock held. */
+void dapl_rmr_invalidated(struct dapl_ia *ia, DAT_RMR_CONTEXT context);
 /* Notes that the window is bound to the LMR, and takes over the caller's use of it; NULL: unbound. Called
  * with rmr->lock held. */
 void dapl_rmr_bound(struct dapl_rmr *rmr, struct dapl_lmr *lmr, const DAT_LMR_TRIPLET *range,

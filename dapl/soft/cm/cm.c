@@ -13,10 +13,10 @@
 #include "common/trace.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/progress/progress.h"
@@ -62,9 +62,9 @@ static void conn_ready(struct dapl_conn *conn)
 
 static void cm_ready(struct dapl_watch *watch)
 {
-	struct dapl_device *dev = container_of(watch, struct dapl_device, cm_watch);
+	struct dapl_device *dev = container_of(watch, struct dapl_device, cm.watch);
 	struct epoll_event event[CM_EVENTS];
-	int n = epoll_wait(dev->cm_epoll, event, CM_EVENTS, 0);
+	int n = epoll_wait(dev->cm.epoll, event, CM_EVENTS, 0);
 
 	soft_progress_lock(dev);
 	for (int i = 0; i < n; i++) {
@@ -118,14 +118,14 @@ static void conn_expired(struct dapl_conn *conn)
 
 static void sweep(struct dapl_timer *timer)
 {
-	struct dapl_device *dev = container_of(timer, struct dapl_device, sweep_timer);
+	struct dapl_device *dev = container_of(timer, struct dapl_device, cm.sweep_timer);
 	uint64_t now = clock_now_ns(), next = UINT64_MAX;
 	struct dapl_conn *conn, *after;
 	struct soft_port *port;
 
 	soft_progress_lock(dev);
-	dev->sweep_ns = 0;
-	for (conn = LIST_FIRST(&dev->conns); conn; conn = after) {
+	dev->cm.sweep_ns = 0;
+	for (conn = LIST_FIRST(&dev->cm.conns); conn; conn = after) {
 		after = LIST_NEXT(conn, link);
 		if (conn->deadline_ns && conn->deadline_ns <= now)
 			conn_expired(conn);
@@ -134,7 +134,7 @@ static void sweep(struct dapl_timer *timer)
 		if (conn->in_data && cm_patience_ms(&conn->tuning) && stream_lives(conn, now))
 			cm_watch_liveness(conn);
 	}
-	LIST_FOREACH(port, &dev->ports, link)
+	LIST_FOREACH(port, &dev->cm.ports, link)
 		if (port->paused && listen_watch(port))
 			cm_sweep_within(dev, RETRY_US);
 	if (next != UINT64_MAX)
@@ -197,14 +197,14 @@ void soft_cm_release(struct dapl_conn *conn)
 
 int soft_cm_open(struct dapl_device *dev)
 {
-	LIST_INIT(&dev->conns);
-	TAILQ_INIT(&dev->half_open);
-	LIST_INIT(&dev->ports);
-	dev->sweep_timer.fire = sweep;
-	dev->cm_epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (dev->cm_epoll < 0)
+	LIST_INIT(&dev->cm.conns);
+	TAILQ_INIT(&dev->half_open.list);
+	LIST_INIT(&dev->cm.ports);
+	dev->cm.sweep_timer.fire = sweep;
+	dev->cm.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (dev->cm.epoll < 0)
 		return errno;
-	return dapl_watch_start(&dev->cm_watch, dev->cm_epoll, cm_ready);
+	return dapl_watch_start(&dev->cm.watch, dev->cm.epoll, cm_ready);
 }
 
 /* Sends what the closing connections still have. Fills `sockets` with those that take no more just now.
@@ -215,7 +215,7 @@ static int send_last(struct dapl_device *dev, struct pollfd sockets[CLOSE_SOCKET
 	int n = 0;
 
 	assert_held(&dev->progress_lock);
-	for (conn = LIST_FIRST(&dev->conns); conn; conn = after) {
+	for (conn = LIST_FIRST(&dev->cm.conns); conn; conn = after) {
 		after = LIST_NEXT(conn, link);
 		if (conn->state != SOFT_CLOSING)
 			continue;
@@ -253,14 +253,14 @@ void soft_cm_close(struct dapl_device *dev)
 {
 	struct dapl_conn *conn;
 
-	dapl_watch_stop(&dev->cm_watch);
+	dapl_watch_stop(&dev->cm.watch);
 	flush_last(dev);
-	while ((conn = LIST_FIRST(&dev->conns)))
+	while ((conn = LIST_FIRST(&dev->cm.conns)))
 		cm_conn_retire(conn);
 	soft_progress_unlock(dev);
-	dapl_timer_drain(&dev->sweep_timer);
+	dapl_timer_drain(&dev->cm.sweep_timer);
 	dapl_service_flush();	/* the last upcalls; each of them queues a task that frees the connection */
 	dapl_service_flush();	/* these tasks: from here on there is no connection */
-	if (dev->cm_epoll >= 0)
-		close(dev->cm_epoll);
+	if (dev->cm.epoll >= 0)
+		close(dev->cm.epoll);
 }

@@ -13,12 +13,12 @@
 #include "common/trace.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/unexpected.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_segment.h"
@@ -80,7 +80,7 @@ void cm_watch(struct dapl_conn *conn, uint32_t events)
 	int op = conn->in_cm ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
 	assert_held(&conn->dev->progress_lock);
-	if (epoll_ctl(conn->dev->cm_epoll, op, conn->fd, &event))
+	if (epoll_ctl(conn->dev->cm.epoll, op, conn->fd, &event))
 		give_up_watching(conn);
 	conn->in_cm = true;
 }
@@ -89,7 +89,7 @@ void cm_unwatch(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
 	if (conn->in_cm)
-		epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+		epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	conn->in_cm = false;
 }
 
@@ -106,7 +106,7 @@ void cm_end_attach(struct dapl_conn *conn)
 	assert_held(&conn->dev->progress_lock);
 	if (conn->attach_fd < 0)
 		return;
-	epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_DEL, conn->attach_fd, NULL);
+	epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_DEL, conn->attach_fd, NULL);
 	close(conn->attach_fd);
 	conn->attach_fd = -1;
 }
@@ -227,7 +227,7 @@ void soft_cm_detach(struct soft_qp *qp)
 
 	assert_held(&dev->progress_lock);
 	if (qp->qp.qp_type == IBV_QPT_UD) {	/* associations under way */
-		LIST_FOREACH(conn, &dev->conns, link)
+		LIST_FOREACH(conn, &dev->cm.conns, link)
 			if (conn->qp == qp)
 				conn->qp = NULL;
 		return;
@@ -236,7 +236,7 @@ void soft_cm_detach(struct soft_qp *qp)
 		return;
 	dapl_mutex_lock(&qp->lock);
 	if (qp->state == IBV_QPS_RTS)
-		soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
+		soft_flush_qp(qp, 0, IBV_WC_SUCCESS);
 	conn->qp = NULL;
 	qp->conn = NULL;
 	dapl_mutex_unlock(&qp->lock);
@@ -332,18 +332,18 @@ static void conn_work(struct dapl_task *task)
 	struct dapl_conn *conn = container_of(task, struct dapl_conn, task);
 	struct dapl_device *dev = conn->dev;
 	uint32_t up = __atomic_exchange_n(&conn->up, 0, __ATOMIC_ACQUIRE);
-	bool tell;
+	bool notify;
 
 	if (conn->free_in_task) {
 		cm_conn_free(conn);
 		return;
 	}
 	soft_progress_lock(dev);
-	tell = !conn->released;
+	notify = !conn->released;
 	if (up & SOFT_UP_CLOSE_SENT)
 		end_shm(conn);
 	soft_progress_unlock(dev);
-	if ((up & SOFT_UP_ESTABLISHED) && tell)
+	if ((up & SOFT_UP_ESTABLISHED) && notify)
 		report_established(conn);
 	else if ((up & SOFT_UP_ESTABLISHED) && conn->peer.ah)
 		soft_ah_destroy(conn->peer.ah);
@@ -351,10 +351,10 @@ static void conn_work(struct dapl_task *task)
 		drop_frame(conn);
 		go_live(conn);
 	}
-	if ((up & SOFT_UP_FAILED) && tell)
+	if ((up & SOFT_UP_FAILED) && notify)
 		dapl_up_failed(conn->owner, conn, conn->failure, conn->up_pdata,
 			       conn->up_pdata_length);
-	if ((up & (SOFT_UP_CLOSED | SOFT_UP_BROKEN)) && tell)
+	if ((up & (SOFT_UP_CLOSED | SOFT_UP_BROKEN)) && notify)
 		dapl_up_disconnected(conn->owner, conn, up & SOFT_UP_CLOSED);
 	if (up & SOFT_UP_RELEASED)
 		dapl_up_released(conn->owner);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.h - the connection object: life and upcalls. rdmap/conn.h has its fields. */
+/* conn.h - the connection object: life and upcalls. obj/conn.h has its fields. */
 #ifndef SOFT_CM_CONN_H
 #define SOFT_CM_CONN_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "dapl/core/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 
 struct soft_qp;
 

@@ -5,7 +5,7 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include <stdlib.h>
 
 #define IS(state)	(1u << SOFT_##state)

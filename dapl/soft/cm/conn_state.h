@@ -3,7 +3,7 @@
 #ifndef SOFT_CM_CONN_STATE_H
 #define SOFT_CM_CONN_STATE_H
 #include <stdbool.h>
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 
 const char *cm_state_name(enum soft_conn_state state);
 bool cm_may_follow(enum soft_conn_state from, enum soft_conn_state to);

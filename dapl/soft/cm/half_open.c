@@ -8,8 +8,8 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/tunables.h"
 #include <poll.h>
 #include <sys/resource.h>
@@ -19,16 +19,16 @@ static unsigned total;		/* atomic: of all devices of the process */
 void soft_half_open_add(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	TAILQ_INSERT_TAIL(&conn->dev->half_open, conn, half_open_link);
-	conn->dev->half_open_count++;
+	TAILQ_INSERT_TAIL(&conn->dev->half_open.list, conn, half_open_link);
+	conn->dev->half_open.count++;
 	__atomic_add_fetch(&total, 1, __ATOMIC_RELAXED);
 }
 
 void soft_half_open_remove(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	TAILQ_REMOVE(&conn->dev->half_open, conn, half_open_link);
-	conn->dev->half_open_count--;
+	TAILQ_REMOVE(&conn->dev->half_open.list, conn, half_open_link);
+	conn->dev->half_open.count--;
 	if (!conn->dev->dead)
 		__atomic_sub_fetch(&total, 1, __ATOMIC_RELAXED);
 }
@@ -67,7 +67,7 @@ static struct dapl_conn *oldest(struct dapl_device *dev, const struct dapl_conn 
 	struct dapl_conn *conn, *first = NULL;
 	int looks = 0;
 
-	TAILQ_FOREACH(conn, &dev->half_open, half_open_link) {
+	TAILQ_FOREACH(conn, &dev->half_open.list, half_open_link) {
 		if (conn == spared || (source && !same_source(conn, source)))
 			continue;
 		if (!has_input(conn))
@@ -84,7 +84,7 @@ static unsigned count_source(const struct dapl_conn *newest)
 	const struct dapl_conn *conn;
 	unsigned count = 0;
 
-	TAILQ_FOREACH(conn, &newest->dev->half_open, half_open_link)
+	TAILQ_FOREACH(conn, &newest->dev->half_open.list, half_open_link)
 		count += same_source(conn, newest);
 	return count;
 }
@@ -116,7 +116,7 @@ struct dapl_conn *soft_half_open_surplus(struct dapl_conn *newest)
 	if (share > HALF_OPEN_MAX)
 		share = HALF_OPEN_MAX;
 	source = share / HALF_OPEN_SOURCES;
-	if (newest->dev->half_open_count > source && count_source(newest) > source)
+	if (newest->dev->half_open.count > source && count_source(newest) > source)
 		return oldest(newest->dev, newest, newest);
 	if (__atomic_load_n(&total, __ATOMIC_RELAXED) > share || is_in_reserve(newest->fd, limit))
 		return oldest(newest->dev, newest, NULL);
@@ -137,13 +137,13 @@ void soft_half_open_report(const struct dapl_conn *conn)
 	char remote[DIAG_ADDRESS];
 
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "half-open connection closed in favour of another");
-	dev->half_open_evicted++;
-	if (dev->half_open_said_ns && now - dev->half_open_said_ns < HALF_OPEN_SILENCE_S * 1000000000ull)
+	dev->half_open.evicted++;
+	if (dev->half_open.reported_ns && now - dev->half_open.reported_ns < HALF_OPEN_SILENCE_S * 1000000000ull)
 		return;
-	dev->half_open_said_ns = now;
+	dev->half_open.reported_ns = now;
 	dapl_diag_address(&conn->remote, remote);
 	log_report(REPORT_HALF_OPEN, LOG_FIELDS(.ia = ia, .kind = "conn", .object = conn, .peer = remote),
 		   "%s: too many connections sent no request: closed the oldest, from %s; %u closed so "
-		   "far, %u are left (a port scan?)", ia, remote, dev->half_open_evicted,
-		   dev->half_open_count - 1);
+		   "far, %u are left (a port scan?)", ia, remote, dev->half_open.evicted,
+		   dev->half_open.count - 1);
 }

@@ -6,15 +6,15 @@
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/cm/conn.h"
@@ -47,7 +47,7 @@ struct wire_trailer handshake_trailer(const struct dapl_conn *conn)
 	if (conn->ud && conn->qp) {
 		trailer.qpn = conn->qp->qp.qp_num;
 		trailer.qkey = conn->qp->qkey;
-		trailer.udp_port = conn->dev->udp_port;
+		trailer.udp_port = conn->dev->datagrams.port;
 	}
 	return trailer;
 }

@@ -4,7 +4,7 @@
 #define SOFT_CM_HANDSHAKE_H
 #include <stdbool.h>
 #include <stdint.h>
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 
 struct dapl_conn;
 struct shm_segment;

@@ -5,9 +5,9 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -161,9 +161,10 @@ static void begin_attach(struct dapl_conn *conn)
 /* Data goes over TCP: errno says why; 0: memory is not wanted, or not offered. Always false. */
 static bool attach_failed(struct dapl_conn *conn)
 {
-	uint64_t peer;
+	uint64_t peer = 0;
 
-	memcpy(&peer, conn->attach_token, sizeof peer);
+	if (conn->dev->shm.process)		/* without one, this process failed to share its own memory */
+		memcpy(&peer, conn->attach_token, sizeof peer);
 	shm_fallback_report(conn, peer, errno);
 	return false;
 }
@@ -184,7 +185,7 @@ static bool attach_wait(struct dapl_conn *conn)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
-	if (epoll_ctl(conn->dev->cm_epoll, EPOLL_CTL_ADD, conn->attach_fd, &event)) {
+	if (epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_ADD, conn->attach_fd, &event)) {
 		attach_failed(conn);
 		close(conn->attach_fd);
 		conn->attach_fd = -1;
@@ -407,7 +408,7 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 	err = cm_attach_qp(conn, params);
 	if (!err) {
 		*out = conn;
-		LIST_INSERT_HEAD(&dev->conns, conn, link);
+		LIST_INSERT_HEAD(&dev->cm.conns, conn, link);
 		if (network)
 			cm_fail(conn, why_failed(network), network, NULL);
 		else

@@ -6,9 +6,8 @@
 #include "common/container_of.h"
 #include "common/trace.h"
 #include "dapl/core/base/service.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/obj/shortage.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/cm/acceptor.h"
 #include "dapl/soft/cm/conn.h"
@@ -32,14 +31,14 @@ int listen_watch(struct soft_port *port)
 		.data.u64 = (uintptr_t)port | 1 };
 
 	assert_held(&port->dev->progress_lock);
-	port->paused = epoll_ctl(port->dev->cm_epoll, EPOLL_CTL_ADD, port->fd, &event) != 0;
+	port->paused = epoll_ctl(port->dev->cm.epoll, EPOLL_CTL_ADD, port->fd, &event) != 0;
 	return port->paused ? errno : 0;
 }
 
 static void listen_unwatch(struct soft_port *port)
 {
 	if (!port->paused)
-		epoll_ctl(port->dev->cm_epoll, EPOLL_CTL_DEL, port->fd, NULL);
+		epoll_ctl(port->dev->cm.epoll, EPOLL_CTL_DEL, port->fd, NULL);
 	port->paused = true;
 }
 
@@ -97,7 +96,7 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 	}
 	conn->passive = true;
 	conn->port = port;
-	LIST_INSERT_HEAD(&dev->conns, conn, link);
+	LIST_INSERT_HEAD(&dev->cm.conns, conn, link);
 	conn->remote = remote;
 	conn->local = port->local;
 	cm_set_state(conn, SOFT_WAIT_REQUEST, "TCP accepted");
@@ -204,7 +203,7 @@ static struct soft_port *port_find(struct dapl_device *dev, uint16_t number, boo
 	struct soft_port *port;
 
 	assert_held(&dev->progress_lock);
-	LIST_FOREACH(port, &dev->ports, link)
+	LIST_FOREACH(port, &dev->cm.ports, link)
 		if (number && port->number == number && !(ud ? port->ud : port->rc))
 			return port;
 	return NULL;
@@ -233,7 +232,7 @@ int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_
 		*number = port->number;
 	}
 	if (!err && opened)
-		LIST_INSERT_HEAD(&dev->ports, port, link);
+		LIST_INSERT_HEAD(&dev->cm.ports, port, link);
 	soft_progress_unlock(dev);
 	if (err)
 		free(new);
@@ -253,7 +252,7 @@ static void port_close(struct soft_port *port)
 	struct dapl_conn *conn, *next;
 
 	assert_held(&port->dev->progress_lock);
-	for (conn = LIST_FIRST(&port->dev->conns); conn; conn = next) {
+	for (conn = LIST_FIRST(&port->dev->cm.conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
 		if (conn->state == SOFT_WAIT_REQUEST && conn->port == port)
 			cm_conn_retire(conn);

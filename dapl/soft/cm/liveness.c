@@ -6,8 +6,8 @@
 #include "common/clock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/settings.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/tunables.h"
 #include <limits.h>
 #include <netinet/in.h>
@@ -32,10 +32,10 @@ void cm_sweep_within(struct dapl_device *dev, uint64_t us)
 	uint64_t due = clock_now_ns() + us * 1000;
 
 	assert_held(&dev->progress_lock);
-	if (dev->sweep_ns && dev->sweep_ns <= due)
+	if (dev->cm.sweep_ns && dev->cm.sweep_ns <= due)
 		return;
-	dev->sweep_ns = due;
-	dapl_timer_start(&dev->sweep_timer, us, dev->sweep_timer.fire);
+	dev->cm.sweep_ns = due;
+	dapl_timer_start(&dev->cm.sweep_timer, us, dev->cm.sweep_timer.fire);
 }
 
 void cm_set_deadline_ms(struct dapl_conn *conn, unsigned ms)

@@ -9,8 +9,7 @@
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/mcast.h"
 #include "dapl/soft/rdmap/ud.h"
@@ -70,6 +69,8 @@ int soft_mcast_join_group(struct dapl_device *dev, struct ibv_qp *qp, const stru
 	}
 	soft_progress_lock(dev);
 	err = soft_mcast_may_send(dev);
+	if (!err)
+		err = soft_mcast_check_route(dev, group);
 	if (!err && !send_only)
 		err = soft_mcast_join(dev, group, &m->member);
 	soft_progress_unlock(dev);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mpa.c - sends and receives the MPA frames of a handshake (mpa.h). */
 #include "dapl/soft/cm/mpa.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/wire/wire.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

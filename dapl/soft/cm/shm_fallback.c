@@ -4,9 +4,8 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/obj/shortage.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -32,8 +31,9 @@ static bool is_new(uint64_t peer, int err)
 	return !found;
 }
 
-/* Names what an administrator can do, or look for. */
-static const char *hint(int err)
+/* What an administrator can do, or look for. `own`: the failed call was one of this process that needs no peer, such as
+ * memfd_create(). "": the error says it all. */
+static const char *hint(int err, bool own)
 {
 	switch (err) {
 	case EMFILE:
@@ -42,8 +42,16 @@ static const char *hint(int err)
 		return "raise the system's limit of open files, sysctl fs.file-max";
 	case EFBIG:
 		return "raise the limit of file sizes, ulimit -f";
+	case ETOOMANYREFS:
+		return "too many descriptors are on their way through sockets; raise the limit, ulimit -n";
 	case EPERM: case EACCES:
-		return "the peer process belongs to another user";
+		return own ? "a seccomp filter or a security module denies memfd_create or eventfd to this process" :
+			     "the peer process belongs to another user";
+	case ENOSYS:
+		return "this kernel has no memfd_create, or a seccomp filter denies it";
+	case EAFNOSUPPORT:
+		return "AF_UNIX sockets are denied to this process: by RestrictAddressFamilies= of its service, or "
+		       "a seccomp filter";
 	case ECONNREFUSED: case ENOENT:
 		return "the peer process is in another container, or has ended";
 	case EAGAIN:
@@ -56,8 +64,10 @@ static const char *hint(int err)
 		return "the peer process had no room for the request";
 	case EPROTO:
 		return "the peer process sent something else";
-	default:
+	case ENOMEM: case ENOBUFS: case ENOSPC:
 		return "see the limits of memory";
+	default:
+		return "";
 	}
 }
 
@@ -83,6 +93,7 @@ void shm_fallback_report(const struct dapl_conn *conn, uint64_t peer, int err)
 {
 	const char *ia = conn->dev->identity.name;
 	char remote[DIAG_ADDRESS], limit[48];
+	const char *what = hint(err, !peer);
 	int saved = errno;
 
 	if (!err)
@@ -92,8 +103,8 @@ void shm_fallback_report(const struct dapl_conn *conn, uint64_t peer, int err)
 	if (is_new(peer, err))
 		log_report(REPORT_NO_SHARED_MEMORY,
 			   LOG_FIELDS(.ia = ia, .kind = "conn", .object = conn, .peer = remote, .err = err),
-			   "%s: data of the connection with %s goes over TCP, 30 times slower: "
-			   "no shared memory: %s (%s%s)", ia, remote, strerror(err),
-			   limit_text(err, limit), hint(err));
+			   "%s: data of the connection with %s goes over TCP, which is slower: "
+			   "no shared memory: %s%s%s%s%s", ia, remote, strerror(err), *what ? " (" : "",
+			   limit_text(err, limit), what, *what ? ")" : "");
 	errno = saved;
 }

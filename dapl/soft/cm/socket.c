@@ -2,9 +2,9 @@
 /* socket.c - options and addresses of sockets (socket.h). */
 #include "dapl/soft/cm/socket.h"
 #include "common/address.h"
-#include "dapl/core/base/settings.h"
+#include "dapl/core/base/traffic_class.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -44,14 +44,8 @@ bool cm_same_address(const struct sockaddr_storage *a, const struct sockaddr_sto
 
 void cm_set_traffic_class(const struct dapl_conn *conn)
 {
-	static const int tos[] = {
-		[DAPL_QOS_THROUGHPUT] = 0x08, [DAPL_QOS_LATENCY] = 0x10,
-		[DAPL_QOS_ECONOMY] = 0x02, [DAPL_QOS_PREMIUM] = 0x10,
-	};
-	int class = dapl_tuned(conn->tuning.traffic_class, dapl_settings.tos);
+	int class = dapl_traffic_class(&conn->tuning, conn->qos);
 
-	if (class < 0 && conn->qos != DAPL_QOS_DEFAULT)
-		class = tos[conn->qos];
 	if (class < 0)
 		return;
 	if (conn->remote.ss_family == AF_INET6)

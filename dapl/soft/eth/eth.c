@@ -6,6 +6,7 @@
  * ones. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <net/if_arp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "dapl/soft/eth/receive.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/tunables.h"
@@ -62,11 +63,25 @@ static int need_ports(void)
 	return soft_eth_ports ? 0 : ENOENT;
 }
 
+/* ETH-41 */
+static void report_link_type(const struct dapl_device *dev, uint16_t found)
+{
+	log_report(REPORT_OPEN_FAILED, LOG_FIELDS(.err = EOPNOTSUPP), "soft: raw Ethernet endpoints on %s: found link "
+		   "type %u, expected Ethernet (%u) or loopback (%u)", dev->netdev, found, ARPHRD_ETHER,
+		   ARPHRD_LOOPBACK);
+}
+
 static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 {
+	uint16_t link_type;
 	int err = need_ports();
 
-	if (err || (err = soft_eth_ports->query(dev->netdev, attr)))
+	if (err)
+		return err;
+	err = soft_eth_ports->query(dev->netdev_index, attr, &link_type);
+	if (err == EOPNOTSUPP)
+		report_link_type(dev, link_type);
+	if (err)
 		return err;
 	attr->caps |= ETH_CAP_PACE | ETH_CAP_LAUNCH | ETH_CAP_MODERATE;
 	attr->rate_min = ETH_RATE_MIN;
@@ -245,15 +260,10 @@ static int begin(struct ibv_qp *ibqp, const struct dapl_eth_config *config)
 	if (err)
 		return err;
 	eth->config = *config;
-	err = soft_eth_ports->open(dev->netdev, config, dev->eth_bypass, want_purge, eth, &tried, &eth->port);
+	err = soft_eth_ports->open(dev->netdev_index, config, dev->eth_bypass, want_purge, eth, &tried, &eth->port);
 	if (err)
 		say_why(dev, err, tried);
 	return err ? err : soft_eth_receive_begin(eth);
-}
-
-static bool is_raw(const struct ibv_qp *qp)
-{
-	return qp->qp_type == IBV_QPT_RAW_PACKET;
 }
 
 int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
@@ -262,8 +272,6 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 	struct soft_eth *eth;
 	int err;
 
-	if (attr->qp_type != IBV_QPT_RAW_PACKET)
-		return soft_qp_create(dev, pd, attr, ibqp);
 	if (!(eth = calloc(1, sizeof *eth)))
 		return ENOMEM;
 	err = soft_qp_create(dev, pd, attr, ibqp);
@@ -300,14 +308,12 @@ int soft_eth_error_qp(struct ibv_qp *ibqp)
 {
 	int err;
 
-	if (is_raw(ibqp) && eth_of(ibqp)->port)
+	if (eth_of(ibqp)->port)
 		soft_eth_ports->free_all_rules(eth_of(ibqp)->port);
 	err = soft_qp_error(ibqp);
-	if (is_raw(ibqp)) {
-		dapl_mutex_lock(&eth_of(ibqp)->qp->lock);
-		soft_eth_flush_sends(eth_of(ibqp));
-		dapl_mutex_unlock(&eth_of(ibqp)->qp->lock);
-	}
+	dapl_mutex_lock(&eth_of(ibqp)->qp->lock);
+	soft_eth_flush_sends(eth_of(ibqp));
+	dapl_mutex_unlock(&eth_of(ibqp)->qp->lock);
 	return err;
 }
 
@@ -315,8 +321,6 @@ int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *ibqp)
 {
 	int err;
 
-	if (!is_raw(ibqp))
-		return soft_qp_reset(dev, ibqp);
 	soft_eth_drop_sends(eth_of(ibqp));
 	soft_eth_receive_end(eth_of(ibqp));
 	empty_port(eth_of(ibqp));
@@ -329,8 +333,6 @@ int soft_eth_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct soft_eth *eth = eth_of(ibqp);
 
-	if (!is_raw(ibqp))
-		return soft_qp_destroy(ibqp);
 	soft_eth_receive_end(eth);
 	soft_eth_end_sends(eth);
 	if (eth->port)

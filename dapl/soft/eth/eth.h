@@ -12,7 +12,7 @@ struct soft_qp;
 
 extern const struct dapl_eth_ops soft_eth_ops;
 
-/* Operations of the device's table, for QPs of any type. */
+/* Operations of the device's table, for raw Ethernet QPs (IBV_QPT_RAW_PACKET). */
 int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 		       struct ibv_qp **qp);
 int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *qp);

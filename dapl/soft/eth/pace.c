@@ -21,9 +21,9 @@ uint64_t pace_due(const struct pace *pace)
 	return pace->rate && pace->next_ns > pace->burst_ns ? pace->next_ns - pace->burst_ns : 0;
 }
 
-void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, bool waited)
+void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, uint64_t lag_ns)
 {
-	uint64_t oldest = waited ? now_ns - ETH_MAX_LAG_NS : now_ns, all;
+	uint64_t oldest = now_ns - (lag_ns < ETH_MAX_LAG_NS ? lag_ns : ETH_MAX_LAG_NS), all;
 
 	if (!pace->rate)
 		return;

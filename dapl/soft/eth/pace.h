@@ -2,7 +2,6 @@
 /* pace.h - when the next frame of a send queue with a rate may leave. Arithmetic only: times are given. */
 #ifndef SOFT_ETH_PACE_H
 #define SOFT_ETH_PACE_H
-#include <stdbool.h>
 #include <stdint.h>
 
 struct pace {
@@ -15,7 +14,8 @@ struct pace {
 void pace_set(struct pace *pace, uint64_t bits_per_s, uint32_t burst);
 /* The earliest time for the next frame; 0: now. */
 uint64_t pace_due(const struct pace *pace);
-/* A frame leaves. `waited`: it was in the queue, so a delay of the queue is made up for. */
-void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, bool waited);
+/* A frame leaves, whose turn may have been up to lag_ns ago: a delay of the queue is made up for. 0: it was not in the
+ * queue. */
+void pace_charge(struct pace *pace, uint64_t now_ns, uint64_t bytes, uint64_t lag_ns);
 
 #endif

@@ -6,7 +6,7 @@
 #include "dapl/core/base/service.h"
 #include "dapl/core/eth_device.h"
 #include "dapl/soft/eth/pace.h"
-#include "dapl/soft/obj/input.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 
 /* A send that waits for its time. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* receive.c - see receive.h. The port's descriptor is an input of the device's progress (obj/input.h) while there are
+/* receive.c - see receive.h. The port's descriptor is an input of the device's progress (obj/rnic.h) while there are
  * receives to fill, or a ring is armed; until then frames wait in the kernel. So frames are received by the progress
  * owner: a thread that polls, one that blocks, or the service thread. qp->lock is held while a frame is copied, so that
  * the memory stays registered (obj/mem.h). */
 #include "dapl/soft/eth/receive.h"
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include "common/container_of.h"
 #include "common/lock.h"
@@ -14,8 +13,7 @@
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
@@ -77,18 +75,26 @@ static void receive_shared(struct soft_eth *eth)
 	}
 }
 
-/* Returns false if the socket has neither frames nor an error. The watch also fires for times of
- * departure, which may have been taken already. ETH-36. */
-static bool is_ready(const struct soft_eth *eth)
+/* Takes the error of the socket, as when the link goes down: until it is taken, the socket stays ready. Returns
+ * whether there was one, or it cannot be taken. */
+static bool take_error(int fd)
 {
-	struct pollfd fd = { .fd = soft_eth_ports->descriptor(eth->port), .events = POLLIN };
+	socklen_t size = sizeof(int);
 	int err = 0;
-	socklen_t size = sizeof err;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
+}
+
+/* Returns false if the socket has neither frames nor an error. It is also ready for times of departure, which may
+ * have been taken already: that is EPOLLERR, too. The descriptor of AF_XDP is an epoll set. ETH-19, 36. */
+static bool is_ready(const struct soft_eth *eth, uint32_t events)
+{
+	bool failed;
 
 	if (eth->config.xdp)
 		return soft_eth_ports->has_frame(eth->port);
-	return !eth->stamps || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN)) ||
-	       getsockopt(fd.fd, SOL_SOCKET, SO_ERROR, &err, &size) || err;
+	failed = (events & ~EPOLLIN) && take_error(soft_eth_ports->descriptor(eth->port));
+	return failed || (events & EPOLLIN);
 }
 
 /* Fills the receives of the QP's own queue. */
@@ -103,9 +109,9 @@ static void receive_own(struct soft_eth *eth)
 }
 
 /* The program polls the frames of a ring itself. */
-static void wake_poller(struct soft_eth *eth)
+static void wake_poller(struct soft_eth *eth, uint32_t events)
 {
-	if (eth->armed && is_ready(eth))
+	if (eth->armed && is_ready(eth, events))
 		report_ready(eth);
 	if (!eth->armed)
 		stop_watching(eth);
@@ -117,14 +123,13 @@ static void serve(struct soft_input *input, uint32_t events, bool polling)
 	struct soft_eth *eth = container_of(input, struct soft_eth, input);
 	struct soft_qp *qp = eth->qp;
 
-	(void)events;
 	(void)polling;
 	dapl_mutex_lock(&qp->lock);
 	soft_eth_collect_stamp(eth);
 	if (qp->state == IBV_QPS_ERR)
 		stop_watching(eth);
 	else if (eth->config.ring_frames)
-		wake_poller(eth);
+		wake_poller(eth, events);
 	else if (qp->srq)
 		receive_shared(eth);
 	else

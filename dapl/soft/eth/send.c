@@ -14,11 +14,12 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/container_of.h"
+#include "common/frame_layout.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/softeth/port.h"
 
@@ -68,6 +69,25 @@ static uint64_t bytes_of(const struct ibv_send_wr *wr, const struct dapl_eth_sen
 	return length + (how && (how->flags & ETH_SEND_VLAN) ? frames * 4 : 0);
 }
 
+/* Core lets a send exceed the limits of the device by a VLAN tag, which the frame must have. In memory that cannot be
+ * read there is none. ETH-5. */
+static bool is_too_long(const struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how)
+{
+	const uint32_t most = how && (how->flags & ETH_SEND_TSO) ? eth->config.max_tso : eth->config.max_frame;
+	struct iovec iov[SOFT_MAX_SGE];
+	uint64_t length = 0;
+	int n;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length <= most)
+		return false;
+	if (how && (how->flags & ETH_SEND_VLAN))
+		return true;
+	n = soft_eth_pieces(eth->qp, wr->sg_list, wr->num_sge, 0, iov);
+	return n < 0 || !eth_pieces_tagged(iov, n);
+}
+
 static void trace_wrong(const struct soft_qp *qp, const char *wrong)
 {
 	if (wrong)
@@ -85,10 +105,24 @@ static bool has_more(const struct dapl_eth_send *how)
 	return how && (how->flags & (ETH_SEND_MORE | ETH_SEND_STAMP)) == ETH_SEND_MORE;
 }
 
-static void charge(struct soft_eth *eth, uint64_t bytes, bool waited)
+/* How late the turn of a frame may be, in ns. One with a launch time cannot have left before that, so the wait for it
+ * is no delay of the queue. ETH-25. */
+static uint64_t lag_of(const struct dapl_eth_send *how, bool waited)
+{
+	uint64_t now;
+
+	if (!waited)
+		return 0;
+	if (!how || !(how->flags & ETH_SEND_LAUNCH))
+		return UINT64_MAX;
+	now = clock_read_ns(CLOCK_REALTIME);
+	return now > how->launch ? now - how->launch : 0;
+}
+
+static void charge(struct soft_eth *eth, const struct ibv_send_wr *wr, const struct dapl_eth_send *how, bool waited)
 {
 	if (eth->pace.rate)
-		pace_charge(&eth->pace, clock_now_ns(), bytes, waited);
+		pace_charge(&eth->pace, clock_now_ns(), bytes_of(wr, how), lag_of(how, waited));
 }
 
 /* Returns an errno value if the frame did not leave: EAGAIN or ENOBUFS, it may later; EINVAL, the frame is wrong.
@@ -108,7 +142,7 @@ static int send_frame(struct soft_qp *qp, const struct ibv_send_wr *wr, const st
 	if (err == EAGAIN || err == ENOBUFS || err == EINVAL)
 		return err;
 	if (!err)
-		charge(qp->eth, bytes_of(wr, how), waited);
+		charge(qp->eth, wr, how, waited);
 	if (!err && is_stamped(how))
 		return EINPROGRESS;
 	complete(qp, wr, status_of(err));
@@ -208,7 +242,7 @@ static int gather_batch(struct soft_eth *eth, int most, struct eth_out *out, str
 			break;
 		out[n] = (struct eth_out){ iov + used, p->wr.num_sge, how_of(p) };
 		used += p->wr.num_sge;
-		charge(eth, bytes_of(&p->wr, how_of(p)), p->waited);
+		charge(eth, &p->wr, how_of(p), p->waited);
 	}
 	return n;
 }
@@ -237,7 +271,7 @@ static int try_batch(struct soft_eth *eth, int most, uint64_t *wait)
 		struct eth_pending *p = pending(eth, eth->head + (uint32_t)i);
 
 		if (sent < n)
-			charge(eth, bytes_of(&p->wr, how_of(p)), p->waited);
+			charge(eth, &p->wr, how_of(p), p->waited);
 		complete(eth->qp, &p->wr, IBV_WC_SUCCESS);
 	}
 	if (err == EAGAIN || err == ENOBUFS)
@@ -397,6 +431,8 @@ static int post_one(struct soft_eth *eth, const struct ibv_send_wr *wr)
 
 	if ((wr->opcode != IBV_WR_SEND && !how) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_send_sge)
 		return EINVAL;
+	if (is_too_long(eth, wr, how))
+		return EMSGSIZE;
 	if (qp->state == IBV_QPS_ERR) {
 		soft_eth_flush_sends(eth);
 		complete(qp, wr, IBV_WC_WR_FLUSH_ERR);

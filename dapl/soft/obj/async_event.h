@@ -8,11 +8,11 @@
 struct dapl_device;
 
 /* An asynchronous event of an object. It is part of the object, so that no allocation can fail.
- * Guarded by dev->events_lock. */
+ * Guarded by dev->async.lock. */
 struct soft_event {
 	TAILQ_ENTRY(soft_event) link;
 	struct ibv_async_event event;
-	unsigned times;			/* upcalls yet to be made; in dev->events unless 0 */
+	unsigned times;			/* upcalls yet to be made; in dev->async.list unless 0 */
 };
 
 /* Queues the asynchronous event of an object. All events of one object have the same type. */

@@ -2,12 +2,13 @@
 /* cq.c - completion queues and completion channels. Which completions are added, and in which order,
  * is decided by qp.c and rdmap/. */
 #include "dapl/soft/obj/cq.h"
+#include "common/bits.h"
 #include "common/compiler.h"
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
@@ -125,7 +126,7 @@ enum { CQE_MIN = 16 };		/* completions of the smallest ring, which takes 768 byt
 
 static uint32_t ring_size(int cqe)
 {
-	return power_of_2(cqe > CQE_MIN ? (uint32_t)cqe : CQE_MIN);
+	return round_up_power_of_two(cqe > CQE_MIN ? (uint32_t)cqe : CQE_MIN);
 }
 
 int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
@@ -207,8 +208,6 @@ int soft_cq_destroy(struct ibv_cq *ibcq)
 	return 0;
 }
 
-__thread struct soft_poller soft_poller;
-
 int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc)
 {
 	int n = 0;
@@ -246,10 +245,10 @@ static void hold_ended(struct dapl_timer *timer)
 static bool hold_back(struct soft_cq *cq)
 {
 	assert_held(&cq->lock);
-	if (cq->tail - cq->head >= cq->hold_frames)
+	if (cq->tail - cq->head >= cq->moderate_frames)
 		return false;
 	if (!cq->holding)
-		dapl_timer_start(&cq->hold_timer, cq->hold_us, hold_ended);
+		dapl_timer_start(&cq->hold_timer, cq->moderate_us, hold_ended);
 	cq->holding = true;
 	return true;
 }
@@ -259,8 +258,8 @@ int soft_cq_moderate(struct ibv_cq *ibcq, uint32_t frames, uint32_t microseconds
 	struct soft_cq *cq = soft_cq(ibcq);
 
 	dapl_spin_lock(&cq->lock);
-	cq->hold_frames = frames;
-	cq->hold_us = microseconds;
+	cq->moderate_frames = frames;
+	cq->moderate_us = microseconds;
 	cq->holding = true;
 	dapl_timer_start(&cq->hold_timer, 0, hold_ended);	/* notifies of what was held back */
 	dapl_spin_unlock(&cq->lock);
@@ -281,7 +280,7 @@ void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 	}
 	if (unlikely(cq->armed)) {
 		notify = (cq->armed & SOFT_ARMED) || solicited || wc->status != IBV_WC_SUCCESS;
-		if (notify && cq->hold_frames && !solicited && wc->status == IBV_WC_SUCCESS)
+		if (notify && cq->moderate_frames && !solicited && wc->status == IBV_WC_SUCCESS)
 			notify = !hold_back(cq);
 		if (notify)
 			__atomic_store_n(&cq->armed, 0, __ATOMIC_RELAXED);

@@ -30,7 +30,7 @@ struct soft_cq {
 	uint8_t armed;			/* SOFT_ARMED*; may be read without the lock */
 	bool overrun;			/* the overrun was reported */
 	bool holding;			/* hold_timer was started, and has not fired */
-	uint32_t hold_frames, hold_us;	/* arguments of soft_cq_moderate() */
+	uint32_t moderate_frames, moderate_us;	/* arguments of soft_cq_moderate() */
 	unsigned refs;			/* atomic: queues that complete here */
 
 	unsigned events;		/* not consumed yet; guarded by channel->lock */
@@ -58,13 +58,5 @@ int soft_cq_take(struct soft_cq *cq, int entries, struct ibv_wc *wc);
 void soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
 /* Removes the completions of a QP. */
 void soft_cq_purge(struct soft_cq *cq, uint32_t qp_num);
-
-/* The polling state of a thread. */
-struct soft_poller {
-	bool should_yield;		/* many empty polls in a row */
-	unsigned refused;		/* polls in a row that could not drive progress */
-	const struct soft_cq *cq;	/* NULL: does not poll */
-};
-extern __thread struct soft_poller soft_poller __attribute__((tls_model("initial-exec")));
 
 #endif

@@ -5,7 +5,7 @@
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
 

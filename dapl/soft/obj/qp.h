@@ -10,11 +10,12 @@
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/rq.h"
-#include "dapl/soft/shm/revoke.h"
 
 struct dapl_conn;
 struct dapl_device;
 struct dapl_mapping;
+struct shm_access;
+struct shm_segment;
 struct soft_eth;
 struct soft_mr;
 struct soft_mw;
@@ -47,6 +48,14 @@ struct soft_swqe {
 		} bind;
 	};
 	struct ibv_sge sge[];		/* or inline data */
+};
+
+/* A revocation that waits for one access (shm/revoke.h). */
+struct revocation {
+	struct shm_access *access;
+	struct shm_segment *segment;	/* a reference to the segment of the access, if it has one */
+	uint64_t begun_ns;
+	bool cut_off;
 };
 
 struct soft_qp {
@@ -83,7 +92,7 @@ struct soft_qp {
 	/* A flush that waits for a revocation (shm/revoke.h): the service thread makes its completions. */
 	bool flush_waits;		/* set with this lock, cleared with dev->qps_lock, too */
 	struct revocation revocation;	/* dev->qps_lock while flush_waits */
-	uint32_t flush_culprit;		/* arguments of soft_qp_flush() */
+	uint32_t flush_culprit;		/* arguments of soft_flush_qp() */
 	enum ibv_wc_status flush_status;
 };
 

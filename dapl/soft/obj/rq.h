@@ -27,15 +27,6 @@ static inline struct soft_rwqe *soft_rwqe(const struct soft_rq *rq, uint32_t ind
 	return (struct soft_rwqe *)(rq->ring + (size_t)(index & (rq->size - 1)) * rq->stride);
 }
 
-static inline uint32_t power_of_2(uint32_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
-
 /* Allocates the ring. Returns an errno value. */
 int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge);
 

@@ -4,7 +4,7 @@
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/obj/async_event.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/rq.h"

@@ -91,7 +91,7 @@ int soft_stags_add(struct dapl_device *dev, struct soft_region *region)
 	} while (!(region->stag >> 8) || soft_stags_find(dev, region->stag));
 	done = stags_insert(dev->stags, region->stag >> 8, region);
 	if (done)
-		dev->directory->publish(dev->process, region);
+		dev->directory->publish(dev->shm.process, region);
 	dapl_mutex_unlock(&dev->stags_lock);
 	return done ? 0 : ENOMEM;
 }
@@ -111,7 +111,7 @@ void soft_stags_remove(struct dapl_device *dev, uint32_t stag)
 		link = &e->next;
 	__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	table->count--;
-	writable = dev->directory->withdraw(dev->process, e->region);
+	writable = dev->directory->withdraw(dev->shm.process, e->region);
 	dapl_mutex_unlock(&dev->stags_lock);
 	quiesce(dev);
 	if (writable)
@@ -140,7 +140,7 @@ void soft_stags_publish_all(struct dapl_device *dev, struct shm_process *process
 	for (uint32_t i = 0; i <= dev->stags->mask; i++)
 		for (struct stag_entry *e = dev->stags->bucket[i]; e; e = e->next)
 			dev->directory->publish(process, e->region);
-	__atomic_store_n(&dev->process, process, __ATOMIC_RELEASE);
+	__atomic_store_n(&dev->shm.process, process, __ATOMIC_RELEASE);
 	dapl_mutex_unlock(&dev->stags_lock);
 }
 

@@ -3,7 +3,7 @@
  * the table: the caller holds the lock of some QP. */
 #ifndef SOFT_OBJ_STAGS_H
 #define SOFT_OBJ_STAGS_H
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 
 /* How the table of STags keeps the MR directory, which peers on this host read. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* acks.c - acknowledgements that wait for a message to ride on, and are sent alone if none comes.
- * rdmap/transmit.c and shm/ring.c build them. */
+ * rdmap/transmit.c and shm/shm_ring.c build them. */
 #include "dapl/soft/progress/acks.h"
 #include "common/lock.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/progress/owner_state.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
-#include "dapl/soft/receive/ring_rx.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/receive/shm_rx.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/tunables.h"
 
@@ -40,7 +40,7 @@ void soft_acks_flush_ring(struct shm_conn *shm)
 		return;
 	dapl_mutex_lock(&qp->lock);
 	if (shm->ack_waits) {
-		shm_conn_receive(shm->conn, false);
+		shm_rx_receive(shm->conn, false);
 		soft_conn_send(shm->conn);	/* the acknowledgement may have opened the window */
 	}
 	soft_send_ack(shm->conn);
@@ -52,7 +52,7 @@ void soft_acks_flush_sockets(struct dapl_device *dev)
 	struct dapl_conn *conn;
 
 	assert_held(&dev->progress_lock);
-	while ((conn = TAILQ_FIRST(&dev->acks))) {
+	while ((conn = TAILQ_FIRST(&dev->progress.acks))) {
 		struct soft_qp *qp = conn->qp;
 
 		soft_ack_forget(conn);
@@ -70,7 +70,7 @@ void soft_acks_flush(struct dapl_device *dev)
 
 	assert_held(&dev->progress_lock);
 	soft_acks_flush_sockets(dev);
-	TAILQ_FOREACH(shm, &dev->shm_conns, link)
+	TAILQ_FOREACH(shm, &dev->rings.list, link)
 		if (shm->ack_owed)
 			soft_acks_flush_ring(shm);
 }
@@ -91,7 +91,7 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 		conn->shm->ack_owed = true;
 	} else if (!conn->ack_listed) {
 		conn->ack_listed = true;
-		TAILQ_INSERT_TAIL(&dev->acks, conn, ack_link);
+		TAILQ_INSERT_TAIL(&dev->progress.acks, conn, ack_link);
 	}
 }
 
@@ -99,6 +99,6 @@ void soft_ack_forget(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
 	if (conn->ack_listed)
-		TAILQ_REMOVE(&conn->dev->acks, conn, ack_link);
+		TAILQ_REMOVE(&conn->dev->progress.acks, conn, ack_link);
 	conn->ack_listed = false;
 }

@@ -10,7 +10,7 @@
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/progress/acks.h"
@@ -26,10 +26,10 @@
 /* The service thread takes over from polling threads; data that is there wakes it. */
 static void service_resumes(struct dapl_device *dev, const char *why)
 {
-	dapl_mutex_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->progress.owner_lock);
 	if (soft_owner_polls(dev))
 		soft_owner_set(dev, OWNER_SERVICE_THREAD, why);
-	dapl_mutex_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->progress.owner_lock);
 }
 
 /* Wakes the service thread for messages that came to the rings before service_resumes(). Progress
@@ -38,12 +38,12 @@ static void wake_for_rings(struct dapl_device *dev)
 {
 	assert_held(&dev->progress_lock);
 	if (soft_rings_ready(dev))
-		shm_notify_self(dev->process);
+		shm_notify_self(dev->shm.process);
 }
 
 static uint32_t polls_now(struct dapl_device *dev)
 {
-	return __atomic_load_n(&dev->polls, __ATOMIC_RELAXED);
+	return __atomic_load_n(&dev->progress.polls, __ATOMIC_RELAXED);
 }
 
 /* True: since the last call other processes got the processor, though a thread of this process
@@ -54,8 +54,8 @@ static bool was_preempted(struct dapl_device *dev)
 	bool more;
 
 	getrusage(RUSAGE_SELF, &usage);
-	more = usage.ru_nivcsw != dev->preemptions;
-	dev->preemptions = usage.ru_nivcsw;
+	more = usage.ru_nivcsw != dev->progress.preemptions;
+	dev->progress.preemptions = usage.ru_nivcsw;
 	return more;
 }
 
@@ -72,26 +72,26 @@ static bool check_slow_pollers(struct dapl_device *dev, uint32_t polls)
 		soft_wakeup_end(dev);	/* so that epoll reports all sockets */
 	if (polls >= OWNER_LAZY_POLLS ||
 	    (!soft_rings_ready(dev) && epoll_wait(dev->data_epoll, &event, 1, 0) != 1)) {
-		dev->service_hold_ms = 0;
+		dev->progress.keep_ms = 0;
 		return false;
 	}
-	dev->service_hold_ms = dev->service_hold_ms ? 2 * dev->service_hold_ms : SERVICE_HOLD_MS_MIN;
-	if (dev->service_hold_ms > SERVICE_HOLD_MS_MAX)
-		dev->service_hold_ms = SERVICE_HOLD_MS_MAX;
-	dev->hold_until_ns = clock_now_ns() + dev->service_hold_ms * 1000000ull;
+	dev->progress.keep_ms = dev->progress.keep_ms ? 2 * dev->progress.keep_ms : SERVICE_HOLD_MS_MIN;
+	if (dev->progress.keep_ms > SERVICE_HOLD_MS_MAX)
+		dev->progress.keep_ms = SERVICE_HOLD_MS_MAX;
+	dev->progress.keep_until_ns = clock_now_ns() + dev->progress.keep_ms * 1000000ull;
 	return true;
 }
 
 /* Runs every OWNER_CHECK_US while polling threads drive progress: checks that they still poll. */
 static void check_pollers(struct dapl_timer *timer)
 {
-	struct dapl_device *dev = container_of(timer, struct dapl_device, owner_timer);
+	struct dapl_device *dev = container_of(timer, struct dapl_device, progress.owner_timer);
 	uint32_t polls, since;
 
 	soft_progress_lock(dev);
 	soft_acks_flush(dev);
 	polls = polls_now(dev);
-	since = polls - __atomic_exchange_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	since = polls - __atomic_exchange_n(&dev->progress.polls_seen, polls, __ATOMIC_RELAXED);
 	if (since && soft_owner_polls(dev) && !check_slow_pollers(dev, since))
 		dapl_timer_start(timer, OWNER_CHECK_US, check_pollers);
 	else
@@ -108,10 +108,10 @@ static bool note_polls(struct dapl_device *dev)
 	uint32_t polls = polls_now(dev);
 
 	assert_held(&dev->progress_lock);
-	if (polls == __atomic_load_n(&dev->polls_seen, __ATOMIC_RELAXED) ||
-	    (dev->service_hold_ms && clock_now_ns() < dev->hold_until_ns))
+	if (polls == __atomic_load_n(&dev->progress.polls_seen, __ATOMIC_RELAXED) ||
+	    (dev->progress.keep_ms && clock_now_ns() < dev->progress.keep_until_ns))
 		return false;
-	__atomic_store_n(&dev->polls_seen, polls, __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->progress.polls_seen, polls, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -123,10 +123,10 @@ static bool hand_over(struct dapl_device *dev)
 	if (!note_polls(dev))
 		return false;
 	shm_notify_clear(dev);	/* before the handover: afterwards it may be signaled for a blocked thread */
-	dapl_mutex_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->progress.owner_lock);
 	if (!soft_owner_polls(dev))
 		soft_owner_set(dev, OWNER_POLLING_THREADS, "data came, and threads poll");
-	dapl_mutex_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->progress.owner_lock);
 	return true;
 }
 
@@ -141,19 +141,19 @@ static void serve_or_hand_over(struct dapl_device *dev)
 		soft_progress_serve(dev, false);
 	soft_progress_unlock(dev);
 	if (over)
-		dapl_timer_start(&dev->owner_timer, OWNER_CHECK_US, check_pollers);
+		dapl_timer_start(&dev->progress.owner_timer, OWNER_CHECK_US, check_pollers);
 }
 
 static void data_ready(struct dapl_watch *watch)
 {
-	serve_or_hand_over(container_of(watch, struct dapl_device, data_watch));
+	serve_or_hand_over(container_of(watch, struct dapl_device, progress.data_watch));
 }
 
 void soft_owner_sleep(struct dapl_device *dev)
 {
 	if (unlikely(dev->dead))
 		return;
-	__atomic_store_n(&dev->polls_seen, polls_now(dev), __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->progress.polls_seen, polls_now(dev), __ATOMIC_RELAXED);
 	if (!soft_owner_polls(dev))
 		return;
 	service_resumes(dev, "a CQ was armed");
@@ -161,10 +161,10 @@ void soft_owner_sleep(struct dapl_device *dev)
 		soft_acks_flush(dev);
 		wake_for_rings(dev);
 		soft_progress_unlock(dev);
-	} else if (__atomic_load_n(&dev->shm_count, __ATOMIC_RELAXED)) {
+	} else if (__atomic_load_n(&dev->rings.count, __ATOMIC_RELAXED)) {
 		/* The holder of the lock may have looked at a ring before the message came.
 		 * Acknowledgements need nothing: the timer still runs. */
-		shm_notify_self(dev->process);
+		shm_notify_self(dev->shm.process);
 	}
 }
 
@@ -177,11 +177,11 @@ int soft_owner_block(struct dapl_device *dev, bool for_data)
 	soft_owner_sleep(dev);
 	if (!for_data)
 		return -1;
-	dapl_mutex_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->progress.owner_lock);
 	mine = soft_owner_is(dev, OWNER_SERVICE_THREAD);
 	if (mine)
 		soft_owner_set(dev, OWNER_BLOCKED_THREAD, "a wait begins");
-	dapl_mutex_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->progress.owner_lock);
 	return mine ? dev->data_epoll : -1;
 }
 
@@ -201,25 +201,25 @@ bool soft_owner_work(struct dapl_device *dev)
 
 void soft_owner_awake(struct dapl_device *dev)
 {
-	dapl_mutex_lock(&dev->owner_lock);
+	dapl_mutex_lock(&dev->progress.owner_lock);
 	if (blocked_thread_owns(dev))
 		soft_owner_set(dev, OWNER_SERVICE_THREAD, "the wait ends");
-	dapl_mutex_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->progress.owner_lock);
 }
 
 int soft_owner_open(struct dapl_device *dev)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	dev->service_epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (dev->service_epoll < 0 ||
-	    epoll_ctl(dev->service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
+	dev->progress.service_epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (dev->progress.service_epoll < 0 ||
+	    epoll_ctl(dev->progress.service_epoll, EPOLL_CTL_ADD, dev->data_epoll, &event))
 		return errno;
-	return dapl_watch_start(&dev->data_watch, dev->service_epoll, data_ready);
+	return dapl_watch_start(&dev->progress.data_watch, dev->progress.service_epoll, data_ready);
 }
 
 void soft_owner_close(struct dapl_device *dev)
 {
-	dapl_watch_stop(&dev->data_watch);
-	dapl_timer_drain(&dev->owner_timer);
+	dapl_watch_stop(&dev->progress.data_watch);
+	dapl_timer_drain(&dev->progress.owner_timer);
 }

@@ -6,7 +6,7 @@
  *	blocked thread		reports none			wakes		notify
  *	polling threads		reports none			may not wake	do not notify
  *
- * All of it changes under dev->owner_lock. owner.c decides when; doc/design/soft-progress.md argues why no
+ * All of it changes under dev->progress.owner_lock. owner.c decides when; doc/design/soft-progress.md argues why no
  * thread sleeps while a message waits. */
 #include "dapl/soft/progress/owner_state.h"
 #include "common/lock.h"
@@ -43,7 +43,7 @@ bool soft_owner_may_follow(enum progress_owner from, enum progress_owner to)
 static void report(const struct dapl_device *dev, enum progress_owner owner, const char *why)
 {
 	log_line(LOG_BIT_ERROR, "soft: internal error: progress of device %p, by the %s, cannot go to the %s (%s)",
-		 (const void *)dev, soft_owner_name(dev->owner), soft_owner_name(owner), why);
+		 (const void *)dev, soft_owner_name(dev->progress.owner), soft_owner_name(owner), why);
 #ifdef DAPL_LOCK_CHECK
 	abort();
 #endif
@@ -54,14 +54,14 @@ static void watch_data(struct dapl_device *dev, bool on)
 {
 	struct epoll_event event = { .events = on ? EPOLLIN : 0 };
 
-	epoll_ctl(dev->service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
+	epoll_ctl(dev->progress.service_epoll, EPOLL_CTL_MOD, dev->data_epoll, &event);
 }
 
 /* Peers read the count, and signal the eventfd if it is odd. A new process starts with an odd one, whichever
  * thread is the owner. */
 static void publish(struct dapl_device *dev, bool even)
 {
-	struct shm_process *process = __atomic_load_n(&dev->process, __ATOMIC_ACQUIRE);
+	struct shm_process *process = __atomic_load_n(&dev->shm.process, __ATOMIC_ACQUIRE);
 
 	if (process && (__atomic_load_n(process->sleep_count, __ATOMIC_RELAXED) & 1) == even)
 		__atomic_add_fetch(process->sleep_count, 1, __ATOMIC_RELAXED);
@@ -70,17 +70,17 @@ static void publish(struct dapl_device *dev, bool even)
 
 void soft_owner_set(struct dapl_device *dev, enum progress_owner owner, const char *why)
 {
-	enum progress_owner was = dev->owner;
+	enum progress_owner was = dev->progress.owner;
 
-	assert_held(&dev->owner_lock);
+	assert_held(&dev->progress.owner_lock);
 	if (!soft_owner_may_follow(was, owner)) {
 		report(dev, owner, why);
 		return;
 	}
 	trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "device", dev, soft_owner_name(owner),
 	      "drives progress, was %s (%s)", soft_owner_name(was), why);
-	__atomic_store_n(&dev->owner, owner, __ATOMIC_RELAXED);
-	soft_wakeup_over(dev);		/* before data can wake another thread */
+	__atomic_store_n(&dev->progress.owner, owner, __ATOMIC_RELAXED);
+	soft_wakeup_end_locked(dev);		/* before data can wake another thread */
 	if (was == OWNER_SERVICE_THREAD || owner == OWNER_SERVICE_THREAD)
 		watch_data(dev, owner == OWNER_SERVICE_THREAD);
 	publish(dev, owner == OWNER_POLLING_THREADS);

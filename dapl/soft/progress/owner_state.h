@@ -4,19 +4,19 @@
 #ifndef SOFT_OWNER_STATE_H
 #define SOFT_OWNER_STATE_H
 #include <stdbool.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 
 const char *soft_owner_name(enum progress_owner owner);
 bool soft_owner_may_follow(enum progress_owner from, enum progress_owner to);
-/* The only writer of dev->owner; traces the change. A change that the table does not have is a defect of
- * this library: it is reported, the owner stays, and a build that checks locks aborts. dev->owner_lock
+/* The only writer of dev->progress.owner; traces the change. A change that the table does not have is a defect of
+ * this library: it is reported, the owner stays, and a build that checks locks aborts. dev->progress.owner_lock
  * held. */
 void soft_owner_set(struct dapl_device *dev, enum progress_owner owner, const char *why);
 
-/* The answer may be outdated unless dev->owner_lock is held. */
+/* The answer may be outdated unless dev->progress.owner_lock is held. */
 static inline bool soft_owner_is(const struct dapl_device *dev, enum progress_owner owner)
 {
-	return __atomic_load_n(&dev->owner, __ATOMIC_RELAXED) == owner;
+	return __atomic_load_n(&dev->progress.owner, __ATOMIC_RELAXED) == owner;
 }
 
 /* True: polling threads drive progress. */

@@ -8,20 +8,21 @@
 #include "common/lock.h"
 #include "common/once.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/progress/acks.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/rings.h"
 #include "dapl/soft/progress/wakeup.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/shm/attach.h"
+#include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
@@ -35,11 +36,11 @@
 /* From now on, polls read the socket of this connection first. */
 static void set_busy_conn(struct dapl_device *dev, struct dapl_conn *conn)
 {
-	if (dev->busy_conn == conn)
+	if (dev->progress.busy_conn == conn)
 		return;
 	soft_wakeup_end(dev);
-	dev->busy_conn = conn;
-	dev->busy_run = 0;
+	dev->progress.busy_conn = conn;
+	dev->progress.busy_run = 0;
 }
 
 /* True: the socket takes no more; epoll reports when it does. */
@@ -58,7 +59,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 	}
 	if (alive && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
 		alive = soft_tcp_receive(conn, &came);
-	conn->dev->busy_run += alive && came;
+	conn->dev->progress.busy_run += alive && came;
 	if (alive && (came || (events & ~EPOLLIN))) {
 		soft_ack_schedule(conn, polling);
 		soft_conn_send(conn);
@@ -104,10 +105,10 @@ bool soft_progress_add(struct dapl_conn *conn)
  * message later than that look signals the eventfd again: so the eventfd is cleared first. */
 static void rearm_wakeup(struct dapl_device *dev)
 {
-	if (!dev->process)
+	if (!dev->shm.process)
 		return;
 	shm_notify_clear(dev);
-	__atomic_add_fetch(dev->process->sleep_count, 2, __ATOMIC_RELAXED);
+	__atomic_add_fetch(dev->shm.process->sleep_count, 2, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -117,7 +118,7 @@ void soft_progress_del(struct dapl_conn *conn)
 
 	assert_held(&conn->dev->progress_lock);
 	soft_ack_forget(conn);
-	if (dev->busy_conn == conn)
+	if (dev->progress.busy_conn == conn)
 		set_busy_conn(dev, NULL);
 	if (!conn->in_data)
 		return;
@@ -142,11 +143,11 @@ void soft_progress_end(struct dapl_conn *conn)
  * for the service thread. */
 static unsigned turns_until_sockets(const struct dapl_device *dev)
 {
-	unsigned streams = __atomic_load_n(&dev->streams, __ATOMIC_RELAXED);
+	unsigned streams = __atomic_load_n(&dev->progress.streams, __ATOMIC_RELAXED);
 
-	if (!dev->shm_count)
+	if (!dev->rings.count)
 		return (streams == 1 ? SOCKET_ALONE_TURNS : SOCKET_BUSY_TURNS) - 1;
-	if (dev->shm_count == streams)
+	if (dev->rings.count == streams)
 		return UINT_MAX;
 	return SOCKET_MIXED_TURNS - 1;
 }
@@ -158,7 +159,7 @@ static NOINLINE bool serve_all_sockets(struct dapl_device *dev, bool polling)
 	struct epoll_event event[PROGRESS_EVENTS];
 	int n;
 
-	dev->turns = turns_until_sockets(dev);
+	dev->progress.turns = turns_until_sockets(dev);
 	n = epoll_wait(dev->data_epoll, event, PROGRESS_EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		struct soft_input *input = event[i].data.ptr;
@@ -171,9 +172,9 @@ static NOINLINE bool serve_all_sockets(struct dapl_device *dev, bool polling)
 /* Reads the socket that had input last. Out of line as serve_all_sockets() is. */
 static NOINLINE void serve_busy_socket(struct dapl_device *dev)
 {
-	if (serve_socket(dev->busy_conn, EPOLLIN, true) && dev->turns >= SOCKET_BUSY_TURNS)
-		dev->turns = SOCKET_BUSY_TURNS - 1;
-	if (unlikely(dev->busy_run >= SUPPRESS_AFTER))
+	if (serve_socket(dev->progress.busy_conn, EPOLLIN, true) && dev->progress.turns >= SOCKET_BUSY_TURNS)
+		dev->progress.turns = SOCKET_BUSY_TURNS - 1;
+	if (unlikely(dev->progress.busy_run >= SUPPRESS_AFTER))
 		soft_wakeup_begin(dev);
 }
 
@@ -182,71 +183,82 @@ bool soft_progress_serve(struct dapl_device *dev, bool polling)
 	bool busy = false;
 
 	assert_held(&dev->progress_lock);
-	if (unlikely(!TAILQ_EMPTY(&dev->acks)))
+	if (unlikely(!TAILQ_EMPTY(&dev->progress.acks)))
 		soft_acks_flush_sockets(dev);
 	if (!polling)
 		rearm_wakeup(dev);
-	if (likely(dev->shm_count)) {
+	if (likely(dev->rings.count)) {
 		busy = soft_rings_poll(dev, polling);
-		if (polling && dev->turns) {
-			dev->turns--;
+		if (polling && dev->progress.turns) {
+			dev->progress.turns--;
 			return busy;
 		}
-	} else if (polling && dev->busy_conn) {
+	} else if (polling && dev->progress.busy_conn) {
 		serve_busy_socket(dev);
-		if (dev->turns) {
-			dev->turns--;
+		if (dev->progress.turns) {
+			dev->progress.turns--;
 			return true;
 		}
 	}
 	return serve_all_sockets(dev, polling) | busy;
 }
 
+/* Polls of this process that found the progress lock held, and whether the next thread with an empty poll
+ * yields, be it another one than that which is told to. Not thread-local: a library that is loaded late may find
+ * no room for that. */
+static uint32_t refused_polls;		/* atomic; a lost count does no harm */
+static bool should_yield;		/* atomic */
+
 /* A thread whose polls stay empty for long yields: the peer may be waiting for this very processor. */
 static void count_idle(struct dapl_device *dev, bool busy)
 {
-	uint32_t idle = busy ? 0 : READ_ONCE(dev->idle_polls) + 1;
+	uint32_t idle = busy ? 0 : READ_ONCE(dev->progress.idle_polls) + 1;
 
-	WRITE_ONCE(dev->idle_polls, idle);
-	soft_poller.should_yield = idle > IDLE_POLLS && !(idle % IDLE_YIELD_INTERVAL);
-	soft_poller.refused = 0;
+	WRITE_ONCE(dev->progress.idle_polls, idle);
+	if (unlikely(idle > IDLE_POLLS && !(idle % IDLE_YIELD_INTERVAL)))
+		WRITE_ONCE(should_yield, true);
 }
 
 /* Another thread drives progress, or is about to. It may need this processor for that. */
 static void count_refused(void)
 {
-	soft_poller.should_yield = ++soft_poller.refused % REFUSED_POLLS == 0;
+	uint32_t polls = READ_ONCE(refused_polls) + 1;
+
+	WRITE_ONCE(refused_polls, polls);
+	if (polls % REFUSED_POLLS == 0)
+		WRITE_ONCE(should_yield, true);
 }
 
 /* True for the last poll of a thread that has armed the CQ and will block. It does not count as a
  * poll: the service thread must not hand over to this thread. */
-static bool is_about_to_sleep(void)
+static bool is_about_to_sleep(const struct soft_cq *cq)
 {
-	return soft_poller.cq && __atomic_load_n(&soft_poller.cq->armed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&cq->armed, __ATOMIC_RELAXED);
 }
 
 /* Progress lock held. Peers on this host read the count, too. */
 static void count_poll(struct dapl_device *dev)
 {
-	uint32_t polls = dev->polls + 1;
+	uint32_t polls = dev->progress.polls + 1;
 
 	assert_held(&dev->progress_lock);
-	WRITE_ONCE(dev->polls, polls);
-	if (likely(dev->process))
-		WRITE_ONCE(dev->process->mr_dir->polls, polls);
+	WRITE_ONCE(dev->progress.polls, polls);
+	if (likely(dev->shm.process))
+		WRITE_ONCE(dev->shm.process->mr_dir->polls, polls);
 }
 
-bool soft_progress_poll(struct dapl_device *dev)
+bool soft_progress_poll(const struct soft_cq *cq)
 {
+	struct dapl_device *dev = cq->dev;
 	bool busy;
 
-	if (unlikely(dev->dead) || !__atomic_load_n(&dev->streams, __ATOMIC_RELAXED))
+	if (unlikely(dev->dead) || !__atomic_load_n(&dev->progress.streams, __ATOMIC_RELAXED))
 		return false;
 	if (!soft_progress_try(dev)) {
 		count_refused();
 		return true;		/* the holder of the lock may find something */
 	}
-	if (likely(!is_about_to_sleep()))
+	if (likely(!is_about_to_sleep(cq)))
 		count_poll(dev);
 	busy = soft_progress_serve(dev, true);
 	count_idle(dev, busy);
@@ -256,9 +268,9 @@ bool soft_progress_poll(struct dapl_device *dev)
 
 void soft_progress_idle(void)
 {
-	if (likely(!soft_poller.should_yield))
+	if (likely(!READ_ONCE(should_yield)))
 		return;
-	soft_poller.should_yield = false;
+	WRITE_ONCE(should_yield, false);
 	sched_yield();
 }
 
@@ -292,11 +304,11 @@ void soft_progress_srq_posted(struct soft_srq *srq)
 
 int soft_progress_open(struct dapl_device *dev)
 {
-	TAILQ_INIT(&dev->acks);
-	TAILQ_INIT(&dev->shm_conns);
-	LIST_INIT(&dev->accesses);
-	dev->scratch = malloc(SOFT_SCRATCH);
-	if (!dev->scratch)
+	TAILQ_INIT(&dev->progress.acks);
+	TAILQ_INIT(&dev->rings.list);
+	LIST_INIT(&dev->accesses.list);
+	dev->progress.scratch = malloc(SOFT_SCRATCH);
+	if (!dev->progress.scratch)
 		return ENOMEM;
 	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
 	return dev->data_epoll < 0 ? errno : soft_owner_open(dev);
@@ -306,10 +318,10 @@ void soft_progress_close(struct dapl_device *dev)
 {
 	soft_owner_close(dev);
 	soft_shm_close(dev);
-	if (dev->service_epoll >= 0)
-		close(dev->service_epoll);
+	if (dev->progress.service_epoll >= 0)
+		close(dev->progress.service_epoll);
 	if (dev->data_epoll >= 0)
 		close(dev->data_epoll);
-	free(dev->pending_conns);
-	free(dev->scratch);
+	free(dev->rings.pending_conns);
+	free(dev->progress.scratch);
 }

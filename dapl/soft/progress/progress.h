@@ -4,19 +4,20 @@
 #ifndef SOFT_PROGRESS_H
 #define SOFT_PROGRESS_H
 #include <stdbool.h>
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 
 struct dapl_conn;
 struct dapl_device;
+struct soft_cq;
 struct soft_srq;
 
 /* 0 or an errno value. */
 int soft_progress_open(struct dapl_device *dev);
 void soft_progress_close(struct dapl_device *dev);
 
-/* Moves data; called by a thread that polls a CQ and finds it empty. False: nothing has changed. */
-bool soft_progress_poll(struct dapl_device *dev);
-/* Called after an empty poll, with no lock held. Yields the processor if this thread should. */
+/* Moves data; called by a thread that polls the CQ and finds it empty. False: nothing has changed. */
+bool soft_progress_poll(const struct soft_cq *cq);
+/* Called after an empty poll, with no lock held. Yields the processor if a thread should. */
 void soft_progress_idle(void);
 
 /* Receives were posted to the SRQ: gives them to the messages that wait for one. No lock held. */

@@ -5,11 +5,11 @@
 
 struct dapl_device;
 
-/* Suppresses wake-ups for the socket of dev->busy_conn, if threads poll. Progress lock held. */
+/* Suppresses wake-ups for the socket of dev->progress.busy_conn, if threads poll. Progress lock held. */
 void soft_wakeup_begin(struct dapl_device *dev);
 /* Ends the suppression, if there is one. Progress lock held. */
 void soft_wakeup_end(struct dapl_device *dev);
-/* Ends the suppression, if there is one. dev->owner_lock held. */
-void soft_wakeup_over(struct dapl_device *dev);
+/* Ends the suppression, if there is one. dev->progress.owner_lock held. */
+void soft_wakeup_end_locked(struct dapl_device *dev);
 
 #endif

@@ -3,7 +3,7 @@
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include <arpa/inet.h>
 
 int soft_receive_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)

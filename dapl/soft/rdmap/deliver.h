@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 
 /* The protection domain of the memory that receives name. */
 static inline const struct ibv_pd *soft_receive_pd(const struct soft_qp *qp)

@@ -3,10 +3,9 @@
 #include "dapl/soft/rdmap/flush.h"
 #include "common/compiler.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 
 /* True: the peer cannot access the memory of this process any more. False: it is within a write, and
@@ -21,7 +20,7 @@ static bool revoke_access(struct soft_qp *qp)
 	return revoked;
 }
 
-void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)
+void soft_flush_qp(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status)
 {
 	assert_held(&qp->lock);
 	if (qp->state == IBV_QPS_ERR)

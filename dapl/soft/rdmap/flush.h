@@ -9,6 +9,6 @@
 /* Moves the QP to ERR. Request `culprit` (a counter of the send queue) completes with `status`, all others
  * are flushed. With status SUCCESS all are flushed. If the peer is within a write to the memory of this
  * process, the completions are made when it has left. */
-void soft_qp_flush(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status);
+void soft_flush_qp(struct soft_qp *qp, uint32_t culprit, enum ibv_wc_status status);
 
 #endif

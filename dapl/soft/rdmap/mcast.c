@@ -9,12 +9,11 @@
 #include "dapl/soft/rdmap/mcast.h"
 #include "common/address.h"
 #include "common/lock.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -66,11 +65,6 @@ static struct soft_mcast_group *find_group(const struct soft_mcast *mcast, const
 	return NULL;
 }
 
-static unsigned interface_of(const struct dapl_device *dev)
-{
-	return if_nametoindex(dev->netdev);
-}
-
 /* --- the sockets ----------------------------------------------------------------------------- */
 
 static int set_on(int fd, int level, int option, int value)
@@ -109,7 +103,7 @@ static int add_socket(struct dapl_device *dev)
 		return ENOMEM;
 	new->fd = socket(dev->address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	err = new->fd < 0 ? errno : prepare(new->fd, dev);
-	if (!err && epoll_ctl(dev->mcast->epoll, EPOLL_CTL_ADD, new->fd, &event))
+	if (!err && epoll_ctl(dev->datagrams.mcast->epoll, EPOLL_CTL_ADD, new->fd, &event))
 		err = errno;
 	if (err) {
 		if (new->fd >= 0)
@@ -117,7 +111,7 @@ static int add_socket(struct dapl_device *dev)
 		free(new);
 		return err;
 	}
-	SLIST_INSERT_HEAD(&dev->mcast->sockets, new, link);
+	SLIST_INSERT_HEAD(&dev->datagrams.mcast->sockets, new, link);
 	return 0;
 }
 
@@ -159,7 +153,7 @@ static int join_socket(struct dapl_device *dev, struct soft_mcast_group *group)
 	struct group_socket *socket;
 	int err = ENOBUFS;
 
-	SLIST_FOREACH(socket, &dev->mcast->sockets, link) {
+	SLIST_FOREACH(socket, &dev->datagrams.mcast->sockets, link) {
 		if (socket->groups >= MCAST_SOCKET_GROUPS)
 			continue;
 		err = change_membership(group, socket->fd, true);
@@ -170,10 +164,10 @@ static int join_socket(struct dapl_device *dev, struct soft_mcast_group *group)
 		err = add_socket(dev);
 		if (err)
 			return err;
-		socket = SLIST_FIRST(&dev->mcast->sockets);
+		socket = SLIST_FIRST(&dev->datagrams.mcast->sockets);
 		err = change_membership(group, socket->fd, true);
 		if (err)
-			remove_socket(dev->mcast, socket);
+			remove_socket(dev->datagrams.mcast, socket);
 	}
 	if (err)
 		return err;
@@ -186,25 +180,45 @@ static int join_socket(struct dapl_device *dev, struct soft_mcast_group *group)
 
 int soft_mcast_may_send(struct dapl_device *dev)
 {
-	int interface = (int)interface_of(dev), err;
+	int interface = dev->netdev_index, err;
 	struct ip_mreqn four = { .imr_ifindex = interface };
 
 	assert_held(&dev->progress_lock);
 	if (!interface)
 		return ENODEV;
 	if (dev->address.ss_family == AF_INET6)
-		err = set_on(dev->udp, IPPROTO_IPV6, IPV6_MULTICAST_IF, interface);
+		err = set_on(dev->datagrams.fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, interface);
 	else
-		err = setsockopt(dev->udp, IPPROTO_IP, IP_MULTICAST_IF, &four, sizeof four);
+		err = setsockopt(dev->datagrams.fd, IPPROTO_IP, IP_MULTICAST_IF, &four, sizeof four);
 	return err ? errno : 0;
+}
+
+/* To connect a datagram socket looks up the route, and sends nothing. */
+int soft_mcast_check_route(const struct dapl_device *dev, const struct sockaddr *group)
+{
+	struct ip_mreqn four = { .imr_ifindex = dev->netdev_index };
+	struct sockaddr_storage to = { 0 };
+	int fd = socket(group->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return errno;
+	memcpy(&to, group, address_length(group));
+	address_set_port((struct sockaddr *)&to, SOFT_MCAST_PORT);
+	if (group->sa_family == AF_INET6)
+		err = set_on(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, four.imr_ifindex);
+	else
+		err = setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &four, sizeof four);
+	err = err || connect(fd, (struct sockaddr *)&to, address_length(group)) ? errno : 0;
+	close(fd);
+	return err;
 }
 
 static int open_mcast(struct dapl_device *dev)
 {
-	struct epoll_event event = soft_input_event(&dev->ud_input, EPOLLIN);
+	struct epoll_event event = soft_input_event(&dev->datagrams.input, EPOLLIN);
 	struct soft_mcast *mcast;
 
-	if (dev->mcast)
+	if (dev->datagrams.mcast)
 		return 0;
 	mcast = calloc(1, sizeof *mcast);
 	if (!mcast)
@@ -218,7 +232,7 @@ static int open_mcast(struct dapl_device *dev)
 		free(mcast);
 		return err;
 	}
-	dev->mcast = mcast;
+	dev->datagrams.mcast = mcast;
 	return 0;
 }
 
@@ -230,13 +244,13 @@ static int new_group(struct dapl_device *dev, const struct sockaddr *address, st
 	if (!group)
 		return ENOMEM;
 	address_copy(&group->address, address);
-	group->interface = interface_of(dev);
+	group->interface = (unsigned)dev->netdev_index;
 	err = group->interface ? join_socket(dev, group) : ENODEV;
 	if (err) {
 		free(group);
 		return err;
 	}
-	LIST_INSERT_HEAD(&dev->mcast->groups[bucket(address)], group, link);
+	LIST_INSERT_HEAD(&dev->datagrams.mcast->groups[bucket(address)], group, link);
 	*made = group;
 	return 0;
 }
@@ -249,7 +263,7 @@ int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *address, str
 	assert_held(&dev->progress_lock);
 	if (err)
 		return err;
-	group = find_group(dev->mcast, address);
+	group = find_group(dev->datagrams.mcast, address);
 	if (!group)
 		err = new_group(dev, address, &group);
 	if (err)
@@ -274,7 +288,7 @@ void soft_mcast_leave(struct dapl_device *dev, struct soft_member *member)
 		LIST_REMOVE(group, link);
 		change_membership(group, group->socket->fd, false);
 		if (!--group->socket->groups)
-			remove_socket(dev->mcast, group->socket);
+			remove_socket(dev->datagrams.mcast, group->socket);
 	}
 	free(group);
 }
@@ -284,18 +298,18 @@ void soft_mcast_close(struct dapl_device *dev)
 	struct group_socket *socket;
 	struct soft_mcast_group *group;
 
-	if (!dev->mcast)
+	if (!dev->datagrams.mcast)
 		return;
 	for (int i = 0; i < MCAST_BUCKETS; i++)
-		while ((group = LIST_FIRST(&dev->mcast->groups[i]))) {
+		while ((group = LIST_FIRST(&dev->datagrams.mcast->groups[i]))) {
 			LIST_REMOVE(group, link);
 			group->socket = NULL;
 		}
-	while ((socket = SLIST_FIRST(&dev->mcast->sockets)))
-		remove_socket(dev->mcast, socket);
-	close(dev->mcast->epoll);
-	free(dev->mcast);
-	dev->mcast = NULL;
+	while ((socket = SLIST_FIRST(&dev->datagrams.mcast->sockets)))
+		remove_socket(dev->datagrams.mcast, socket);
+	close(dev->datagrams.mcast->epoll);
+	free(dev->datagrams.mcast);
+	dev->datagrams.mcast = NULL;
 }
 
 /* --- receiving ------------------------------------------------------------------------------- */
@@ -333,7 +347,7 @@ static bool is_own(const struct soft_qp *qp, const struct sockaddr_storage *from
 	const struct dapl_device *dev = qp->dev;
 
 	return datagram->from_qp == qp->qp.qp_num &&
-	       address_port((const struct sockaddr *)from) == dev->udp_port &&
+	       address_port((const struct sockaddr *)from) == dev->datagrams.port &&
 	       address_same_host((const struct sockaddr *)from, (const struct sockaddr *)&dev->address);
 }
 
@@ -355,7 +369,7 @@ static void deliver(struct soft_mcast_group *group, const struct sockaddr_storag
 static bool receive_one(struct dapl_device *dev, int fd)
 {
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	struct iovec iov = { dev->scratch, SOFT_SCRATCH };
+	struct iovec iov = { dev->progress.scratch, SOFT_SCRATCH };
 	struct sockaddr_storage from, to;
 	struct msghdr msg = {
 		.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &iov, .msg_iovlen = 1,
@@ -369,9 +383,9 @@ static bool receive_one(struct dapl_device *dev, int fd)
 		return errno != EAGAIN;
 	if (!destination(&msg, &to, &interface))
 		return true;
-	group = find_group(dev->mcast, (struct sockaddr *)&to);	/* EXT-40 */
+	group = find_group(dev->datagrams.mcast, (struct sockaddr *)&to);	/* EXT-40 */
 	if (group && group->interface == interface)
-		deliver(group, &from, dev->scratch, n);
+		deliver(group, &from, dev->progress.scratch, n);
 	return true;
 }
 
@@ -381,9 +395,9 @@ void soft_mcast_receive(struct dapl_device *dev)
 	int n;
 
 	assert_held(&dev->progress_lock);
-	if (!dev->mcast)
+	if (!dev->datagrams.mcast)
 		return;
-	n = epoll_wait(dev->mcast->epoll, event, PROGRESS_EVENTS, 0);
+	n = epoll_wait(dev->datagrams.mcast->epoll, event, PROGRESS_EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		const struct group_socket *socket = event[i].data.ptr;
 

@@ -26,6 +26,9 @@ struct soft_member {
 
 /* Has datagrams to multicast groups leave by the interface of the device. Returns 0 or an errno value. */
 int soft_mcast_may_send(struct dapl_device *dev);
+/* Returns 0 if the kernel has a route to the group by the interface of the device, else an errno value. A datagram
+ * without a route is lost without an error. */
+int soft_mcast_check_route(const struct dapl_device *dev, const struct sockaddr *group);
 /* From now on member->qp receives the datagrams to the group, whose port is not used. Returns 0 or an errno
  * value. */
 int soft_mcast_join(struct dapl_device *dev, const struct sockaddr *group, struct soft_member *member);

@@ -8,11 +8,11 @@
 #include "common/compiler.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/transport.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/tcp/batch.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/proto.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/tunables.h"
 #include <stdlib.h>
@@ -368,11 +368,11 @@ static enum soft_step frame_response(struct soft_batch *b, const struct dapl_con
 	enum soft_check check;
 	char *at = NULL;
 
-	if (b->held || b->bounce || !batch_has_room(b, 1, length))
+	if (b->window || b->bounce || !batch_has_room(b, 1, length))
 		return STEP_FULL;
 	if (length) {
 		check = soft_mem_remote(qp, answer->stag, answer->from + cur->answered, length,
-					IBV_ACCESS_REMOTE_READ, &at, &b->held);
+					IBV_ACCESS_REMOTE_READ, &at, &b->window);
 		if (check != SOFT_FINE)
 			return answer_fails(b, WIRE_TERM(0, 1, check), "source of a read went away");
 	}
@@ -390,8 +390,8 @@ static enum soft_step frame_response(struct soft_batch *b, const struct dapl_con
 			.to = answer->sink_to + cur->answered },
 	      NULL, 0, &iov, length != 0, length);
 	if (b->ring) {			/* copied, so the window need not stay locked */
-		soft_mem_done(b->held);
-		b->held = NULL;
+		soft_mem_done(b->window);
+		b->window = NULL;
 	}
 	cur->answered += length;
 	if (length == left) {

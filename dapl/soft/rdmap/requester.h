@@ -5,9 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
-#include "dapl/soft/rdmap/transport.h"
+#include "dapl/soft/tcp/batch.h"
+
+/* Why the requester stopped. */
+enum soft_step {
+	STEP_FRAMED,		/* a segment was appended */
+	STEP_NOTHING,		/* there is nothing to be sent now */
+	STEP_FULL,		/* the batch has no room */
+	STEP_LOCAL,		/* the next request is executed without a segment */
+	STEP_BROKEN,		/* the stream ends */
+};
 
 /* Checks a request before its first segment is sent. Returns the status of its completion: SUCCESS if
  * nothing is wrong. */

@@ -5,17 +5,17 @@
 #include "common/compiler.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "common/clock.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/requester.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/proto.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/shm_conn.h"
 
 static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
@@ -28,7 +28,7 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 }
 
 /* DTO-29 */
-void soft_qp_complete_sends(struct soft_qp *qp)
+void soft_requester_complete(struct soft_qp *qp)
 {
 	assert_held(&qp->lock);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
@@ -37,7 +37,7 @@ void soft_qp_complete_sends(struct soft_qp *qp)
 		if (!swqe_done(qp, wqe))
 			return;
 		if (unlikely(wqe->status != IBV_WC_SUCCESS)) {
-			soft_qp_flush(qp, qp->sq_head, wqe->status);
+			soft_flush_qp(qp, qp->sq_head, wqe->status);
 			if (qp->conn)
 				soft_stream_abort(qp, qp->conn, "a request failed here");
 			return;
@@ -75,7 +75,7 @@ static void read_done(struct soft_qp *qp, struct dapl_conn *conn, struct soft_sw
 	wqe->state = SOFT_DONE;
 	conn->reads_done++;
 	qp->read_next++;
-	soft_qp_complete_sends(qp);
+	soft_requester_complete(qp);
 }
 
 int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
@@ -128,7 +128,7 @@ int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 		return WIRE_TERM_OPCODE;
 	if (soft_mem_local(qp->dev, qp->qp.pd, wqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
 	    SOFT_FINE || !soft_mem_guard(qp->dev, wqe->sge->lkey, at, sizeof value)) {
-		soft_qp_flush(qp, index, IBV_WC_LOC_PROT_ERR);
+		soft_flush_qp(qp, index, IBV_WC_LOC_PROT_ERR);
 		return WIRE_TERM_LOCAL;
 	}
 	memcpy(at, &value, sizeof value);
@@ -146,7 +146,7 @@ int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t de
 		return WIRE_TERM_UNSPECIFIED;
 	conn->peer_delivered = delivered;
 	conn->peer_consumed = consumed;
-	soft_qp_complete_sends(qp);
+	soft_requester_complete(qp);
 	return WIRE_TERM_NONE;
 }
 
@@ -170,5 +170,5 @@ void soft_requester_execute_local(struct dapl_conn *conn)
 	wqe->state = SOFT_DONE;
 	if (wqe->status == IBV_WC_SUCCESS)
 		conn->tx.cursor.wqe++;
-	soft_qp_complete_sends(qp);
+	soft_requester_complete(qp);
 }

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 
 /* Completes, in order, the finished requests at the head of the send queue. */
-void soft_qp_complete_sends(struct soft_qp *qp);
+void soft_requester_complete(struct soft_qp *qp);
 
 static inline bool soft_is_read(const struct soft_swqe *wqe)
 {
@@ -30,7 +30,7 @@ static inline void soft_requester_sent(struct dapl_conn *conn, uint32_t from, ui
 		if (wqe->state == SOFT_POSTED)
 			wqe->state = soft_is_read(wqe) || conn->peer_is_dapl ? SOFT_SENT : SOFT_DONE;
 	}
-	soft_qp_complete_sends(qp);
+	soft_requester_complete(qp);
 }
 
 /* A segment of a read response begins: checks that it continues the answer to the oldest read. */

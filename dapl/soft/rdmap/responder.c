@@ -2,14 +2,14 @@
 /* responder.c - the target's side of sends, writes, reads and atomics: checks the head of each segment, and
  * ends messages. responder_place.c tells where payloads go. */
 #include "dapl/soft/rdmap/responder.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/deliver.h"
-#include "dapl/soft/rdmap/store.h"
+#include "dapl/soft/obj/store.h"
 #include "dapl/soft/rdmap/unexpected.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 
 /* --- sends -------------------------------------------------------------------------- */
 

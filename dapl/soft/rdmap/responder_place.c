@@ -3,15 +3,15 @@
  * of a write, or the sink of a read. */
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/responder_place.h"
-#include "dapl/soft/rdmap/store.h"
+#include "dapl/soft/obj/store.h"
 #include "dapl/soft/rdmap/unexpected.h"
-#include "dapl/soft/shm/ring.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/wire.h"
 
 static int place_recv(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		      struct iovec *iov, int max, int *term)
@@ -79,7 +79,7 @@ static int place_read(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 			       length, IBV_ACCESS_LOCAL_WRITE, iov, max);
 
 	if (n < 0) {
-		soft_qp_flush(qp, conn->rx.read_wqe, IBV_WC_LOC_PROT_ERR);
+		soft_flush_qp(qp, conn->rx.read_wqe, IBV_WC_LOC_PROT_ERR);
 		*term = WIRE_TERM_LOCAL;
 	}
 	return n;

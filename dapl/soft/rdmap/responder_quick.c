@@ -2,21 +2,22 @@
 /* responder_quick.c - the common case of receiving: executes one small Send or write of one segment. All
  * other messages, and all that is wrong, take the general path (segment.c). */
 #include "common/compiler.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/rq.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/responder_quick.h"
-#include "dapl/soft/rdmap/store.h"
-#include "dapl/soft/shm/ring.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/store.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
+#include "dapl/soft/wire/wire.h"
 
 static inline void copy_payload(char *to, const uint8_t *from, uint32_t length)
 {
 	if (likely(length <= RING_INLINE))
-		ring_copy((uint8_t *)to, from, length);
+		copy_short((uint8_t *)to, from, length);
 	else
 		memcpy(to, from, length);
 }
@@ -33,7 +34,7 @@ static const struct soft_rwqe *next_receive(struct soft_qp *qp)
 
 /* Executes a whole Send into a receive of one segment. Returns false for any other case. */
 static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
-		       const struct ring_message *m)
+		       const struct soft_message *m)
 {
 	const struct soft_rwqe *rwqe;
 	char *at;
@@ -56,7 +57,7 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 /* Executes a whole write whose last 8 bytes are an aligned word, which is stored at once. Returns false for
  * any other case. */
 static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
-			const struct ring_message *m)
+			const struct soft_message *m)
 {
 	struct soft_rx *rx = &conn->rx;
 	struct soft_region *held;
@@ -81,7 +82,7 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 	return true;
 }
 
-bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct ring_message *m)
+bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *m)
 {
 	assert_held(&qp->lock);
 	if (!m->last || m->rndv || unlikely(qp->dev->guards))

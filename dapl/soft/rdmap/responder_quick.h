@@ -5,11 +5,11 @@
 #include <stdbool.h>
 
 struct dapl_conn;
-struct ring_message;
+struct soft_message;
 struct soft_qp;
 
 /* qp->lock held. Executes a small Send or write of one segment. Returns false, with nothing done, for any other
  * message. */
-bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct ring_message *message);
+bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *message);
 
 #endif

@@ -3,12 +3,12 @@
  * responder, or to the requester if it answers a request. */
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/wire.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/wire/wire.h"
+#include "dapl/soft/wire/message.h"
 
 /* The form of each opcode: queue, exact length of its body (-1: a payload of any length). */
 static const struct {
@@ -169,7 +169,7 @@ int soft_segment_begin(struct soft_qp *qp, struct dapl_conn *conn, const char **
 }
 
 int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
-			 const struct ring_message *message, const char **check)
+			 const struct soft_message *message, const char **check)
 {
 	struct soft_rx *rx = &conn->rx;
 	int body, term;

@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 
-struct ring_message;
+struct soft_message;
 
 static inline uint32_t segment_head_length(bool tagged)
 {
@@ -23,7 +23,7 @@ int soft_segment_control(const struct dapl_conn *conn, struct soft_rx *rx, const
 int soft_segment_begin(struct soft_qp *qp, struct dapl_conn *conn, const char **check);
 /* A message of a ring begins: the counterpart of the two functions above. */
 int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
-			 const struct ring_message *message, const char **check);
+			 const struct soft_message *message, const char **check);
 /* The segment is complete. */
 int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check);
 

@@ -5,9 +5,9 @@
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/rdmap/transmit.h"
 
 /* The status of the peer's completion. */
@@ -54,7 +54,7 @@ void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term,
 		tx->term_length += WIRE_TERMINATE_EXTRA;
 	}
 	tx->terminate = true;
-	soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
+	soft_flush_qp(qp, 0, IBV_WC_SUCCESS);
 	report_end(conn, false);
 	soft_conn_send(conn);
 }
@@ -121,7 +121,7 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	} else if (conn->reads_done != conn->tx.cursor.reads) {
 		soft_requester_oldest_read(qp, conn, &culprit);
 	}
-	soft_qp_flush(qp, culprit, status);
+	soft_flush_qp(qp, culprit, status);
 	conn->tx.close_notice = true;	/* only the FIN is still to be sent */
 	report_end(conn, false);
 	soft_conn_send(conn);
@@ -134,7 +134,7 @@ void soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 	if (qp && qp->state == IBV_QPS_RTS) {
 		sent = qp->sq_head != qp->sq_tail &&
 		       soft_swqe(qp, qp->sq_head)->state != SOFT_POSTED;
-		soft_qp_flush(qp, qp->sq_head, !orderly && sent ? IBV_WC_RETRY_EXC_ERR
+		soft_flush_qp(qp, qp->sq_head, !orderly && sent ? IBV_WC_RETRY_EXC_ERR
 								: IBV_WC_SUCCESS);
 	}
 	if (!conn->tx.close_notice)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "common/lock.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 
 /* Locks the stream of a connection, with the progress lock held. Returns the QP that it is attached to, to
  * be passed to soft_stream_unlock(). Without a QP the progress lock guards the stream. */

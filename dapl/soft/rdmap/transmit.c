@@ -10,16 +10,17 @@
 #include "common/compiler.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/fastpath.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/fastpath.h"
 #include "dapl/soft/rdmap/requester.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/rdmap/transport.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/tcp/batch.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/peer.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -223,7 +224,7 @@ static void begin_batch(struct soft_batch *b, struct dapl_conn *ring)
 	b->frames = b->iovs = b->term = 0;
 	b->used = b->total = 0;
 	b->answer = false;
-	b->held = NULL;
+	b->window = NULL;
 	b->bounce = NULL;
 }
 
@@ -233,7 +234,7 @@ static void end_stream(struct dapl_conn *conn, const struct soft_batch *b)
 	if (b->answer) {
 		soft_stream_answer_fail(conn->qp, conn, b->term, b->check);
 	} else {
-		soft_qp_flush(conn->qp, conn->tx.cursor.wqe, IBV_WC_LOC_PROT_ERR);
+		soft_flush_qp(conn->qp, conn->tx.cursor.wqe, IBV_WC_LOC_PROT_ERR);
 		soft_stream_abort(conn->qp, conn, b->check);
 	}
 }
@@ -254,7 +255,7 @@ static bool send_some(struct dapl_conn *conn)
 		all = ring_took(conn, &b, &cur, stop);
 	else if (b.frames)
 		all = send_batch(conn, &b);
-	soft_mem_done(b.held);
+	soft_mem_done(b.window);
 	free(b.bounce);
 	if (!all)
 		return false;
@@ -316,7 +317,7 @@ void soft_conn_send(struct dapl_conn *conn)
 
 /* Frames the request, and the acknowledgement that is due. */
 static void frame_fastpath(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur,
-			   const struct ring_message *m, char *at)
+			   const struct soft_message *m, char *at)
 {
 	bool write = m->op == WIRE_WRITE;
 	struct iovec payload = { at, m->length };
@@ -340,7 +341,7 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 {
 	struct soft_tx *tx = &conn->tx;
 	struct soft_tx_cursor cur = tx->cursor;
-	struct ring_message message;
+	struct soft_message message;
 	struct soft_batch b;
 	ssize_t n;
 	char *at;

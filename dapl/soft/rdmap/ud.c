@@ -9,14 +9,13 @@
 #include "common/address.h"
 #include "common/container_of.h"
 #include "common/lock.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
-#include "dapl/soft/obj/progress_lock.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/mcast.h"
-#include "dapl/soft/tcp/wire.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/wire/wire.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/tunables.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +32,7 @@ static void serve(struct soft_input *input, uint32_t events, bool polling)
 {
 	(void)events;
 	(void)polling;
-	soft_ud_receive(container_of(input, struct dapl_device, ud_input));
+	soft_ud_receive(container_of(input, struct dapl_device, datagrams.input));
 }
 
 int soft_ud_open(struct dapl_device *dev)
@@ -43,26 +42,26 @@ int soft_ud_open(struct dapl_device *dev)
 	int err = 0;
 
 	soft_progress_lock(dev);
-	if (dev->udp >= 0)
+	if (dev->datagrams.fd >= 0)
 		goto out;
-	dev->ud_input.serve = serve;
+	dev->datagrams.input.serve = serve;
 	address_set_port((struct sockaddr *)&local, 0);
-	dev->udp = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (dev->udp < 0) {
+	dev->datagrams.fd = socket(local.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (dev->datagrams.fd < 0) {
 		err = errno;
 		goto out;
 	}
-	if (bind(dev->udp, (struct sockaddr *)&local, length) ||
-	    getsockname(dev->udp, (struct sockaddr *)&local, &length))
+	if (bind(dev->datagrams.fd, (struct sockaddr *)&local, length) ||
+	    getsockname(dev->datagrams.fd, (struct sockaddr *)&local, &length))
 		err = errno;
 	else
-		err = soft_input_watch(dev, &dev->ud_input, dev->udp);
+		err = soft_input_watch(dev, &dev->datagrams.input, dev->datagrams.fd);
 	if (err) {
-		close(dev->udp);
-		dev->udp = -1;
+		close(dev->datagrams.fd);
+		dev->datagrams.fd = -1;
 		goto out;
 	}
-	dev->udp_port = address_port((struct sockaddr *)&local);
+	dev->datagrams.port = address_port((struct sockaddr *)&local);
 out:
 	soft_progress_unlock(dev);
 	return err;
@@ -70,9 +69,9 @@ out:
 
 void soft_ud_close(struct dapl_device *dev)
 {
-	if (dev->udp >= 0)
-		close(dev->udp);
-	dev->udp = -1;
+	if (dev->datagrams.fd >= 0)
+		close(dev->datagrams.fd);
+	dev->datagrams.fd = -1;
 	soft_mcast_close(dev);
 }
 
@@ -151,7 +150,7 @@ int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_s
 	msg.msg_namelen = address_length((struct sockaddr *)&ah->address);
 	msg.msg_iovlen = n;
 	do	/* unreliable: what the socket does not take is lost */
-		sent = sendmsg(qp->dev->udp, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = sendmsg(qp->dev->datagrams.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (sent < 0 && (errno == EINTR || errno == ECONNREFUSED));
 	return 0;
 }
@@ -223,7 +222,7 @@ static void deliver(struct soft_qp *qp, const struct soft_datagram *datagram, co
 			soft_qp_received(qp, IBV_WC_LOC_PROT_ERR, &wc, false);
 			return;
 		}
-		ring_scatter(iov, n, half ? datagram->data : grh);
+		copy_scatter(iov, n, half ? datagram->data : grh);
 	}
 	soft_qp_received(qp, IBV_WC_SUCCESS, &wc, datagram->flags & UD_SOLICITED);
 }
@@ -262,12 +261,12 @@ static void receive_own(struct dapl_device *dev)
 
 	for (int i = 0; i < UD_BATCH; i++) {
 		from_length = sizeof from;
-		n = recvfrom(dev->udp, dev->scratch, SOFT_SCRATCH, MSG_DONTWAIT,
+		n = recvfrom(dev->datagrams.fd, dev->progress.scratch, SOFT_SCRATCH, MSG_DONTWAIT,
 			     (struct sockaddr *)&from, &from_length);
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n >= 0)
-			receive_one(dev, &from, dev->scratch, n);
+			receive_one(dev, &from, dev->progress.scratch, n);
 	}
 }
 

@@ -3,12 +3,12 @@
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transmit.h"
-#include "dapl/soft/shm/ring.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/message.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/tunables.h"
 #include <stdlib.h>
 
@@ -88,7 +88,7 @@ static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn, con
 			   unexpected->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
 	if (n < 0)
 		return soft_receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
-	ring_scatter(iov, n, unexpected->data);
+	copy_scatter(iov, n, unexpected->data);
 	return WIRE_TERM_NONE;
 }
 

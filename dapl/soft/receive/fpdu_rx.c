@@ -5,18 +5,18 @@
 #include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/responder_quick.h"
 #include "dapl/soft/receive/fpdu_rx.h"
-#include "dapl/soft/receive/ring_rx.h"
+#include "dapl/soft/receive/shm_rx.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/wire.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/wire/wire.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static int consume_payload(struct soft_qp *qp, struct dapl_conn *conn, const uin
 	pieces = soft_responder_place(qp, conn, length, iov, 8, &held, &term);
 	if (pieces < 0)
 		return term;
-	length = ring_scatter(iov, pieces, *p) - *p;
+	length = copy_scatter(iov, pieces, *p) - *p;
 	*p += length;
 	*n -= length;
 	soft_responder_placed(conn, length);
@@ -111,7 +111,7 @@ static int quick_ack(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *
 }
 
 static int quick_message(struct soft_qp *qp, struct dapl_conn *conn,
-			 const struct ring_message *message)
+			 const struct soft_message *message)
 {
 	if (message->length >= RX_BULK_MIN || !soft_responder_quick(qp, conn, message))
 		return SLOW_PATH;
@@ -124,7 +124,7 @@ static int quick_message(struct soft_qp *qp, struct dapl_conn *conn,
 static int quick_segment(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p,
 			 uint32_t length, const char **check)
 {
-	struct ring_message message = {
+	struct soft_message message = {
 		.op = p[3] & 15, .last = true, .length = length, .word = wire_get32(p + AT_WORD),
 		.data = p + WIRE_HEAD_MAX,
 	};
@@ -269,7 +269,7 @@ static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t
 	}
 	for (int i = 0; i < pieces; i++)
 		placed += iov[i].iov_len;
-	iov[pieces] = (struct iovec){ dev->scratch, beyond_payload(&conn->rx) };
+	iov[pieces] = (struct iovec){ dev->progress.scratch, beyond_payload(&conn->rx) };
 	msg.msg_iovlen = pieces + 1;
 	*asked = placed + iov[pieces].iov_len;
 	n = recvmsg(conn->fd, &msg, MSG_DONTWAIT);
@@ -280,7 +280,7 @@ static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t
 		return n;
 	if (!conn->rx.payload_left && conn->rx.phase == SOFT_RX_PAYLOAD)
 		conn->rx.phase = SOFT_RX_TRAILER;
-	consume(qp, conn, dev->scratch, n - direct);
+	consume(qp, conn, dev->progress.scratch, n - direct);
 	return n;
 }
 
@@ -291,13 +291,13 @@ static ssize_t receive_scratch(struct soft_qp *qp, struct dapl_conn *conn, size_
 
 	/* Reads only the beginning of large messages, so that the rest is received in place. */
 	*asked = conn->rx.bulk && !conn->crc ? RX_BULK_HEAD : SOFT_SCRATCH;
-	n = recv(conn->fd, dev->scratch, *asked, MSG_DONTWAIT);
+	n = recv(conn->fd, dev->progress.scratch, *asked, MSG_DONTWAIT);
 	if (n <= 0 || soft_stream_dropping(conn))
 		return n;
 	if (conn->crc)
-		consume_checked(qp, conn, dev->scratch, n);
+		consume_checked(qp, conn, dev->progress.scratch, n);
 	else
-		consume(qp, conn, dev->scratch, n);
+		consume(qp, conn, dev->progress.scratch, n);
 	return n;
 }
 
@@ -328,13 +328,13 @@ static void stream_ended(struct soft_qp *qp, struct dapl_conn *conn, int err)
  * sent before are in the ring by then, and are received in one go. Messages stored later are discarded. */
 static bool receive_end(struct dapl_conn *conn)
 {
-	ssize_t n = recv(conn->fd, conn->dev->scratch, SOFT_SCRATCH, MSG_DONTWAIT);
+	ssize_t n = recv(conn->fd, conn->dev->progress.scratch, SOFT_SCRATCH, MSG_DONTWAIT);
 	int turns = 0, err = n < 0 ? errno : 0;
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
 	do
-		shm_conn_receive(conn, false);
+		shm_rx_receive(conn, false);
 	while (shm_conn_ready(conn->shm) && ++turns < RING_SLOTS);
 	stream_ended(conn->qp, conn, err);
 	return false;

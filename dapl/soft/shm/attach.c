@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* attach.c - how two devices on one host come to share memory: the acceptor's offer, and the initiator
  * that takes it. ring.h says what lies in the memory. shm_conn.c writes to the rings,
- * receive/ring_rx.c reads them.
+ * receive/shm_rx.c reads them.
  *
  * The acceptor's Reply holds a token: the name of the Unix sockets of its process
  * (attach_socket.h), and a key. An initiator of the same process finds the key in the table of
@@ -13,8 +13,8 @@
  *
  * common/lock_rank.h has the order of the locks. */
 #include "dapl/soft/shm/attach.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/attach_message.h"
 #include "dapl/soft/shm/attach_server.h"
 #include "dapl/soft/shm/attach_socket.h"
@@ -22,7 +22,7 @@
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include <errno.h>
@@ -59,8 +59,8 @@ static struct shm_segment *take_here(struct dapl_device *dev, uint64_t key, stru
 	errno = acceptor ? ENOMEM : ENODATA;
 	if (!acceptor)
 		return NULL;
-	shm_process_get(dev->process);
-	segment = shm_segment_new(-1, dev->process, acceptor);
+	shm_process_get(dev->shm.process);
+	segment = shm_segment_new(-1, dev->shm.process, acceptor);
 	if (segment)
 		offer_give(key, segment);
 	return segment;
@@ -69,12 +69,12 @@ static struct shm_segment *take_here(struct dapl_device *dev, uint64_t key, stru
 /* A connected socket with the request sent, or -1 and errno. */
 static int request_memory(struct dapl_device *dev, uint64_t name, uint64_t key)
 {
-	struct attach_request request = { .key = key, .process = dev->process->id };
+	struct attach_request request = { .key = key, .process = dev->shm.process->id };
 	int fd = attach_socket_connect(name), err;
 
 	if (fd < 0)
 		return -1;
-	if (!attach_send_request(fd, &request, dev->process))
+	if (!attach_send_request(fd, &request, dev->shm.process))
 		return fd;
 	err = errno;
 	close(fd);
@@ -118,8 +118,8 @@ enum soft_attach soft_attach_go_on(struct dapl_device *dev, int fd,
 	*segment = NULL;
 	acceptor = shm_process_of_peer(reply.process, fds + 1);
 	if (acceptor && sealed_file_check(fds[0], sizeof(struct ring_memory))) {
-		shm_process_get(dev->process);
-		*segment = shm_segment_new(fds[0], dev->process, acceptor);
+		shm_process_get(dev->shm.process);
+		*segment = shm_segment_new(fds[0], dev->shm.process, acceptor);
 	} else {
 		shm_process_put(acceptor);
 	}
@@ -134,8 +134,8 @@ void soft_shm_close(struct dapl_device *dev)
 	revoke_close(dev);
 	attach_server_leave(dev);
 	shm_segment_drop_spares();
-	shm_process_put(dev->process);
-	dev->process = NULL;
+	shm_process_put(dev->shm.process);
+	dev->shm.process = NULL;
 }
 
 void soft_shm_fork_prepare(void)

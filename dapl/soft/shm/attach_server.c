@@ -5,14 +5,13 @@
 #include "dapl/soft/shm/attach_server.h"
 #include "common/container_of.h"
 #include "dapl/core/base/service.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/obj/shortage.h"
 #include "dapl/soft/shm/attach_message.h"
 #include "dapl/soft/shm/attach_socket.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/process.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
@@ -252,9 +251,9 @@ bool attach_server_use(struct dapl_device *dev, uint64_t *name)
 	dapl_mutex_lock(&server_lock);
 	if (!server)
 		server = server_new();
-	if (server && !dev->uses_server) {
+	if (server && !dev->shm.uses_server) {
 		server->users++;
-		dev->uses_server = true;
+		dev->shm.uses_server = true;
 	}
 	*name = server ? server->name : 0;
 	dapl_mutex_unlock(&server_lock);
@@ -265,11 +264,11 @@ bool attach_server_use(struct dapl_device *dev, uint64_t *name)
 void attach_server_leave(struct dapl_device *dev)
 {
 	dapl_mutex_lock(&server_lock);
-	if (dev->uses_server && !--server->users) {
+	if (dev->shm.uses_server && !--server->users) {
 		dapl_task_queue(&server->task, server_end);
 		server = NULL;
 	}
-	dev->uses_server = false;
+	dev->shm.uses_server = false;
 	dapl_mutex_unlock(&server_lock);
 }
 

@@ -11,17 +11,18 @@
 #include "common/lock.h"
 #include "common/once.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
@@ -103,7 +104,7 @@ static bool write_within(const struct dapl_conn *conn, struct target target,
 	source = at ? access_source(shm, window) : NULL;
 	if (!source)
 		return false;
-	ring_gather((uint8_t *)shm->bounce, iov, pieces);
+	copy_gather((uint8_t *)shm->bounce, iov, pieces);
 	return copy_out(shm, source, at, target.length);
 }
 
@@ -156,7 +157,7 @@ static bool access_memory(const struct soft_qp *qp, struct dapl_conn *conn, stru
 	struct iovec iov[SOFT_MAX_SGE];
 	int pieces;
 
-	if (!cma_reaches(shm->peer))
+	if (!reach_memory(shm->peer))
 		return false;
 	pieces = own_memory(qp, wqe, iov);
 	if (!pieces || !(read ? read_from(conn, target, iov, pieces)
@@ -196,7 +197,7 @@ bool cma_read_now(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *
 	struct target target = { stag, length, remote };
 	struct shm_conn *shm = conn->shm;
 
-	if (!cma_reaches(shm->peer) ||
+	if (!reach_memory(shm->peer) ||
 	    !read_from(conn, target, &(struct iovec){ to, length }, 1))
 		return false;
 	shm->direct++;
@@ -225,7 +226,7 @@ bool rndv_fetch(struct dapl_conn *conn, uint64_t address, const struct iovec *to
 	struct iovec there = { (char *)(uintptr_t)address, length };
 	struct shm_conn *shm = conn->shm;
 
-	if (!conn->dev->want_direct || !cma_reaches(shm->peer) ||
+	if (!conn->dev->want_direct || !reach_memory(shm->peer) ||
 	    process_vm_readv(shm->peer->pid, to, pieces, &there, 1, 0) != (ssize_t)length)
 		return false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

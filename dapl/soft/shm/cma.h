@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "common/once.h"
-#include "dapl/soft/shm/ring.h"
 
 struct dapl_conn;
 struct iovec;
@@ -16,7 +15,7 @@ struct soft_qp;
 struct soft_swqe;
 
 /* Executes the request at the cursor, the only one outstanding, in the memory of the peer. False: CMA is not
- * permitted, or failed, and the request is to be sent. True: the caller calls soft_qp_complete_sends().
+ * permitted, or failed, and the request is to be sent. True: the caller calls soft_requester_complete().
  * qp->lock held. */
 bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe);
 /* Executes a large read. All requests before it have been executed. False: CMA failed, and the read

@@ -7,7 +7,7 @@
  * pages are there from the start. Peers of other hosts, and over TCP, reach it as they reach any memory. */
 #include "dapl/soft/shm/dm.h"
 #include "common/trace.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/populate.h"
 #include "dapl/soft/shm/sealed_file.h"
@@ -27,19 +27,19 @@ struct soft_dm {
 /* Returns false if less is left. */
 static bool reserve(struct dapl_device *dev, uint64_t size)
 {
-	uint64_t used = __atomic_load_n(&dev->dm_used, __ATOMIC_RELAXED);
+	uint64_t used = __atomic_load_n(&dev->shm.dm_used, __ATOMIC_RELAXED);
 
 	do
-		if (size > dev->dm_size || used > dev->dm_size - size)
+		if (size > dev->shm.dm_size || used > dev->shm.dm_size - size)
 			return false;
-	while (!__atomic_compare_exchange_n(&dev->dm_used, &used, used + size, true,
+	while (!__atomic_compare_exchange_n(&dev->shm.dm_used, &used, used + size, true,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return true;
 }
 
 static void give_back(struct dapl_device *dev, uint64_t size)
 {
-	__atomic_sub_fetch(&dev->dm_used, size, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&dev->shm.dm_used, size, __ATOMIC_RELAXED);
 }
 
 static int make_file(struct soft_dm *dm)

@@ -3,7 +3,7 @@
 #include "dapl/soft/shm/mr_dir.h"
 #include "common/once.h"
 #include "dapl/soft/obj/mem.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/fence.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/sealed_file.h"

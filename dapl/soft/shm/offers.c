@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* offers.c - the table of offers to share memory (offers.h). */
 #include "dapl/soft/shm/offers.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct attach_offer *offer_new(struct dapl_device *dev, struct dapl_conn *conn, 
 		return NULL;
 	offer->key = *key = soft_random64() | 1;
 	offer->conn = conn;
-	offer->process = dev->process;
+	offer->process = dev->shm.process;
 	shm_process_get(offer->process);
 	dapl_mutex_lock(&offers_lock);
 	LIST_INSERT_HEAD(&offers, offer, link);
@@ -91,7 +91,7 @@ struct shm_process *offer_take(uint64_t key, const struct dapl_device *dev,
 		offer->taken = true;
 		process = offer->process;
 		shm_process_get(process);
-		if (dev && dev->process == process)
+		if (dev && dev->shm.process == process)
 			*conn = offer->conn;
 	}
 	dapl_mutex_unlock(&offers_lock);

@@ -5,7 +5,7 @@
 #define SOFT_PEER_H
 #include "common/compiler.h"
 #include "common/once.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/shm/process.h"

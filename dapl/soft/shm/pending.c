@@ -3,8 +3,8 @@
 #include "dapl/soft/shm/pending.h"
 #include "common/compiler.h"
 #include "common/once.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include <stdlib.h>
@@ -33,15 +33,15 @@ void pending_join(struct shm_conn *shm)
 	struct dapl_device *dev = shm->conn->dev;
 	unsigned n;
 
-	if (!dev->pending_conns)
-		dev->pending_conns = calloc(PENDING_MAX, sizeof *dev->pending_conns);
-	n = dev->pending_conns ? free_number(dev->pending_conns) : PENDING_MAX;
+	if (!dev->rings.pending_conns)
+		dev->rings.pending_conns = calloc(PENDING_MAX, sizeof *dev->rings.pending_conns);
+	n = dev->rings.pending_conns ? free_number(dev->rings.pending_conns) : PENDING_MAX;
 	if (n == PENDING_MAX)
 		return;
-	dev->pending_conns[n] = shm;
+	dev->rings.pending_conns[n] = shm;
 	shm->pending_nr = n + 1;
-	dev->numbered++;
-	dev->unasked++;
+	dev->rings.numbered++;
+	dev->rings.unmarked++;
 }
 
 void pending_leave(struct shm_conn *shm)
@@ -54,9 +54,9 @@ void pending_leave(struct shm_conn *shm)
 	if (shm->pending_asked)
 		pending_waive(shm);
 	shm->pending_nr = 0;
-	dev->numbered--;
-	dev->unasked--;
-	dev->pending_conns[n] = NULL;
+	dev->rings.numbered--;
+	dev->rings.unmarked--;
+	dev->rings.pending_conns[n] = NULL;
 }
 
 void pending_ask(struct shm_conn *shm)
@@ -66,36 +66,36 @@ void pending_ask(struct shm_conn *shm)
 	if (!shm->pending_nr)
 		return;
 	shm->pending_asked = true;
-	dev->unasked--;
+	dev->rings.unmarked--;
 	WRITE_ONCE(shm_own_grant(shm)->pending_nr, shm->pending_nr);
-	pending_mark(dev->process->pending, shm->pending_nr);
+	pending_mark(dev->shm.process->pending, shm->pending_nr);
 }
 
 void pending_waive(struct shm_conn *shm)
 {
 	shm->pending_asked = false;
-	shm->conn->dev->unasked++;
+	shm->conn->dev->rings.unmarked++;
 	WRITE_ONCE(shm_own_grant(shm)->pending_nr, 0);
 }
 
 uint64_t pending_take(struct dapl_device *dev, unsigned *word)
 {
-	struct shm_pending *pending = dev->process->pending;
+	struct shm_pending *pending = dev->shm.process->pending;
 	uint64_t any = READ_ONCE(pending->any), later;
-	unsigned first = dev->pending_next;
+	unsigned first = dev->rings.pending_next;
 
 	if (likely(!any))
 		return 0;
 	later = any & ~0ull << first;
 	*word = __builtin_ctzll(later ? later : any);
-	dev->pending_next = (*word + 1) % PENDING_WORDS;
+	dev->rings.pending_next = (*word + 1) % PENDING_WORDS;
 	__atomic_fetch_and(&pending->any, ~bit(*word), __ATOMIC_SEQ_CST);
 	return __atomic_exchange_n(&pending->word[*word], 0, __ATOMIC_SEQ_CST);
 }
 
 struct shm_conn *pending_conn(const struct dapl_device *dev, unsigned number)
 {
-	return dev->pending_conns ? dev->pending_conns[number] : NULL;
+	return dev->rings.pending_conns ? dev->rings.pending_conns[number] : NULL;
 }
 
 /* --- the producer ----------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
  * The own process is made of two sealed files and an eventfd. What a peer sends counts only if it
  * is the same: no other descriptor is mapped or written to. */
 #include "dapl/soft/shm/process.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/stags.h"
@@ -153,13 +153,13 @@ static void serve_wakeup(struct soft_input *input, uint32_t events, bool polling
 
 struct shm_process *shm_process_own(struct dapl_device *dev)
 {
-	struct epoll_event event = soft_input_event(&dev->wake_input, EPOLLIN);
-	struct shm_process *process = dev->process;
+	struct epoll_event event = soft_input_event(&dev->shm.wake_input, EPOLLIN);
+	struct shm_process *process = dev->shm.process;
 
 	assert_held(&dev->progress_lock);
 	if (process)
 		return process;
-	dev->wake_input.serve = serve_wakeup;
+	dev->shm.wake_input.serve = serve_wakeup;
 	process = process_new(dev->want_direct);
 	if (process && epoll_ctl(dev->data_epoll, EPOLL_CTL_ADD, process->wake_fd, &event)) {
 		int err = errno;
@@ -269,9 +269,9 @@ void shm_notify_clear(struct dapl_device *dev)
 	ssize_t n;
 
 	assert_held(&dev->progress_lock);
-	if (!dev->process)
+	if (!dev->shm.process)
 		return;
-	n = read(dev->process->wake_fd, &count, sizeof count);
+	n = read(dev->shm.process->wake_fd, &count, sizeof count);
 	(void)n;
 }
 

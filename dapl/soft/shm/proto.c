@@ -55,7 +55,7 @@ enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *con
 {
 	if (!(refused & 1 << PROTO_CMA) && length >= PROTO_MIN && proto_may_execute(qp, conn, length) &&
 	    (proto_peer_is_idle(conn->shm) ||
-	     proto_known(&conn->dev->reads, length, clock_now_ns()) == PROTO_CMA))
+	     proto_known(&conn->dev->shm.protocols->reads, length, clock_now_ns()) == PROTO_CMA))
 		return PROTO_CMA;
 	return PROTO_UNDECIDED;
 }
@@ -73,8 +73,8 @@ static enum shm_proto choose_large(struct dapl_conn *conn, const struct proto_re
 		return PROTO_COPY;
 	if (read && proto_peer_is_idle(shm))
 		return PROTO_CMA;
-	proto = proto_choose(read ? &conn->dev->reads : &conn->dev->writes, request->length,
-			     clock_now_ns(), &shm->proto.trying);
+	proto = proto_choose(read ? &conn->dev->shm.protocols->reads : &conn->dev->shm.protocols->writes,
+			     request->length, clock_now_ns(), &shm->proto.trying);
 	return proto == PROTO_CMA && !read ? PROTO_RNDV : proto;
 }
 
@@ -134,12 +134,12 @@ uint64_t proto_read_begins(const struct dapl_conn *conn)
 void proto_read_by_cma(struct dapl_conn *conn, const struct soft_swqe *wqe, uint64_t begun_ns)
 {
 	if (begun_ns)
-		proto_learn(&conn->dev->reads, PROTO_CMA, wqe->length, clock_now_ns() - begun_ns);
+		proto_learn(&conn->dev->shm.protocols->reads, PROTO_CMA, wqe->length, clock_now_ns() - begun_ns);
 }
 
 void proto_read_failed(struct dapl_conn *conn, struct soft_swqe *wqe)
 {
-	proto_avoid_cma(&conn->dev->reads, wqe->length, clock_now_ns());
+	proto_avoid_cma(&conn->dev->shm.protocols->reads, wqe->length, clock_now_ns());
 	wqe->proto = PROTO_COPY;
 }
 
@@ -159,7 +159,7 @@ void proto_measured(struct dapl_conn *conn, const struct soft_swqe *wqe)
 	if (!proto_series_ends(series, wqe->length))
 		return;
 	if (series->begun_ns && !*fresh)
-		proto_learn(read ? &conn->dev->reads : &conn->dev->writes, wqe->proto, wqe->length,
-			    proto_series_share(series, wqe->length, clock_now_ns()));
+		proto_learn(read ? &conn->dev->shm.protocols->reads : &conn->dev->shm.protocols->writes, wqe->proto,
+			    wqe->length, proto_series_share(series, wqe->length, clock_now_ns()));
 	*fresh = false;
 }

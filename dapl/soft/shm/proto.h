@@ -17,9 +17,9 @@
 #define SOFT_PROTO_H
 #include <infiniband/verbs.h>
 #include "common/compiler.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/proto_state.h"
 #include "dapl/soft/shm/shm_conn.h"

@@ -29,9 +29,14 @@ struct proto_class {
 					 * measured */
 };
 
-/* The measurements of a device. */
+/* The measurements of a device for one kind of large requests. */
 struct shm_proto_table {
 	struct proto_class class[PROTO_SIZES];
+};
+
+/* The measurements of a device. */
+struct shm_proto_tables {
+	struct shm_proto_table reads, writes;	/* sends count as writes */
 };
 
 static inline unsigned proto_size_class(uint64_t length)

@@ -7,7 +7,7 @@
 #include "common/lock.h"
 #include "common/once.h"
 #include "common/trace.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shared.h"
 #include "dapl/soft/tunables.h"
@@ -54,7 +54,7 @@ static bool has_id(const struct shm_process *peer, pid_t pid)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof id && id == peer->id;
 }
 
-int shm_process_open_file(pid_t pid, int number)
+int reach_open_file(pid_t pid, int number)
 {
 	char path[64];
 	struct stat st;
@@ -67,7 +67,7 @@ int shm_process_open_file(pid_t pid, int number)
 
 static int open_window_file(pid_t pid, int number)
 {
-	int fd = shm_process_open_file(pid, number);
+	int fd = reach_open_file(pid, number);
 	int seals = fd >= 0 ? fcntl(fd, F_GET_SEALS) : 0;
 
 	if (seals >= 0 && (seals & F_SEAL_GROW) && (seals & F_SEAL_SEAL))
@@ -99,7 +99,7 @@ static bool try_to_reach(struct shm_process *peer)
 	return peer->window_file >= 0;
 }
 
-bool cma_reaches(struct shm_process *peer)
+bool reach_memory(struct shm_process *peer)
 {
 	bool reached;
 
@@ -119,12 +119,12 @@ bool cma_reaches(struct shm_process *peer)
 	return reached;
 }
 
-bool shm_process_has_ended(struct shm_process *peer)
+bool reach_process_has_ended(struct shm_process *peer)
 {
 	struct pollfd ended = { .events = POLLIN };
 	pid_t pid = READ_ONCE(peer->mr_dir->pid);
 
-	cma_reaches(peer);	/* opens the pidfd at the first call, if there is a process */
+	reach_memory(peer);	/* opens the pidfd at the first call, if there is a process */
 	ended.fd = peer->pidfd;
 	if (ended.fd >= 0)
 		return poll(&ended, 1, 0) > 0;

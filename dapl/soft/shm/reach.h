@@ -10,10 +10,10 @@ struct shm_process;
 
 /* True: the memory of the peer can be accessed. The first call finds out; later ones look whether the
  * process has ended. */
-bool cma_reaches(struct shm_process *peer);
+bool reach_memory(struct shm_process *peer);
 /* True: the peer process is known to have ended. */
-bool shm_process_has_ended(struct shm_process *peer);
+bool reach_process_has_ended(struct shm_process *peer);
 /* Opens the file that process `pid` has open as descriptor `number`. -1: it cannot be opened. */
-int shm_process_open_file(pid_t pid, int number);
+int reach_open_file(pid_t pid, int number);
 
 #endif

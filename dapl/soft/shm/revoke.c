@@ -12,13 +12,14 @@
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "common/container_of.h"
+#include "common/file_size.h"
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/once.h"
 #include "dapl/core/base/service.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/fence.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
@@ -46,7 +47,7 @@ static void close_window(struct shm_process *process)
 	end = mr_dir->window;
 	if (end) {
 		__atomic_store_n(&mr_dir->window, end - WINDOW_SIZE, __ATOMIC_SEQ_CST);
-		if (ftruncate(process->window_file, end))
+		if (file_set_size(process->window_file, end))
 			log_line(LOG_BIT_ERROR, "soft: cannot shrink the file that grants access to memory: %s",
 				 strerror(errno));
 	}
@@ -66,16 +67,16 @@ static void watch(struct dapl_conn *conn)
 	struct dapl_device *dev = conn->dev;
 
 	access->granted = true;
-	dapl_spin_lock(&dev->access_lock);
+	dapl_spin_lock(&dev->accesses.lock);
 	if (!access->segment) {
 		access->segment = shm_segment_get(conn->shm->segment);
 		access->peer = conn->shm->peer;
 		access->own = conn->shm->own;
 		access->writer = shm_peer_writer(conn);
 		access->connected = true;
-		LIST_INSERT_HEAD(&dev->accesses, access, link);
+		LIST_INSERT_HEAD(&dev->accesses.list, access, link);
 	}
-	dapl_spin_unlock(&dev->access_lock);
+	dapl_spin_unlock(&dev->accesses.lock);
 }
 
 /* access_lock held. Returns the reference to the segment. */
@@ -94,14 +95,14 @@ static struct shm_access *next_orphan(struct dapl_device *dev, struct shm_segmen
 {
 	struct shm_access *access;
 
-	dapl_spin_lock(&dev->access_lock);
-	LIST_FOREACH(access, &dev->accesses, link)
-		if (!access->connected && access->looked != dev->access_looks) {
-			access->looked = dev->access_looks;
+	dapl_spin_lock(&dev->accesses.lock);
+	LIST_FOREACH(access, &dev->accesses.list, link)
+		if (!access->connected && access->looked != dev->accesses.looks) {
+			access->looked = dev->accesses.looks;
 			*segment = shm_segment_get(access->segment);
 			break;
 		}
-	dapl_spin_unlock(&dev->access_lock);
+	dapl_spin_unlock(&dev->accesses.lock);
 	return access;
 }
 
@@ -110,19 +111,19 @@ static struct shm_access *next_orphan(struct dapl_device *dev, struct shm_segmen
  * its connection is gone first. */
 static void drop_orphans(struct dapl_timer *timer)
 {
-	struct dapl_device *dev = container_of(timer, struct dapl_device, access_timer);
+	struct dapl_device *dev = container_of(timer, struct dapl_device, accesses.timer);
 	struct shm_segment *segment, *dropped;
 	struct shm_access *access;
 	bool ended, all = true;
 
-	dev->access_looks++;
+	dev->accesses.looks++;
 	while ((access = next_orphan(dev, &segment))) {
-		ended = !is_within(access) || shm_process_has_ended(access->peer);
+		ended = !is_within(access) || reach_process_has_ended(access->peer);
 		all &= ended;
 		if (ended) {
-			dapl_spin_lock(&dev->access_lock);
+			dapl_spin_lock(&dev->accesses.lock);
 			dropped = take_off_list(access);
-			dapl_spin_unlock(&dev->access_lock);
+			dapl_spin_unlock(&dev->accesses.lock);
 			shm_segment_put(dropped);
 		}
 		shm_segment_put(segment);
@@ -138,23 +139,23 @@ void revoke_unwatch(struct dapl_conn *conn)
 	struct shm_segment *segment = NULL;
 	bool orphaned;
 
-	dapl_spin_lock(&dev->access_lock);
+	dapl_spin_lock(&dev->accesses.lock);
 	access->connected = false;
 	if (access->segment && !is_within(access))
 		segment = take_off_list(access);
 	orphaned = access->segment;
-	dapl_spin_unlock(&dev->access_lock);
+	dapl_spin_unlock(&dev->accesses.lock);
 	shm_segment_put(segment);
 	if (orphaned)
-		dapl_timer_start(&dev->access_timer, REVOKE_ORPHAN_US, drop_orphans);
+		dapl_timer_start(&dev->accesses.timer, REVOKE_ORPHAN_US, drop_orphans);
 }
 
 void revoke_close(struct dapl_device *dev)
 {
 	struct shm_access *access;
 
-	dapl_timer_drain(&dev->access_timer);
-	while ((access = LIST_FIRST(&dev->accesses)))
+	dapl_timer_drain(&dev->accesses.timer);
+	while ((access = LIST_FIRST(&dev->accesses.list)))
 		shm_segment_put(take_off_list(access));
 }
 
@@ -217,7 +218,7 @@ static bool revocation_step(struct revocation *revocation)
 	uint64_t waited = clock_now_ns() - revocation->begun_ns;
 	bool timed_out = READ_ONCE(access->timed_out);
 
-	if (!is_within(access) || shm_process_has_ended(access->peer))
+	if (!is_within(access) || reach_process_has_ended(access->peer))
 		return true;
 	if (!revocation->cut_off && (timed_out || waited >= REVOKE_CUT_OFF_NS)) {
 		revocation->cut_off = true;
@@ -249,8 +250,8 @@ static struct shm_access *next_writer(struct dapl_device *dev, uint64_t number,
 {
 	struct shm_access *access;
 
-	dapl_spin_lock(&dev->access_lock);
-	LIST_FOREACH(access, &dev->accesses, link) {
+	dapl_spin_lock(&dev->accesses.lock);
+	LIST_FOREACH(access, &dev->accesses.list, link) {
 		if (access->waited >= number)
 			continue;
 		if (is_within(access)) {
@@ -259,7 +260,7 @@ static struct shm_access *next_writer(struct dapl_device *dev, uint64_t number,
 		}
 		access->waited = number;
 	}
-	dapl_spin_unlock(&dev->access_lock);
+	dapl_spin_unlock(&dev->accesses.lock);
 	return access;
 }
 
@@ -267,7 +268,7 @@ static struct shm_access *next_writer(struct dapl_device *dev, uint64_t number,
  * revocation with a higher number has left what it began before this one, too. */
 void revoke_wait_for_writers(struct dapl_device *dev)
 {
-	uint64_t number = __atomic_add_fetch(&dev->revocations, 1, __ATOMIC_SEQ_CST);
+	uint64_t number = __atomic_add_fetch(&dev->accesses.revocations, 1, __ATOMIC_SEQ_CST);
 	struct shm_segment *segment;
 	struct shm_access *access;
 
@@ -276,10 +277,10 @@ void revoke_wait_for_writers(struct dapl_device *dev)
 		struct revocation revocation = { .access = access, .begun_ns = clock_now_ns() };
 
 		wait_without_lock(&revocation);
-		dapl_spin_lock(&dev->access_lock);
+		dapl_spin_lock(&dev->accesses.lock);
 		if (access->waited < number)
 			access->waited = number;
-		dapl_spin_unlock(&dev->access_lock);
+		dapl_spin_unlock(&dev->accesses.lock);
 		shm_segment_put(segment);
 	}
 }
@@ -308,7 +309,7 @@ static bool flush_if_over(struct soft_qp *qp)
 /* On the service thread. */
 static void flush_due(struct dapl_timer *timer)
 {
-	struct dapl_device *dev = container_of(timer, struct dapl_device, flush_timer);
+	struct dapl_device *dev = container_of(timer, struct dapl_device, accesses.flush_timer);
 	bool all = true;
 	struct soft_qp *qp;
 
@@ -328,7 +329,7 @@ void revoke_before_flush(struct soft_qp *qp, struct shm_access *access)
 		.begun_ns = clock_now_ns(),
 	};
 	__atomic_store_n(&qp->flush_waits, true, __ATOMIC_RELEASE);
-	dapl_timer_start(&qp->dev->flush_timer, REVOKE_NAP_US, flush_due);
+	dapl_timer_start(&qp->dev->accesses.flush_timer, REVOKE_NAP_US, flush_due);
 }
 
 void revoke_instead_of_flush(struct soft_qp *qp)

@@ -14,7 +14,8 @@
 #include <sys/types.h>
 #include "common/compiler.h"
 #include "common/once.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/obj/qp.h"
+#include "dapl/soft/shm/shm_ring.h"
 
 struct dapl_conn;
 struct dapl_device;
@@ -30,7 +31,7 @@ struct soft_qp;
  * connection is gone and the peer is not within a write. It is part of the segment. */
 struct shm_access {
 	struct shm_segment *segment;	/* a reference while it is listed; NULL: not listed. Guarded
-					 * by dev->access_lock, as the fields without another
+					 * by dev->accesses.lock, as the fields without another
 					 * lock */
 	struct shm_process *peer, *own;	/* constant */
 	const struct ring_writer *writer;	/* of the peer; constant */
@@ -40,15 +41,7 @@ struct shm_access {
 	uint64_t waited;		/* the last revocation that this access was waited for, or
 					 * did not concern */
 	uint64_t looked;		/* the last round of the timer that looked at it */
-	LIST_ENTRY(shm_access) link;	/* dev->accesses */
-};
-
-/* A revocation that waits for one access. */
-struct revocation {
-	struct shm_access *access;
-	struct shm_segment *segment;	/* a reference to the segment of the access, if it has one */
-	uint64_t begun_ns;
-	bool cut_off;
+	LIST_ENTRY(shm_access) link;	/* dev->accesses.list */
 };
 
 /* Allows the peer of the connection to access what the QP permits. qp->lock held. */

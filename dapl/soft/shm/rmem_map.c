@@ -12,10 +12,10 @@
 #include "common/mapping.h"
 #include "common/once.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/store.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/store.h"
 #include "dapl/soft/shm/fence.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/peer.h"
@@ -23,7 +23,8 @@
 #include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/tunables.h"
 #include <dirent.h>
@@ -164,7 +165,7 @@ static int map_file(int fd, const struct mr_dir_entry *is, struct dapl_mapping *
 static int map_region(const struct shm_process *peer, const struct mr_dir_entry *is,
 		      struct dapl_mapping *in)
 {
-	int fd = shm_process_open_file(peer->pid, is->file);
+	int fd = reach_open_file(peer->pid, is->file);
 	int err;
 
 	if (fd < 0)
@@ -214,7 +215,7 @@ static NOINLINE struct rmem_view *make_view(struct dapl_conn *conn, uint32_t sta
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (!mr_permit_is_valid(&permit))
 			return NULL;
-		view = cma_reaches(shm->peer) ? free_place(shm) : NULL;
+		view = reach_memory(shm->peer) ? free_place(shm) : NULL;
 	}
 	if (view) {
 		view->permit = permit;
@@ -245,7 +246,7 @@ static void store(char *at, const char *from, uint32_t length)
 		tail = length;
 	body = length - tail;
 	if (likely(body <= RING_INLINE))
-		ring_copy((uint8_t *)at, (const uint8_t *)from, body);
+		copy_short((uint8_t *)at, (const uint8_t *)from, body);
 	else
 		memcpy(at, from, body);
 	soft_store_tail(at + body, from + body, tail);
@@ -338,7 +339,7 @@ int rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t 
 	struct mr_permit permit;
 	int err;
 
-	if (!conn->dev->want_map || !conn->shm || !cma_reaches(conn->shm->peer) ||
+	if (!conn->dev->want_map || !conn->shm || !reach_memory(conn->shm->peer) ||
 	    !mr_permit_find(conn, stag, SOFT_REMOTE_ACCESS, &permit) || permit.is.file < 0)
 		return EOPNOTSUPP;
 	if (!(permit.is.access & IBV_ACCESS_REMOTE_WRITE) ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sealed_file.c - memory files with seals (sealed_file.h). */
 #include "dapl/soft/shm/sealed_file.h"
+#include "common/file_size.h"
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,12 +19,8 @@ int sealed_file_new(uint64_t size, int seals)
 {
 	int fd, err;
 
-	if (size > sealed_file_limit()) {
-		errno = EFBIG;
-		return -1;
-	}
 	fd = memfd_create("dapl-soft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || (!ftruncate(fd, size) && !fcntl(fd, F_ADD_SEALS, seals)))
+	if (fd < 0 || (!file_set_size(fd, size) && !fcntl(fd, F_ADD_SEALS, seals)))
 		return fd;
 	err = errno;
 	close(fd);

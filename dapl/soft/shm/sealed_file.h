@@ -12,7 +12,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010	/* Linux 5.1 */
 #endif
 
-/* RLIMIT_FSIZE in bytes. SIGXFSZ ends a process that makes a file longer. */
+/* RLIMIT_FSIZE in bytes. */
 uint64_t sealed_file_limit(void);
 /* A descriptor of a new file of `size` bytes with these seals (F_SEAL_*), or -1 and errno. */
 int sealed_file_new(uint64_t size, int seals);

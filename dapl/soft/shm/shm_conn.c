@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* shm_conn.c - the rings of a connection. Segments that would be framed for TCP go into one ring as
- * they are. receive/ring_rx.c takes the messages of the other ring.
+ * they are. receive/shm_rx.c takes the messages of the other ring.
  *
  * A message is one segment. Its place in the ring is its number, so there are no sequence numbers
  * to check. Everything else in a segment is checked as on TCP. */
@@ -8,17 +8,18 @@
 #include "common/clock.h"
 #include "common/compiler.h"
 #include "common/once.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/rdmap/fastpath.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/fastpath.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include <stdlib.h>
@@ -61,7 +62,7 @@ void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment, co
 		  const struct iovec *payload, int pieces, uint32_t length)
 {
 	struct iovec whole = { (void *)body, body_length };
-	struct ring_message message = {
+	struct soft_message message = {
 		.op = segment->op, .last = segment->last, .length = body_length + length,
 		.word = segment->stag, .to = segment->to,
 		.delivered = conn->delivered, .consumed = conn->consumed,
@@ -86,7 +87,7 @@ void rndv_send(struct dapl_conn *conn, const struct wire_segment *segment, uint3
 	       const struct iovec *payload)
 {
 	struct shm_conn *shm = conn->shm;
-	struct ring_message message = {
+	struct soft_message message = {
 		.op = segment->op, .last = segment->last, .rndv = true, .length = payload->iov_len,
 		.word = segment->stag, .to = segment->to, .address = (uintptr_t)payload->iov_base,
 		.delivered = conn->delivered, .consumed = conn->consumed,
@@ -109,7 +110,7 @@ void rndv_cancel(struct dapl_conn *conn)
 }
 
 /* Takes the message by value, so that in the common case it is never stored in memory. */
-static NOINLINE void put_large(struct ring_tx *tx, struct ring_message message, char *at)
+static NOINLINE void put_large(struct ring_tx *tx, struct soft_message message, char *at)
 {
 	ring_put(tx, &message, &(struct iovec){ at, message.length }, 1);
 }
@@ -118,8 +119,8 @@ static inline bool executed(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	if (soft_is_signaled(qp, wr->send_flags))
 		soft_qp_executed(qp, wr);
-	if (READ_ONCE(qp->dev->idle_polls))
-		WRITE_ONCE(qp->dev->idle_polls, 0);	/* the answer, too, may come without this
+	if (READ_ONCE(qp->dev->progress.idle_polls))
+		WRITE_ONCE(qp->dev->progress.idle_polls, 0);	/* the answer, too, may come without this
 							 * thread */
 	return true;
 }
@@ -194,7 +195,7 @@ static inline bool may_put(const struct soft_qp *qp, const struct dapl_conn *con
 
 /* Puts the message, and the request into the send queue, where it waits for its acknowledgement. */
 static ALWAYS_INLINE void put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
-				     struct ring_message *message, char *at, uint32_t charge)
+				     struct soft_message *message, char *at, uint32_t charge)
 {
 	struct soft_tx_cursor *cur = &conn->tx.cursor;
 	struct shm_conn *shm = conn->shm;
@@ -215,7 +216,7 @@ static ALWAYS_INLINE void put_posted(struct soft_qp *qp, struct dapl_conn *conn,
 /* Every request of one segment but a short Send. */
 static NOINLINE bool post_other(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
-	struct ring_message message;
+	struct soft_message message;
 	enum shm_proto proto;
 	uint32_t charge, refused = 0;
 	char *at;
@@ -240,7 +241,7 @@ static NOINLINE bool post_other(struct soft_qp *qp, struct dapl_conn *conn, cons
 static ALWAYS_INLINE bool post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
 	uint32_t length = wr->sg_list->length, charge = SOFT_CHARGE + length;
-	struct ring_message message = {
+	struct soft_message message = {
 		.op = wr->send_flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND,
 		.last = true, .length = length,
 	};

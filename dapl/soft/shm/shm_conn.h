@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include "dapl/soft/shm/proto_state.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 
 struct dapl_conn;
 struct ibv_send_wr;
@@ -49,13 +50,13 @@ struct shm_conn {
 	/* Payloads of the peer sent by rendezvous, which this side copies. */
 	uint32_t fetched;		/* payloads copied */
 	uint32_t fallbacks_requested;
-	struct ring_message waiting;	/* the message at the head while rx_stalled is set */
+	struct soft_message waiting;	/* the message at the head while rx_stalled is set */
 	bool payload_withdrawn;		/* only the end of the stream may follow */
 	struct iovec *window;		/* mapped window of the peer (revoke.c) */
 	uint64_t window_at;		/* offset of the window; 0: it has no iovec */
 	char *bounce;			/* CMA_SHORT_MAX bytes, which the iovec names; NULL: none
 					 * yet */
-	TAILQ_ENTRY(shm_conn) link;	/* dev->shm_conns */
+	TAILQ_ENTRY(shm_conn) link;	/* dev->rings.list */
 };
 
 /* Takes over the reference to the segment, also when it fails. NULL: no memory. */
@@ -81,7 +82,7 @@ void shm_conn_send_ack(struct dapl_conn *conn);
  * has room. False: the request needs the slow path, and nothing was done. conn->shm is set. */
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
 /* Executes the request just posted by CMA, if it is a write or a read, no request is before it, and
- * the peer is idle. True: the caller calls soft_qp_complete_sends(). False: it is to be sent, and
+ * the peer is idle. True: the caller calls soft_requester_complete(). False: it is to be sent, and
  * nothing was done. */
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
 

@@ -4,7 +4,7 @@
  * longer than any other step of connecting except TCP. */
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/shm/process.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/tunables.h"
 #include <stdlib.h>

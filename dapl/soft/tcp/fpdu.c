@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fpdu.c - frames segments into the FPDUs of a batch. rdmap/transmit.c sends the batch. */
 #include "dapl/soft/tcp/fpdu.h"
-#include "dapl/soft/rdmap/transport.h"
-#include "dapl/soft/shm/ring.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/tcp/batch.h"
+#include "dapl/soft/wire/message.h"
+#include "dapl/soft/wire/wire.h"
 #include <string.h>
 
 static void push(struct soft_batch *b, void *p, size_t length)
@@ -32,7 +32,7 @@ void fpdu_put(struct soft_batch *b, bool crc_on, const struct wire_segment *seg,
 	pad = -(WIRE_FPDU_LENGTH + ulpdu) & 3;
 	wire_put16(start, ulpdu);
 	if (copy)
-		p = ring_gather(p, payload, pieces);
+		p = copy_gather(p, payload, pieces);
 	push(b, start, p - start);
 	if (crc_on)
 		crc = wire_crc(crc, start, p - start);

@@ -2,7 +2,7 @@
 /* mr.c - see mr.h. Memory that several processes map is opened as a file, so that peers can map it,
  * too; obj/mem.c keeps the regions. */
 #include "dapl/soft/verbs/mr.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/populate.h"
 #include "dapl/soft/obj/stags.h"

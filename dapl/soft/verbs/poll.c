@@ -15,14 +15,10 @@ int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = soft_cq(ibcq);
 	int n = soft_cq_take(cq, entries, wc);
-	bool more;
 
 	if (n || entries < 1)
 		return n;
-	soft_poller.cq = cq;
-	more = soft_progress_poll(cq->dev);
-	soft_poller.cq = NULL;
-	return more ? soft_cq_take(cq, entries, wc) : 0;
+	return soft_progress_poll(cq) ? soft_cq_take(cq, entries, wc) : 0;
 }
 
 int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)

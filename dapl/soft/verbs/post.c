@@ -5,14 +5,14 @@
 #include "common/compiler.h"
 #include "common/lock.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/unexpected.h"
@@ -191,7 +191,7 @@ static ALWAYS_INLINE int post_send(struct soft_qp *qp, struct ibv_send_wr *wr, s
 		}
 	}
 	if (likely(qp->conn) && shm_conn_post_cma(qp, qp->conn))
-		soft_qp_complete_sends(qp);
+		soft_requester_complete(qp);
 	else if (likely(qp->conn))
 		soft_conn_send(qp->conn);
 	return err;

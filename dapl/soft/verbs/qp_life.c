@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* qp_life.c - see qp_life.h. */
 #include "dapl/soft/verbs/qp_life.h"
+#include "common/bits.h"
 #include "common/lock.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/revoke.h"
@@ -55,7 +56,7 @@ static int alloc_rings(struct soft_qp *qp, const struct ibv_qp_init_attr *attr)
 	qp->max_send_sge = attr->cap.max_send_sge ? attr->cap.max_send_sge : 1;
 	qp->max_inline = attr->cap.max_inline_data;
 	qp->sq_stride = (sizeof(struct soft_swqe) + payload + 7) & ~7u;
-	qp->sq_size = power_of_2(attr->cap.max_send_wr ? attr->cap.max_send_wr : 1);
+	qp->sq_size = round_up_power_of_two(attr->cap.max_send_wr ? attr->cap.max_send_wr : 1);
 	qp->sq = malloc((size_t)qp->sq_size * qp->sq_stride);
 	if (!qp->sq)
 		return ENOMEM;
@@ -156,7 +157,7 @@ int soft_qp_error(struct ibv_qp *ibqp)
 	struct soft_qp *qp = soft_qp(ibqp);
 
 	dapl_mutex_lock(&qp->lock);
-	soft_qp_flush(qp, 0, IBV_WC_SUCCESS);
+	soft_flush_qp(qp, 0, IBV_WC_SUCCESS);
 	dapl_mutex_unlock(&qp->lock);
 	return 0;
 }

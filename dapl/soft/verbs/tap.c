@@ -13,11 +13,11 @@
 #include "common/lock.h"
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_address.c - length, port, text, GID, copy and comparison of IP socket addresses. */
 #include "common/address.h"
+#include "test/unit/unit.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/un.h>
-#include <cmocka.h>
 
 /* Returns the address of `text`, with a scope for IPv6, in static memory. */
 static struct sockaddr *address(const char *text, uint32_t scope)
@@ -30,22 +26,20 @@ static struct sockaddr *address(const char *text, uint32_t scope)
 	return (struct sockaddr *)a;
 }
 
-static void length_and_port_fit_the_family(void **state)
+UNIT_TEST(length_and_port_fit_the_family)
 {
 	struct sockaddr_un local = { .sun_family = AF_UNIX };
 
-	(void)state;
 	assert_int_equal(address_length(address("192.0.2.1", 0)), sizeof(struct sockaddr_in));
 	assert_int_equal(address_length(address("2001:db8::1", 0)), sizeof(struct sockaddr_in6));
 	assert_int_equal(address_length((struct sockaddr *)&local), 0);
 	assert_int_equal(address_port((struct sockaddr *)&local), 0);
 }
 
-static void port_is_in_network_byte_order(void **state)
+UNIT_TEST(port_is_in_network_byte_order)
 {
 	static const char *const texts[] = { "192.0.2.1", "2001:db8::1" };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sockaddr *a = address(texts[i], 0);
 
@@ -56,13 +50,12 @@ static void port_is_in_network_byte_order(void **state)
 	}
 }
 
-static void host_is_the_address_without_its_port(void **state)
+UNIT_TEST(host_is_the_address_without_its_port)
 {
 	static const char *const texts[] = { "192.0.2.1", "2001:db8::1" };
 	struct sockaddr_un local = { .sun_family = AF_UNIX };
 	char text[INET6_ADDRSTRLEN];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sockaddr *a = address(texts[i], 0);
 
@@ -73,7 +66,7 @@ static void host_is_the_address_without_its_port(void **state)
 	assert_null(address_host((struct sockaddr *)&local, text));
 }
 
-static void gid_is_that_of_roce(void **state)
+UNIT_TEST(gid_is_that_of_roce)
 {
 	static const struct {
 		const char *address, *gid;
@@ -82,7 +75,6 @@ static void gid_is_that_of_roce(void **state)
 	static const uint8_t none[16];
 	uint8_t gid[16], expected[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		memset(gid, 0xee, sizeof gid);
 		address_gid(address(cases[i].address, 0), gid);
@@ -93,12 +85,11 @@ static void gid_is_that_of_roce(void **state)
 	assert_memory_equal(gid, none, sizeof gid);
 }
 
-static void copy_zeroes_the_rest(void **state)
+UNIT_TEST(copy_zeroes_the_rest)
 {
 	struct sockaddr_storage to;
 	struct sockaddr *from = address("192.0.2.1", 0);
 
-	(void)state;
 	address_set_port(from, 7);
 	memset(&to, 0xff, sizeof to);
 	address_copy(&to, from);
@@ -107,7 +98,7 @@ static void copy_zeroes_the_rest(void **state)
 		assert_int_equal(((unsigned char *)&to)[i], 0);
 }
 
-static void hosts_are_equal_or_not(void **state)
+UNIT_TEST(hosts_are_equal_or_not)
 {
 	static const struct {
 		const char *a, *b;
@@ -127,7 +118,6 @@ static void hosts_are_equal_or_not(void **state)
 		{ "fe80::1", "fe80::2", 1, 1, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct sockaddr *a = address(cases[i].a, cases[i].a_scope);
 		struct sockaddr *b = address(cases[i].b, cases[i].b_scope);
@@ -141,16 +131,4 @@ static void hosts_are_equal_or_not(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(length_and_port_fit_the_family),
-		cmocka_unit_test(port_is_in_network_byte_order),
-		cmocka_unit_test(host_is_the_address_without_its_port),
-		cmocka_unit_test(gid_is_that_of_roce),
-		cmocka_unit_test(copy_zeroes_the_rest),
-		cmocka_unit_test(hosts_are_equal_or_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,15 +2,10 @@
 /* test_descriptors.c - the line about a lack of file descriptors. */
 #include "common/descriptors.h"
 #include "common/log.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <cmocka.h>
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static const char *text;
 
@@ -26,23 +21,21 @@ static const char *reported(int err)
 	return text = printed_by(report, &err);
 }
 
-static void other_errors_are_not_reported(void **state)
+UNIT_TEST(other_errors_are_not_reported)
 {
 	static const int errors[] = { 0, ENOMEM, EACCES, EBADF, ENOBUFS };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		assert_false(is_out_of_descriptors(errors[i]));
 		assert_string_equal(reported(errors[i]), "");
 	}
 }
 
-static void process_limit_is_in_the_line(void **state)
+UNIT_TEST(process_limit_is_in_the_line)
 {
 	struct rlimit limit;
 	char expected[64];
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	snprintf(expected, sizeof expected, "the limit is %llu;", (unsigned long long)limit.rlim_cur);
 	assert_true(is_out_of_descriptors(EMFILE));
@@ -52,21 +45,11 @@ static void process_limit_is_in_the_line(void **state)
 }
 
 /* ulimit does not help against the limit of the system. */
-static void system_limit_has_no_advice(void **state)
+UNIT_TEST(system_limit_has_no_advice)
 {
-	(void)state;
 	assert_true(is_out_of_descriptors(ENFILE));
 	assert_non_null(strstr(reported(ENFILE), "ia0: cannot open a socket: "));
 	assert_null(strstr(text, "ulimit"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_errors_are_not_reported),
-		cmocka_unit_test(process_limit_is_in_the_line),
-		cmocka_unit_test(system_limit_has_no_advice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

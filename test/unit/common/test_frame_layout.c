@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_frame_layout.c - offsets of the headers of a frame, frames that are cut off, and one's complement sums. */
-#include <string.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "common/frame_layout.h"
+#include "test/unit/unit.h"
 
 /* A frame that is built from its start. */
 static uint8_t frame[512];
@@ -76,9 +71,8 @@ static struct eth_layout read_it(void)
 	return l;
 }
 
-static void udp_behind_each_number_of_tags_is_found(void **state)
+UNIT_TEST(udp_behind_each_number_of_tags_is_found)
 {
-	(void)state;
 	for (int tags = 0; tags <= 2; tags++) {
 		struct eth_layout l;
 
@@ -100,11 +94,10 @@ static void udp_behind_each_number_of_tags_is_found(void **state)
 	assert_false(eth_layout_read(frame, length, &(struct eth_layout){ 0 }));
 }
 
-static void options_of_both_headers_are_skipped(void **state)
+UNIT_TEST(options_of_both_headers_are_skipped)
 {
 	struct eth_layout l;
 
-	(void)state;
 	ethernet(0, 0x0800);
 	ipv4(60, IPPROTO_TCP, 60 + 1);
 	tcp(60);
@@ -115,11 +108,10 @@ static void options_of_both_headers_are_skipped(void **state)
 	assert_int_equal(eth_checksum_offset(&l), 16);
 }
 
-static void ipv6_extension_headers_are_skipped(void **state)
+UNIT_TEST(ipv6_extension_headers_are_skipped)
 {
 	struct eth_layout l;
 
-	(void)state;
 	ethernet(0, 0x86dd);
 	ipv6(IPPROTO_HOPOPTS, 8 + 16 + 8);
 	PUT("\x3c\x00\x00\x00\x00\x00\x00\x00");	/* destination options follow */
@@ -134,11 +126,10 @@ static void ipv6_extension_headers_are_skipped(void **state)
 }
 
 /* Its pseudo header has another address. */
-static void routing_header_is_not_passed(void **state)
+UNIT_TEST(routing_header_is_not_passed)
 {
 	struct eth_layout l;
 
-	(void)state;
 	ethernet(0, 0x86dd);
 	ipv6(IPPROTO_ROUTING, 8 + 8);
 	PUT("\x11\x00\x00\x00\x00\x00\x00\x00");
@@ -148,9 +139,8 @@ static void routing_header_is_not_passed(void **state)
 	assert_int_equal(l.payload, 0);
 }
 
-static void fragments_and_other_protocols_have_no_payload(void **state)
+UNIT_TEST(fragments_and_other_protocols_have_no_payload)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		ethernet(0, 0x0800);
 		ipv4(20, i ? IPPROTO_UDP : IPPROTO_ICMP, 8);
@@ -163,9 +153,8 @@ static void fragments_and_other_protocols_have_no_payload(void **state)
 	assert_int_equal(read_it().payload, 14 + 20 + 8);
 }
 
-static void other_types_are_no_ip(void **state)
+UNIT_TEST(other_types_are_no_ip)
 {
-	(void)state;
 	ethernet(0, 0x0806);
 	length += 46;
 	assert_false(eth_layout_read(frame, length, &(struct eth_layout){ 0 }));
@@ -176,11 +165,10 @@ static void other_types_are_no_ip(void **state)
 }
 
 /* A frame whose headers end at its end is read in no shorter length. */
-static void headers_that_are_cut_off_are_refused(void **state)
+UNIT_TEST(headers_that_are_cut_off_are_refused)
 {
 	struct eth_layout l;
 
-	(void)state;
 	for (int six = 0; six < 2; six++) {
 		ethernet(2, six ? 0x86dd : 0x0800);
 		if (six)
@@ -227,9 +215,8 @@ static size_t inner_l3(uint8_t protocol, uint16_t port, const char *tunnel, size
 	return ip;
 }
 
-static void headers_within_a_tunnel_are_found(void **state)
+UNIT_TEST(headers_within_a_tunnel_are_found)
 {
-	(void)state;
 	assert_int_equal(inner_l3(IPPROTO_UDP, 4789, "\x08\0\0\0\0\0\x2a\0", 8), 14 + 20 + 8 + 8 + 14);
 	assert_int_equal(inner_l3(IPPROTO_UDP, 6081, "\0\0\x65\x58\0\0\x2a\0", 8), 14 + 20 + 8 + 8 + 14);
 	assert_int_equal(inner_l3(IPPROTO_UDP, 6081, "\x01\0\x08\0\0\0\x2a\0\1\2\3\4", 12), 14 + 20 + 8 + 12);
@@ -238,9 +225,8 @@ static void headers_within_a_tunnel_are_found(void **state)
 	assert_int_equal(inner_l3(IPPROTO_GRE, 0, "\xb0\0\x08\0\0\0\0\0\0\0\0\7\0\0\0\1", 16), 14 + 20 + 16);
 }
 
-static void what_is_no_tunnel_has_no_inner_headers(void **state)
+UNIT_TEST(what_is_no_tunnel_has_no_inner_headers)
 {
-	(void)state;
 	assert_int_equal(inner_l3(IPPROTO_UDP, 4790, "\x08\0\0\0\0\0\x2a\0", 8), 0);	/* the port */
 	assert_int_equal(inner_l3(IPPROTO_UDP, 4789, "\0\0\0\0\0\0\x2a\0", 8), 0);	/* no VNI flag */
 	assert_int_equal(inner_l3(IPPROTO_UDP, 6081, "\x40\0\x65\x58\0\0\x2a\0", 8), 0);	/* version 1 */
@@ -249,11 +235,10 @@ static void what_is_no_tunnel_has_no_inner_headers(void **state)
 	assert_int_equal(inner_l3(IPPROTO_IPIP, 0, "\0\0\x08\0", 4), 0);
 }
 
-static void options_that_are_cut_off_are_refused(void **state)
+UNIT_TEST(options_that_are_cut_off_are_refused)
 {
 	struct eth_layout l;
 
-	(void)state;
 	ethernet(0, 0x0800);
 	ipv4(24, IPPROTO_ICMP, 0);
 	assert_true(eth_layout_read(frame, length, &l));
@@ -262,11 +247,10 @@ static void options_that_are_cut_off_are_refused(void **state)
 	assert_false(eth_layout_read(frame, length, &l));
 }
 
-static void headers_that_contradict_themselves_are_refused(void **state)
+UNIT_TEST(headers_that_contradict_themselves_are_refused)
 {
 	struct eth_layout l;
 
-	(void)state;
 	ethernet(0, 0x0800);
 	ipv4(20, IPPROTO_UDP, 7);	/* shorter than the UDP header */
 	length += 8;
@@ -284,22 +268,20 @@ static void headers_that_contradict_themselves_are_refused(void **state)
 }
 
 /* RFC 1071, the example of section 3. */
-static void sum_is_the_one_of_the_standard(void **state)
+UNIT_TEST(sum_is_the_one_of_the_standard)
 {
 	static const uint8_t bytes[] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
 
-	(void)state;
 	assert_int_equal(eth_sum_fold(eth_sum_bytes(bytes, sizeof bytes, 0)), 0xddf2);
 	assert_int_equal(eth_sum_fold(eth_sum_bytes(bytes, 3, 0)), 0xf201);	/* an odd byte is the upper one */
 	assert_int_equal(eth_sum_fold(0x1fffe), 0xffff);
 	assert_int_equal(eth_sum_fold(0xffff0001), 1);		/* the carry of a carry */
 }
 
-static void pieces_have_the_sum_of_the_whole(void **state)
+UNIT_TEST(pieces_have_the_sum_of_the_whole)
 {
 	uint8_t bytes[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)(i * 37 + 11);
 	for (size_t a = 0; a < 20; a++)
@@ -311,11 +293,10 @@ static void pieces_have_the_sum_of_the_whole(void **state)
 		}
 }
 
-static void pseudo_header_has_addresses_protocol_and_length(void **state)
+UNIT_TEST(pseudo_header_has_addresses_protocol_and_length)
 {
 	struct eth_layout l;
 
-	(void)state;
 	ethernet(0, 0x0800);
 	ipv4(20, IPPROTO_UDP, 8 + 2);
 	memcpy(frame + 14 + 12, "\x01\x02\x03\x04\x05\x06\x07\x08", 8);
@@ -331,24 +312,4 @@ static void pseudo_header_has_addresses_protocol_and_length(void **state)
 	assert_int_equal(eth_sum_fold(eth_sum_pseudo(frame, &l)), 0x0100 + 2 + 17 + 8);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(udp_behind_each_number_of_tags_is_found),
-		cmocka_unit_test(options_of_both_headers_are_skipped),
-		cmocka_unit_test(ipv6_extension_headers_are_skipped),
-		cmocka_unit_test(routing_header_is_not_passed),
-		cmocka_unit_test(fragments_and_other_protocols_have_no_payload),
-		cmocka_unit_test(other_types_are_no_ip),
-		cmocka_unit_test(headers_that_are_cut_off_are_refused),
-		cmocka_unit_test(headers_within_a_tunnel_are_found),
-		cmocka_unit_test(what_is_no_tunnel_has_no_inner_headers),
-		cmocka_unit_test(options_that_are_cut_off_are_refused),
-		cmocka_unit_test(headers_that_contradict_themselves_are_refused),
-		cmocka_unit_test(sum_is_the_one_of_the_standard),
-		cmocka_unit_test(pieces_have_the_sum_of_the_whole),
-		cmocka_unit_test(pseudo_header_has_addresses_protocol_and_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

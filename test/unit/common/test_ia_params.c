@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ia_params: good and bad texts, and their form in messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/ia_params.h"
+#include "test/unit/unit.h"
 
-static void ia_params_are_parsed_or_refused(void **state)
+UNIT_TEST(ia_params_are_parsed_or_refused)
 {
 	static const struct { const char *text, *name; unsigned port; } good[] = {
 		{ "eth0 0", "eth0", 0 }, { "eth0", "eth0", 0 }, { "mlx4_0 1", "mlx4_0", 1 },
@@ -23,7 +18,6 @@ static void ia_params_are_parsed_or_refused(void **state)
 	struct ia_params p;
 	char huge[5000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		assert_null(ia_params_read(&p, good[i].text));
 		assert_string_equal(p.name, good[i].name);
@@ -36,12 +30,11 @@ static void ia_params_are_parsed_or_refused(void **state)
 	assert_non_null(ia_params_read(&p, huge));
 }
 
-static void words_may_follow_the_port(void **state)
+UNIT_TEST(words_may_follow_the_port)
 {
 	struct ia_params p;
 	const char *rest;
 
-	(void)state;
 	assert_null(ia_params_read_first(&p, "eth0 1 \t a=b c ", &rest));
 	assert_string_equal(p.name, "eth0");
 	assert_int_equal(p.port, 1);
@@ -54,23 +47,13 @@ static void words_may_follow_the_port(void **state)
 	assert_non_null(ia_params_read_first(&p, "eth0 a=b", &rest));
 }
 
-static void unprintable_characters_are_replaced_in_messages(void **state)
+UNIT_TEST(unprintable_characters_are_replaced_in_messages)
 {
 	char buf[12];
 
-	(void)state;
 	assert_string_equal(ia_params_printable("a\x01\xff", buf, sizeof(buf)), "a??");
 	assert_string_equal(ia_params_printable("0123456789abcdef", buf, sizeof(buf)), "01234567...");
 	assert_string_equal(ia_params_printable("01234567", buf, sizeof(buf)), "01234567");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ia_params_are_parsed_or_refused),
-		cmocka_unit_test(words_may_follow_the_port),
-		cmocka_unit_test(unprintable_characters_are_replaced_in_messages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

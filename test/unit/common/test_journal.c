@@ -4,20 +4,14 @@
 #include "common/journal.h"
 #include "common/log.h"
 #include "common/trace.h"
-#include <errno.h>
+#include "test/unit/unit.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char dir[] = "/tmp/dapl-journal-XXXXXX", path[64], error_text[4096];
 static int journal = -1;
@@ -25,7 +19,7 @@ static int journal = -1;
 /* --- the journal ---------------------------------------------------------------------- */
 
 static struct entry {
-	char bytes[300000];
+	char bytes[64 << 20];	/* more than any usual net.core.wmem_default */
 	size_t length;
 	bool from_file;
 	struct ucred sender;
@@ -142,14 +136,12 @@ static const char *errors_of(void (*body)(void))
 
 static int set_up(void **state)
 {
-	(void)state;
 	open_journal();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	journal_close();
 	close_journal();
 	return 0;
@@ -166,11 +158,12 @@ static void report(void)
 		   .result = "DAT_CONNECTION_EVENT_NON_PEER_REJECTED"), "connect: refused");
 }
 
-static void fields_arrive(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(fields_arrive)
 {
 	char text[64];
 
-	(void)state;
 	use("4");
 	assert_string_equal(errors_of(report), "");
 	assert_true(receive());
@@ -196,9 +189,8 @@ static void without_fields(void)
 	log_line(2, "a warning");
 }
 
-static void unknown_fields_are_left_out(void **state)
+TEST(unknown_fields_are_left_out)
 {
-	(void)state;
 	use("4");
 	assert_string_equal(errors_of(without_fields), "");
 	assert_true(receive());
@@ -211,9 +203,8 @@ static void unknown_fields_are_left_out(void **state)
 	assert_null(field("DAPL_ERRNO"));
 }
 
-static void messages_of_an_open_name_the_adapter(void **state)
+TEST(messages_of_an_open_name_the_adapter)
 {
-	(void)state;
 	use("4");
 	log_set_ia("ib0");
 	assert_string_equal(errors_of(without_fields), "");
@@ -228,9 +219,8 @@ static void messages_of_an_open_name_the_adapter(void **state)
 	assert_null(field("DAPL_IA"));
 }
 
-static void destination_5_includes_standard_error(void **state)
+TEST(destination_5_includes_standard_error)
 {
-	(void)state;
 	use("5");
 	assert_string_equal(errors_of(report), "dapl: connect: refused\n");
 	assert_true(receive());
@@ -242,17 +232,15 @@ static void six(void)
 	report();
 }
 
-static void unknown_numbers_give_a_line_and_the_default(void **state)
+TEST(unknown_numbers_give_a_line_and_the_default)
 {
-	(void)state;
 	assert_string_equal(errors_of(six), "dapl: T_DEST is \"6\"; expected a number from 0 to 5; "
 			    "ignored\ndapl: connect: refused\n");
 	assert_false(receive());
 }
 
-static void any_bytes_arrive(void **state)
+TEST(any_bytes_arrive)
 {
-	(void)state;
 	use("4");
 	log_line(1, "one\ntwo=\x01\xff\xfe\n");
 	assert_true(receive());
@@ -260,15 +248,30 @@ static void any_bytes_arrive(void **state)
 	assert_string_equal(field("PRIORITY"), "3");
 }
 
-static void long_messages_arrive_whole(void **state)
+/* Returns a message that no datagram of a socket with default buffers carries. The caller frees it. */
+static char *beyond_a_datagram(size_t *length)
 {
-	static const size_t lengths[] = { 1000, 1017, 1018, 5000, 100000, 250000 };
-	static char text[250001];
+	int size = 0, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char *text;
 
-	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &(socklen_t){ sizeof(size) }), 0);
+	close(fd);
+	*length = (size_t)size + 1;
+	text = malloc(*length + 1);
+	assert_non_null(text);
+	return text;
+}
+
+TEST(long_messages_arrive_whole)
+{
+	size_t longest;
+	char *text = beyond_a_datagram(&longest);
+	const size_t lengths[] = { 1000, 1017, 1018, 5000, 100000, longest };
+
 	use("4");
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		memset(text, 'x', sizeof(text));
+		memset(text, 'x', lengths[i]);
 		text[lengths[i]] = '\0';
 		text[lengths[i] / 2] = '\n';
 		log_line(1, "%s", text);
@@ -276,6 +279,22 @@ static void long_messages_arrive_whole(void **state)
 		assert_string_equal(field("MESSAGE") + strlen("dapl: "), text);
 	}
 	assert_true(entry.from_file);	/* the last message is longer than a datagram may be */
+	free(text);
+}
+
+/* RLIMIT_FSIZE counts for memory files, too. */
+TEST(long_message_beyond_the_limit_of_files_is_an_error)
+{
+	static char text[250001];
+	const struct journal_field field = { "MESSAGE", memset(text, 'x', sizeof(text) - 1) };
+	struct rlimit before, limit;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){ sizeof(text) / 2, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(journal_send(&field, 1), EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_false(receive());
 }
 
 static void twice(void)
@@ -284,11 +303,10 @@ static void twice(void)
 	report();
 }
 
-static void without_a_journal_messages_go_to_standard_error(void **state)
+TEST(without_a_journal_messages_go_to_standard_error)
 {
 	char expected[300];
 
-	(void)state;
 	use("4");
 	close_journal();
 	snprintf(expected, sizeof(expected), "dapl: cannot reach the journal at %s: No such file or "
@@ -311,11 +329,10 @@ static void flood(void)
 
 /* The journal does not read: the queue takes a few datagrams, and the rest must not block the
  * caller. */
-static void full_queue_does_not_block(void **state)
+TEST(full_queue_does_not_block)
 {
 	int taken = 0;
 
-	(void)state;
 	use("4");
 	assert_non_null(strstr(errors_of(flood), "Resource temporarily unavailable"));
 	while (receive())
@@ -323,11 +340,10 @@ static void full_queue_does_not_block(void **state)
 	assert_true(taken > 0);
 }
 
-static void counted_messages_have_the_id(void **state)
+TEST(counted_messages_have_the_id)
 {
 	int told = 0, counted = 0, n;
 
-	(void)state;
 	use("4");
 	for (int i = 0; i < 15; i++) {
 		report();
@@ -344,12 +360,11 @@ static void counted_messages_have_the_id(void **state)
 }
 
 /* A program closes all descriptors, and its next file gets the socket's number. */
-static void file_that_reuses_the_descriptor_is_not_written(void **state)
+TEST(file_that_reuses_the_descriptor_is_not_written)
 {
 	int pair[2], probe, fd;
 	char byte;
 
-	(void)state;
 	use("4");
 	probe = dup(journal);	/* the number that the socket will have */
 	close(probe);
@@ -370,11 +385,10 @@ static void file_that_reuses_the_descriptor_is_not_written(void **state)
 	close(pair[1]);
 }
 
-static void messages_are_written_without_free_descriptors(void **state)
+TEST(messages_are_written_without_free_descriptors)
 {
 	struct rlimit limit, none;
 
-	(void)state;
 	use("4");
 	report();
 	assert_true(receive());
@@ -387,31 +401,15 @@ static void messages_are_written_without_free_descriptors(void **state)
 	assert_true(receive());
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(fields_arrive),
-		TEST(unknown_fields_are_left_out),
-		TEST(messages_of_an_open_name_the_adapter),
-		TEST(destination_5_includes_standard_error),
-		TEST(unknown_numbers_give_a_line_and_the_default),
-		TEST(any_bytes_arrive),
-		TEST(long_messages_arrive_whole),
-		TEST(without_a_journal_messages_go_to_standard_error),
-		TEST(full_queue_does_not_block),
-		TEST(counted_messages_have_the_id),
-		TEST(file_that_reuses_the_descriptor_is_not_written),
-		TEST(messages_are_written_without_free_descriptors),
-	};
 	int failed;
 
 	if (!mkdtemp(dir))
 		return 99;
 	snprintf(path, sizeof(path), "%s/socket", dir);
 	journal_path = path;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = unit_run(NULL, NULL);
 	rmdir(dir);
 	return failed;
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_json.c - what the reader of requests takes and refuses, and what the writer escapes. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/json_read.h"
 #include "common/json_write.h"
+#include "test/unit/unit.h"
 
 static const char *read_text(const char *text, struct json_object *object)
 {
@@ -18,11 +12,10 @@ static const char *read_text(const char *text, struct json_object *object)
 	return json_read(text, strlen(text), object, &at);
 }
 
-static void flat_objects_are_read(void **state)
+UNIT_TEST(flat_objects_are_read)
 {
 	struct json_object object;
 
-	(void)state;
 	assert_null(read_text("{}", &object));
 	assert_int_equal(object.count, 0);
 	assert_null(read_text(" { \"name\" : \"a\\\"\\\\\\/b\" ,\n\"n\":18446744073709551615,\"z\":0} ",
@@ -36,7 +29,7 @@ static void flat_objects_are_read(void **state)
 	assert_null(json_member(&object, "absent"));
 }
 
-static void all_else_is_refused(void **state)
+UNIT_TEST(all_else_is_refused)
 {
 	static const char *const bad[] = {
 		"", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":1}x", "{a:1}",
@@ -49,7 +42,6 @@ static void all_else_is_refused(void **state)
 	char text[JSON_TEXT + 16];
 	struct json_object object;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (!read_text(bad[i], &object))
 			fail_msg("%s is taken", bad[i]);
@@ -59,12 +51,11 @@ static void all_else_is_refused(void **state)
 	assert_non_null(read_text(text, &object));
 }
 
-static void a_zero_byte_is_refused(void **state)
+UNIT_TEST(a_zero_byte_is_refused)
 {
 	struct json_object object;
 	size_t at;
 
-	(void)state;
 	assert_non_null(json_read("{\"a\":\"\0\"}", 9, &object, &at));
 	assert_int_equal(at, 6);
 	assert_non_null(json_read("{}\0", 3, &object, &at));
@@ -79,11 +70,10 @@ static void written(struct json_writer *json, const char *expected)
 	json_write_free(json);
 }
 
-static void commas_stand_between_values(void **state)
+UNIT_TEST(commas_stand_between_values)
 {
 	struct json_writer json = { 0 };
 
-	(void)state;
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "a", -5);
 	json_write_open(&json, "b", '[');
@@ -98,11 +88,10 @@ static void commas_stand_between_values(void **state)
 	written(&json, "{\"a\":-5,\"b\":[18446744073709551615,{},0],\"c\":null,\"d\":\"1.2\"}");
 }
 
-static void text_is_escaped(void **state)
+UNIT_TEST(text_is_escaped)
 {
 	struct json_writer json = { 0 };
 
-	(void)state;
 	json_write_text(&json, NULL, "\"\\/\n\x01\x7f");
 	written(&json, "\"\\\"\\\\/\\u000a\\u0001\\u007f\"");
 	json_write_bytes(&json, NULL, "a\0b", 3);
@@ -113,12 +102,11 @@ static void text_is_escaped(void **state)
 	written(&json, "\"? ? ?? ??? ??\"");
 }
 
-static void a_text_that_is_too_long_fails(void **state)
+UNIT_TEST(a_text_that_is_too_long_fails)
 {
 	struct json_writer json = { 0 };
 	char *text = calloc(1, JSON_WRITE_MAX + 1);
 
-	(void)state;
 	memset(text, 'x', JSON_WRITE_MAX);
 	json_write_text(&json, NULL, text);
 	assert_true(json.failed);
@@ -127,16 +115,4 @@ static void a_text_that_is_too_long_fails(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flat_objects_are_read),
-		cmocka_unit_test(all_else_is_refused),
-		cmocka_unit_test(a_zero_byte_is_refused),
-		cmocka_unit_test(commas_stand_between_values),
-		cmocka_unit_test(text_is_escaped),
-		cmocka_unit_test(a_text_that_is_too_long_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

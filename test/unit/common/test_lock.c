@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_lock.c - spin lock, sleeping lock and condition variable. Built with DAPL_LOCK_CHECK in every build. */
-#include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "common/lock.h"
+#include "test/unit/unit.h"
 
 enum { LIMIT_S = 60, THREADS = 4, TURNS = 20000 };
 
@@ -52,17 +48,15 @@ static void run_threads(void *(*body)(void *))
 		pthread_join(threads[i], NULL);
 }
 
-static void mutex_excludes(void **state)
+UNIT_TEST(mutex_excludes)
 {
-	(void)state;
 	count = 0;
 	run_threads(count_with_mutex);
 	assert_int_equal(count, THREADS * TURNS);
 }
 
-static void spin_lock_excludes(void **state)
+UNIT_TEST(spin_lock_excludes)
 {
-	(void)state;
 	count = 0;
 	run_threads(count_with_spin);
 	assert_int_equal(count, THREADS * TURNS);
@@ -96,13 +90,12 @@ static bool sleeps_on_futex(int tid)
 	return number == SYS_futex;
 }
 
-static void waiter_of_a_mutex_sleeps(void **state)
+UNIT_TEST(waiter_of_a_mutex_sleeps)
 {
 	time_t end = time(NULL) + LIMIT_S;
 	pthread_t waiter;
 	int tid;
 
-	(void)state;
 	if (access("/proc/self/syscall", R_OK))
 		skip();		/* a kernel without CONFIG_HAVE_ARCH_TRACEHOOK */
 	dapl_mutex_lock(&outer);
@@ -116,11 +109,10 @@ static void waiter_of_a_mutex_sleeps(void **state)
 }
 
 /* A release of an awaited mutex is a system call. */
-static void mutex_taken_without_sleep_is_as_it_was_found(void **state)
+UNIT_TEST(mutex_taken_without_sleep_is_as_it_was_found)
 {
 	struct dapl_mutex mutex = DAPL_MUTEX_INIT(RANK_EP);
 
-	(void)state;
 	dapl_mutex_wait(&mutex, MUTEX_HELD);
 	assert_int_equal(mutex.state, MUTEX_HELD);
 	mutex.state = MUTEX_FREE;
@@ -144,11 +136,10 @@ static void *wait_for_stage(void *unused)
 	return unused;
 }
 
-static void broadcast_wakes_all_waiters(void **state)
+UNIT_TEST(broadcast_wakes_all_waiters)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, wait_for_stage, NULL), 0);
 	dapl_mutex_lock(&outer);
@@ -167,15 +158,4 @@ static void broadcast_wakes_all_waiters(void **state)
 	assert_int_equal(reached.waiters, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mutex_excludes),
-		cmocka_unit_test(spin_lock_excludes),
-		cmocka_unit_test(waiter_of_a_mutex_sleeps),
-		cmocka_unit_test(mutex_taken_without_sleep_is_as_it_was_found),
-		cmocka_unit_test(broadcast_wakes_all_waiters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

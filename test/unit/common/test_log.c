@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages: which are printed, their destinations, and the variables that control both. */
 #include "common/log.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "test/unit/unit.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char out[8192], err[8192];
 
@@ -38,7 +33,6 @@ static void catch(void (*body)(void))
 
 static int fresh(void **state)
 {
-	(void)state;
 	unsetenv("T_TYPE");
 	unsetenv("T_LEVEL");
 	unsetenv("T_DEST");
@@ -58,9 +52,10 @@ static void three_lines(void)
 	log_line(6, "two or four");
 }
 
-static void lines_have_a_prefix_and_a_mask(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, fresh, NULL)
+
+TEST(lines_have_a_prefix_and_a_mask)
 {
-	(void)state;
 	catch(three_lines);
 	assert_string_equal(err, "t: one 1\nt: two or four\n");
 	assert_string_equal(out, "");
@@ -68,9 +63,8 @@ static void lines_have_a_prefix_and_a_mask(void **state)
 	assert_false(log_on(4));
 }
 
-static void the_mask_is_decimal_or_hexadecimal(void **state)
+TEST(the_mask_is_decimal_or_hexadecimal)
 {
-	(void)state;
 	setenv("T_TYPE", "0xff", 1);
 	init();
 	assert_int_equal(log_mask, 0xff);
@@ -85,12 +79,11 @@ static void the_mask_is_decimal_or_hexadecimal(void **state)
 	assert_int_equal(log_mask, 0xffffffff);
 }
 
-static void the_level_widens_the_mask(void **state)
+TEST(the_level_widens_the_mask)
 {
 	static const unsigned masks[] = { 3, 3, 3, ~0u, ~0u };
 	char level[2] = "0";
 
-	(void)state;
 	for (; level[0] < '5'; level[0]++) {
 		setenv("T_LEVEL", level, 1);
 		init();
@@ -101,9 +94,8 @@ static void the_level_widens_the_mask(void **state)
 	assert_int_equal(log_mask, 8);
 }
 
-static void a_destination_can_be_chosen(void **state)
+TEST(a_destination_can_be_chosen)
 {
-	(void)state;
 	setenv("T_DEST", "1", 1);
 	init();
 	catch(three_lines);
@@ -120,13 +112,12 @@ static void a_destination_can_be_chosen(void **state)
 	assert_string_equal(err, "");
 }
 
-static void wrong_values_are_reported_and_ignored(void **state)
+TEST(wrong_values_are_reported_and_ignored)
 {
 	static const char *const wrong[] = { "", "x", "1x", "-1", "+1", " 1", "0x", "4294967296",
 		"99999999999999999999999" };
 	char expected[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		setenv("T_TYPE", wrong[i], 1);
 		catch(init);
@@ -137,11 +128,10 @@ static void wrong_values_are_reported_and_ignored(void **state)
 	}
 }
 
-static void numbers_have_bounds(void **state)
+TEST(numbers_have_bounds)
 {
 	unsigned long value = 7;
 
-	(void)state;
 	setenv("T_NUMBER", "0x10", 1);
 	assert_true(log_env_number("T_NUMBER", 16, 16, &value));
 	assert_int_equal(value, 16);
@@ -158,9 +148,8 @@ static void a_long_line(void)
 	log_line(1, "%s", text);
 }
 
-static void a_long_line_is_cut(void **state)
+TEST(a_long_line_is_cut)
 {
-	(void)state;
 	catch(a_long_line);
 	assert_int_equal(strlen(err), 1023);
 	assert_string_equal(err + 1023 - 7, "xxx...\n");
@@ -171,9 +160,8 @@ static void a_line_of_several_lines(void)
 	log_line(1, "one\ntwo\tthree\x7f\xc3\xbc");
 }
 
-static void control_characters_are_blanks(void **state)
+TEST(control_characters_are_blanks)
 {
-	(void)state;
 	catch(a_line_of_several_lines);
 	assert_string_equal(err, "t: one two three \xc3\xbc\n");
 }
@@ -187,16 +175,14 @@ static void an_error_and_a_warning(void)
 	log_report(REPORT_REFUSED, NULL, "two");
 }
 
-static void reports_look_like_lines(void **state)
+TEST(reports_look_like_lines)
 {
-	(void)state;
 	catch(an_error_and_a_warning);
 	assert_string_equal(err, "t: one 1: No such device\nt: two\n");
 }
 
-static void priorities_have_bits(void **state)
+TEST(priorities_have_bits)
 {
-	(void)state;
 	setenv("T_TYPE", "1", 1);
 	init();
 	catch(an_error_and_a_warning);
@@ -221,11 +207,10 @@ static void thirty_of_one_kind(void)
 	log_flush();
 }
 
-static void repeated_reports_are_counted(void **state)
+TEST(repeated_reports_are_counted)
 {
 	int told = 0, counted = 0, n;
 
-	(void)state;
 	catch(thirty_of_one_kind);
 	for (char *line = strtok(err, "\n"); line; line = strtok(NULL, "\n"))
 		if (sscanf(line, "t: number %d", &n) == 1)
@@ -238,9 +223,8 @@ static void repeated_reports_are_counted(void **state)
 	assert_in_range(told, 10, 20);
 }
 
-static void errno_survives(void **state)
+TEST(errno_survives)
 {
-	(void)state;
 	errno = EBUSY;
 	log_line(1 << 20, "not printed");
 	assert_int_equal(errno, EBUSY);
@@ -256,24 +240,22 @@ static void errno_survives(void **state)
 	assert_int_equal(errno, EBUSY);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, fresh)
-
-int main(void)
+static void three_lines_at_the_limit(void)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(lines_have_a_prefix_and_a_mask),
-		TEST(the_mask_is_decimal_or_hexadecimal),
-		TEST(the_level_widens_the_mask),
-		TEST(a_destination_can_be_chosen),
-		TEST(wrong_values_are_reported_and_ignored),
-		TEST(numbers_have_bounds),
-		TEST(a_long_line_is_cut),
-		TEST(control_characters_are_blanks),
-		TEST(reports_look_like_lines),
-		TEST(priorities_have_bits),
-		TEST(repeated_reports_are_counted),
-		TEST(errno_survives),
-	};
+	struct rlimit before, limit;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){ strlen("t: one 1\nt: two"), before.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &limit);
+	three_lines();
+	setrlimit(RLIMIT_FSIZE, &before);
 }
+
+/* Nor does the program get a signal. */
+TEST(file_at_its_limit_gets_no_lines)
+{
+	catch(three_lines_at_the_limit);
+	assert_string_equal(err, "t: one 1\nt: two");
+}
+
+UNIT_MAIN(NULL, NULL)

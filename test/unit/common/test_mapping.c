@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mapping.c - the mappings of this process: bounds, rights, file and offset of each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "common/mapping.h"
+#include "test/unit/unit.h"
 
 /* The mapping that holds an address. False: none does. */
 static bool look_up(const void *address, struct mapping *found)
@@ -23,7 +19,7 @@ static bool look_up(const void *address, struct mapping *found)
 	return is_found;
 }
 
-static void rights_are_told(void **state)
+UNIT_TEST(rights_are_told)
 {
 	static const struct {
 		int protection;
@@ -32,7 +28,6 @@ static void rights_are_told(void **state)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct mapping m;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		void *at = mmap(NULL, page, rows[i].protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -45,7 +40,7 @@ static void rights_are_told(void **state)
 	}
 }
 
-static void shared_file_has_its_inode_and_offset(void **state)
+UNIT_TEST(shared_file_has_its_inode_and_offset)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int fd = memfd_create("a name of some length", MFD_CLOEXEC);
@@ -53,7 +48,6 @@ static void shared_file_has_its_inode_and_offset(void **state)
 	struct mapping m;
 	char *at;
 
-	(void)state;
 	assert_true(fd >= 0 && !ftruncate(fd, (off_t)(4 * page)) && !fstat(fd, &file));
 	at = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, (off_t)page);
 	assert_true(at != MAP_FAILED && look_up(at + page, &m));
@@ -67,14 +61,13 @@ static void shared_file_has_its_inode_and_offset(void **state)
 	close(fd);
 }
 
-static void private_file_is_not_shared(void **state)
+UNIT_TEST(private_file_is_not_shared)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int fd = memfd_create("file", MFD_CLOEXEC);
 	struct mapping m;
 	char *at;
 
-	(void)state;
 	assert_true(fd >= 0 && !ftruncate(fd, (off_t)page));
 	at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
 	assert_true(at != MAP_FAILED && look_up(at, &m));
@@ -84,25 +77,23 @@ static void private_file_is_not_shared(void **state)
 	close(fd);
 }
 
-static void unmapped_address_is_in_none(void **state)
+UNIT_TEST(unmapped_address_is_in_none)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct mapping m;
 
-	(void)state;
 	assert_true(at != MAP_FAILED);
 	munmap(at, page);
 	assert_false(look_up(at, &m));
 }
 
-static void mappings_come_in_order_of_addresses(void **state)
+UNIT_TEST(mappings_come_in_order_of_addresses)
 {
 	FILE *list = mapping_open();
 	struct mapping m;
 	uintptr_t last = 0;
 
-	(void)state;
 	assert_non_null(list);
 	while (mapping_next(list, &m)) {
 		assert_true(m.from >= last && m.to > m.from);
@@ -112,15 +103,4 @@ static void mappings_come_in_order_of_addresses(void **state)
 	fclose(list);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rights_are_told),
-		cmocka_unit_test(shared_file_has_its_inode_and_offset),
-		cmocka_unit_test(private_file_is_not_shared),
-		cmocka_unit_test(unmapped_address_is_in_none),
-		cmocka_unit_test(mappings_come_in_order_of_addresses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

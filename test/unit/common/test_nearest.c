@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_nearest.c - the variable that a misspelt name may mean. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/nearest.h"
+#include "test/unit/unit.h"
 
 static void expect_nearest(const char *name, const char *expected)
 {
@@ -18,9 +13,8 @@ static void expect_nearest(const char *name, const char *expected)
 		fail_msg("%s: %s found, %s expected", name, found, expected);
 }
 
-static void only_exact_names_are_known(void **state)
+UNIT_TEST(only_exact_names_are_known)
 {
-	(void)state;
 	assert_true(variable_is_known("DAPL_SOFT_SHM"));
 	assert_true(variable_is_known("DAT_OVERRIDE"));
 	assert_false(variable_is_known("DAPL_SOFT_SH"));
@@ -29,9 +23,8 @@ static void only_exact_names_are_known(void **state)
 	assert_false(variable_is_known(""));
 }
 
-static void two_edits_are_near(void **state)
+UNIT_TEST(two_edits_are_near)
 {
-	(void)state;
 	expect_nearest("DAPL_WR_MAX", "DAPL_WR_MAX");
 	expect_nearest("DAPL_WR_MA", "DAPL_WR_MAX");		/* one missing */
 	expect_nearest("DAPL_WRR_MAX", "DAPL_WR_MAX");		/* one too many */
@@ -40,9 +33,8 @@ static void two_edits_are_near(void **state)
 	expect_nearest("DAT_OVERIDDE", "DAT_OVERRIDE");		/* two replaced */
 }
 
-static void three_edits_are_another_word(void **state)
+UNIT_TEST(three_edits_are_another_word)
 {
-	(void)state;
 	expect_nearest("DAPL_WR_M", "DAPL_WR_MAX");
 	expect_nearest("DAPL_WR_", NULL);
 	expect_nearest("XXXL_WR_MAX", NULL);
@@ -50,20 +42,18 @@ static void three_edits_are_another_word(void **state)
 }
 
 /* DAPL_DBG_TYPE and DAT_DBG_TYPE differ by two edits. */
-static void fewest_edits_count(void **state)
+UNIT_TEST(fewest_edits_count)
 {
-	(void)state;
 	expect_nearest("DAPL_DBG_TYPE", "DAPL_DBG_TYPE");
 	expect_nearest("DAT_DBG_TYPE", "DAT_DBG_TYPE");
 	expect_nearest("DAT_DBG_TYPO", "DAT_DBG_TYPE");
 	expect_nearest("DAPL_DBG_DST", "DAPL_DBG_DEST");
 }
 
-static void long_names_have_no_neighbour(void **state)
+UNIT_TEST(long_names_have_no_neighbour)
 {
 	char name[65];
 
-	(void)state;
 	memset(name, 'D', sizeof name - 1);
 	name[64] = '\0';
 	expect_nearest(name, NULL);
@@ -71,15 +61,4 @@ static void long_names_have_no_neighbour(void **state)
 	expect_nearest(name, NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_exact_names_are_known),
-		cmocka_unit_test(two_edits_are_near),
-		cmocka_unit_test(three_edits_are_another_word),
-		cmocka_unit_test(fewest_edits_count),
-		cmocka_unit_test(long_names_have_no_neighbour),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The rate limit: windows of one second, and the count of what was not admitted. */
 #include "common/rate.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 static unsigned suppressed;
 
@@ -18,11 +14,10 @@ static int admitted(struct rate *rate, uint64_t now, int events)
 	return n;
 }
 
-static void ten_lines_a_second_are_admitted(void **state)
+UNIT_TEST(ten_lines_a_second_are_admitted)
 {
 	struct rate rate = { 0 };
 
-	(void)state;
 	assert_int_equal(admitted(&rate, 5, 10), 10);
 	assert_int_equal(admitted(&rate, 1004, 5), 0);
 	assert_int_equal(suppressed, 0);
@@ -32,21 +27,19 @@ static void ten_lines_a_second_are_admitted(void **state)
 	assert_int_equal(suppressed, 0);
 }
 
-static void count_restarts_after_a_quiet_second(void **state)
+UNIT_TEST(count_restarts_after_a_quiet_second)
 {
 	struct rate rate = { 0 };
 
-	(void)state;
 	assert_int_equal(admitted(&rate, 1, 10), 10);
 	assert_int_equal(admitted(&rate, 90000, 1), 1);
 	assert_int_equal(suppressed, 0);
 }
 
-static void suppressed_lines_are_counted_once(void **state)
+UNIT_TEST(suppressed_lines_are_counted_once)
 {
 	struct rate rate = { 0 };
 
-	(void)state;
 	assert_int_equal(rate_suppressed(&rate), 0);
 	assert_int_equal(admitted(&rate, 7, 12), 10);
 	assert_int_equal(rate_suppressed(&rate), 2);
@@ -56,13 +49,4 @@ static void suppressed_lines_are_counted_once(void **state)
 	assert_int_equal(suppressed, 3);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ten_lines_a_second_are_admitted),
-		cmocka_unit_test(count_restarts_after_a_quiet_second),
-		cmocka_unit_test(suppressed_lines_are_counted_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

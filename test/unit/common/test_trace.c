@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Trace records: printed at once, kept for later, from many threads. */
 #include "common/trace.h"
+#include "test/unit/unit.h"
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char text[1 << 20];
 
@@ -39,7 +35,6 @@ static int silence(void **state)
 {
 	int null = open("/dev/null", O_WRONLY);
 
-	(void)state;
 	saved_stderr = dup(2);
 	dup2(null, 2);
 	close(null);
@@ -49,7 +44,6 @@ static int silence(void **state)
 
 static int unsilence(void **state)
 {
-	(void)state;
 	dup2(saved_stderr, 2);
 	close(saved_stderr);
 	trace_fini();
@@ -65,9 +59,10 @@ static int count(const char *what)
 	return n;
 }
 
-static void levels_are_clamped(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, silence, unsilence)
+
+TEST(levels_are_clamped)
 {
-	(void)state;
 	trace_set_level(99);
 	assert_int_equal(trace_level, 10);
 	trace_set_level(0);
@@ -82,19 +77,17 @@ static int evaluated(void)
 	return fail(), 0;
 }
 
-static void level_off_evaluates_no_argument(void **state)
+TEST(level_off_evaluates_no_argument)
 {
-	(void)state;
 	trace_set_level(0);
 	trace(TRC_LVL_ERROR, TRC_DAT_ERROR, "ep", NULL, NULL, "%d", evaluated());
 }
 
-static void a_record_is_a_line(void **state)
+TEST(a_record_is_a_line)
 {
 	char expected[128];
 	FILE *f = tmpfile();
 
-	(void)state;
 	dup2(fileno(f), 2);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", f, "connected", "to %s", "peer");
 	trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", f, "connected", "too detailed");
@@ -107,11 +100,10 @@ static void a_record_is_a_line(void **state)
 	assert_string_equal(text + strlen(text) - strlen(expected), expected);
 }
 
-static void a_long_record_is_cut(void **state)
+TEST(a_long_record_is_cut)
 {
 	static char tail[1000];
 
-	(void)state;
 	memset(tail, 'x', sizeof(tail) - 1);
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "%s", tail);
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, tail, NULL, tail, "%s", tail);
@@ -120,9 +112,8 @@ static void a_long_record_is_cut(void **state)
 	assert_int_equal(count("xxx\n"), 2);
 }
 
-static void ring_keeps_the_last_records(void **state)
+TEST(ring_keeps_the_last_records)
 {
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "record %d.", i);
 	dump();
@@ -161,9 +152,8 @@ static void in_threads(int n)
 	pthread_barrier_destroy(&all_recorded);
 }
 
-static void records_outlive_their_thread(void **state)
+TEST(records_outlive_their_thread)
 {
-	(void)state;
 	in_threads(8);
 	dump();
 	assert_int_equal(count("\n"), 800);
@@ -175,9 +165,8 @@ static void records_outlive_their_thread(void **state)
 	}
 }
 
-static void dump_begins_with_the_oldest_record(void **state)
+TEST(dump_begins_with_the_oldest_record)
 {
-	(void)state;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "before");
 	in_threads(1);
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "after");
@@ -188,18 +177,16 @@ static void dump_begins_with_the_oldest_record(void **state)
 }
 
 /* 30 threads, one after the other, use one ring. */
-static void ring_of_an_ended_thread_is_reused(void **state)
+TEST(ring_of_an_ended_thread_is_reused)
 {
-	(void)state;
 	for (int i = 0; i < 30; i++)
 		in_threads(1);
 	dump();
 	assert_int_equal(count("\n"), 256);
 }
 
-static void trace_starts_again_after_fini(void **state)
+TEST(trace_starts_again_after_fini)
 {
-	(void)state;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", NULL, NULL, "first");
 	trace_fini();
 	dump();
@@ -214,7 +201,6 @@ static FILE *dumped;
 
 static void dump_on_signal(int signal)
 {
-	(void)signal;
 	trace_dump(fileno(dumped));
 }
 
@@ -228,11 +214,10 @@ static void *interrupt(void *arg)
 }
 
 /* The signals arrive in the middle of records. */
-static void a_signal_handler_may_dump(void **state)
+TEST(a_signal_handler_may_dump)
 {
 	pthread_t self = pthread_self(), thread;
 
-	(void)state;
 	dumped = tmpfile();
 	signal(SIGUSR1, dump_on_signal);
 	record_100(NULL);
@@ -245,22 +230,25 @@ static void a_signal_handler_may_dump(void **state)
 	assert_true(count("number 1.\n") > 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, silence, unsilence)
-
-int main(void)
+/* The dump is shorter, and the program gets no signal. */
+TEST(file_at_its_limit_gets_no_records)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(levels_are_clamped),
-		TEST(level_off_evaluates_no_argument),
-		TEST(a_record_is_a_line),
-		TEST(a_long_record_is_cut),
-		TEST(ring_keeps_the_last_records),
-		TEST(records_outlive_their_thread),
-		TEST(dump_begins_with_the_oldest_record),
-		TEST(ring_of_an_ended_thread_is_reused),
-		TEST(trace_starts_again_after_fini),
-		TEST(a_signal_handler_may_dump),
-	};
+	const int null = dup(STDERR_FILENO);
+	struct rlimit before, limit;
+	FILE *f = tmpfile();
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", NULL, "s", "one");
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){ 10, before.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &limit);
+	dup2(fileno(f), STDERR_FILENO);
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", NULL, "s", "two");
+	trace_dump(STDERR_FILENO);
+	dup2(null, STDERR_FILENO);
+	setrlimit(RLIMIT_FSIZE, &before);
+	close(null);
+	read_back(f);
+	assert_int_equal(strlen(text), 10);
 }
+
+UNIT_MAIN(NULL, NULL)

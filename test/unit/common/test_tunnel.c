@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tunnel.c - headers of tunnels: their numbers, what is within, and headers that are cut off. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/tunnel.h"
+#include "test/unit/unit.h"
 
 #define AT(text) ((const uint8_t *)(text))
 
-static void vxlan_has_a_number_and_a_frame(void **state)
+UNIT_TEST(vxlan_has_a_number_and_a_frame)
 {
 	struct tunnel t;
 
-	(void)state;
 	assert_true(tunnel_read_udp(AT("\x08\0\0\0\x01\x02\x03\xff"), 8, PORT_VXLAN, &t));
 	assert_int_equal(t.kind, TUNNEL_VXLAN);
 	assert_int_equal(t.id, 0x010203);
@@ -26,11 +20,10 @@ static void vxlan_has_a_number_and_a_frame(void **state)
 	assert_false(tunnel_read_udp(AT("\x08\0\0\0\x01\x02\x03\xff"), 8, PORT_VXLAN + 1, &t));
 }
 
-static void geneve_has_options_and_any_type(void **state)
+UNIT_TEST(geneve_has_options_and_any_type)
 {
 	struct tunnel t;
 
-	(void)state;
 	assert_true(tunnel_read_udp(AT("\x03\0\x08\0\x01\x02\x03\0"), 8, PORT_GENEVE, &t));
 	assert_int_equal(t.kind, TUNNEL_GENEVE);
 	assert_int_equal(t.id, 0x010203);
@@ -42,9 +35,8 @@ static void geneve_has_options_and_any_type(void **state)
 }
 
 /* With each set of fields: checksum, key, sequence number. The key is the bytes 1 to 4. */
-static void gre_has_the_fields_that_its_flags_announce(void **state)
+UNIT_TEST(gre_has_the_fields_that_its_flags_announce)
 {
-	(void)state;
 	for (unsigned fields = 0; fields < 8; fields++) {
 		uint8_t header[16] = { 0, 0, 0x08, 0x00 };
 		size_t length = 4;
@@ -77,23 +69,12 @@ static void gre_has_the_fields_that_its_flags_announce(void **state)
 	}
 }
 
-static void other_gre_is_no_tunnel(void **state)
+UNIT_TEST(other_gre_is_no_tunnel)
 {
 	struct tunnel t;
 
-	(void)state;
 	assert_false(tunnel_read_gre(AT("\x40\0\x08\0\0\0\0\0"), 8, &t));   /* routing */
 	assert_false(tunnel_read_gre(AT("\0\x01\x88\x0b\0\0\0\0"), 8, &t)); /* version 1: PPTP */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vxlan_has_a_number_and_a_frame),
-		cmocka_unit_test(geneve_has_options_and_any_type),
-		cmocka_unit_test(gre_has_the_fields_that_its_flags_announce),
-		cmocka_unit_test(other_gre_is_no_tunnel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

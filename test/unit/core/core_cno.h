@@ -3,14 +3,10 @@
  * Each program that includes this header has objects of its own. */
 #ifndef TEST_CORE_CNO_H
 #define TEST_CORE_CNO_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *evd;
@@ -19,7 +15,6 @@ static struct dapl_cno *cno;
 /* Opens the IA and the EVD. The test makes the CNO. */
 static inline int open_evd(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	if (dapl_service_get())
 		return -1;
@@ -41,7 +36,6 @@ static inline void create_cno(void (*agent)(DAT_PVOID context, DAT_EVD_HANDLE ev
 /* Frees the CNO, which no EVD uses any more, the EVD and the IA. */
 static inline int close_cno(void **state)
 {
-	(void)state;
 	assert_int_equal(dapl_cno_free((DAT_CNO_HANDLE)cno), DAT_SUCCESS);
 	cno = NULL;
 	core_evd_free(evd);

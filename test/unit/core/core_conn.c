@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_conn.c - see core_conn.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <netinet/in.h>
-#include <string.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/event/conn_hooks.h"
 #include "test/unit/core/core_conn.h"
 #include "test/unit/core/core_ud.h"
+#include "test/unit/unit.h"
 
 struct core_conn core_conn;
 static char connection;

@@ -6,6 +6,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { CORE_LOCAL_PORT = 1, CORE_REMOTE_PORT = 2, CORE_NO_COUNTER = 0 };
 

@@ -253,9 +253,12 @@ struct dapl_listener {
 static int start_listening(struct dapl_device *dev, const struct sockaddr *address, uint16_t *port, bool ud,
 			   int backlog, void *sp, struct dapl_listener **listener)
 {
-	struct dapl_listener *new = malloc(sizeof *new);
+	struct dapl_listener *new;
 
 	(void)dev, (void)address, (void)ud, (void)backlog;
+	if (core_device.listen_error)
+		return core_device.listen_error;
+	new = malloc(sizeof *new);
 	new->sp = sp;
 	if (!*port)
 		*port = CORE_PORT;

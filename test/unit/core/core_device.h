@@ -7,7 +7,7 @@
 
 /* What operations of the device do, if a test sets it. Otherwise they succeed. */
 struct core_device {
-	int open_error, query_error;
+	int open_error, query_error, listen_error;
 	const char *opened;			/* the parameters of the last open */
 	unsigned opens;				/* opened and not closed */
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);

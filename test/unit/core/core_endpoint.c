@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_endpoint.c - see core_endpoint.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 struct dapl_ia *ia;
 struct dapl_evd *evd;
@@ -21,7 +17,6 @@ void core_endpoint_open(int qlen, int flags, uint32_t posts)
 
 int core_endpoint_close(void **state)
 {
-	(void)state;
 	core_ep_free(ep);
 	if (evd)
 		core_evd_free(evd);

@@ -4,6 +4,7 @@
 #ifndef TEST_CORE_ENDPOINT_H
 #define TEST_CORE_ENDPOINT_H
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 extern struct dapl_ia *ia;
 extern struct dapl_evd *evd;		/* of receives, requests and connection events of `ep` */

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_eth.c - see core_eth.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/group.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { GROUPS = sizeof core_eth.groups / sizeof *core_eth.groups };
 
@@ -42,7 +37,6 @@ static void assert_guarded(const struct ibv_qp *qp)
 
 static int query(struct dapl_device *dev, struct dapl_eth_attr *attr)
 {
-	(void)dev;
 	*attr = core_eth.attr;
 	return core_eth.query_error;
 }
@@ -160,7 +154,6 @@ static int create_group(struct dapl_device *dev, struct ibv_qp *const *qps, uint
 {
 	int err = note_group_call();
 
-	(void)dev;
 	if (err)
 		return err;
 	note_group(qps, n, rss);
@@ -196,7 +189,6 @@ static void free_group(struct ibv_qp *group)
 
 static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
 {
-	(void)qp;
 	*now = (struct dapl_eth_stats){ .flags = ETH_STATS_ZERO_COPY };
 }
 

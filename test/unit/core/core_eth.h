@@ -4,6 +4,7 @@
 #ifndef TEST_CORE_ETH_H
 #define TEST_CORE_ETH_H
 #include "dapl/core/dapl.h"
+#include "test/unit/unit.h"
 
 struct dapl_group;
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_objects.c - see core_objects.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <netinet/in.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 struct dapl_ia *core_ia;
 struct dapl_pz *core_pz;
@@ -37,7 +33,6 @@ int core_objects_open(void **state)
 {
 	DAT_PZ_HANDLE pz;
 
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	dapl_conn_start();
 	if (dapl_service_get())
@@ -54,7 +49,6 @@ int core_objects_open(void **state)
 
 int core_objects_close(void **state)
 {
-	(void)state;
 	dapl_service_flush();
 	assert_false(dapl_in_use(&core_dto_evd->obj) || dapl_in_use(&core_conn_evd->obj));
 	core_evd_free(core_conn_evd);

@@ -4,6 +4,7 @@
 #ifndef TEST_CORE_OBJECTS_H
 #define TEST_CORE_OBJECTS_H
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 extern struct dapl_ia *core_ia;
 extern struct dapl_pz *core_pz;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_ud.c - see core_ud.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/conn/ud.h"
 #include "test/unit/core/core_objects.h"
 #include "test/unit/core/core_ud.h"
+#include "test/unit/unit.h"
 
 struct dapl_ep *core_ud_ep(void)
 {

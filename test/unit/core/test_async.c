@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_async.c - to which EVD the asynchronous events of an IA go. */
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/dequeue.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 /* All IAs of core_ia_new() are of one adapter; the last is made one of another. */
 enum { FIRST, SECOND, STRANGER, IAS };
@@ -17,7 +13,6 @@ static struct dapl_ia *ias[IAS];
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	for (int i = 0; i < IAS; i++)
 		ias[i] = core_ia_new();
@@ -29,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (int i = 0; i < IAS; i++) {
 		dapl_async_leave(ias[i]);
 		core_ia_free(ias[i]);
@@ -64,11 +58,12 @@ static unsigned empty(struct dapl_evd *evd)
 	return count;
 }
 
-static void own_evd_comes_first(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(own_evd_comes_first)
 {
 	struct dapl_evd *first = own_evd(FIRST, 8), *second = own_evd(SECOND, 8);
 
-	(void)state;
 	post(SECOND);
 	assert_int_equal(empty(first), 0);
 	assert_int_equal(empty(second), 1);
@@ -76,11 +71,10 @@ static void own_evd_comes_first(void **state)
 	core_evd_free(second);
 }
 
-static void another_open_of_the_adapter_stands_in(void **state)
+TEST(another_open_of_the_adapter_stands_in)
 {
 	struct dapl_evd *first = own_evd(FIRST, 8);
 
-	(void)state;
 	post(SECOND);
 	assert_int_equal(empty(first), 1);
 	post(STRANGER);
@@ -88,22 +82,20 @@ static void another_open_of_the_adapter_stands_in(void **state)
 	core_evd_free(first);
 }
 
-static void events_without_an_evd_are_counted(void **state)
+TEST(events_without_an_evd_are_counted)
 {
-	(void)state;
 	post(FIRST);
 	post(FIRST);
 	assert_int_equal(ias[FIRST]->counters[DCNT_IA_ASYNC_ERROR], 2);
 }
 
-static void full_evd_refuses_an_offer(void **state)
+TEST(full_evd_refuses_an_offer)
 {
 	DAT_EVENT event = { .event_number = DAT_ASYNC_ERROR_EP_BROKEN };
 	struct dapl_evd *evd;
 	DAT_EVENT taken;
 	unsigned room = 0;
 
-	(void)state;
 	assert_true(dapl_async_offer(ias[FIRST], &event));	/* no EVD wants it */
 	evd = own_evd(FIRST, 4);
 	while (dapl_async_offer(ias[FIRST], &event))
@@ -115,11 +107,10 @@ static void full_evd_refuses_an_offer(void **state)
 	core_evd_free(evd);
 }
 
-static void evd_serves_its_adapter_alone(void **state)
+TEST(evd_serves_its_adapter_alone)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
-	(void)state;
 	assert_true(dapl_async_serves(ias[SECOND]->obj.provider, evd));
 	assert_false(dapl_async_serves(&other_adapter, evd));
 	dapl_async_leave(ias[FIRST]);
@@ -127,11 +118,10 @@ static void evd_serves_its_adapter_alone(void **state)
 	core_evd_free(evd);
 }
 
-static void owner_that_leaves_takes_the_evd_from_all(void **state)
+TEST(owner_that_leaves_takes_the_evd_from_all)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
-	(void)state;
 	ias[SECOND]->async_evd = evd;		/* opened with it */
 	dapl_async_leave(ias[FIRST]);
 	assert_null(ias[FIRST]->async_evd);
@@ -140,11 +130,10 @@ static void owner_that_leaves_takes_the_evd_from_all(void **state)
 	core_evd_free(evd);
 }
 
-static void guest_that_leaves_takes_nothing(void **state)
+TEST(guest_that_leaves_takes_nothing)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
-	(void)state;
 	ias[SECOND]->async_evd = evd;
 	dapl_async_leave(ias[SECOND]);
 	assert_null(ias[SECOND]->async_evd);
@@ -153,11 +142,10 @@ static void guest_that_leaves_takes_nothing(void **state)
 }
 
 /* The owner may be closed between the look at the EVD and the end of the open. */
-static void evd_that_is_gone_is_not_joined(void **state)
+TEST(evd_that_is_gone_is_not_joined)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
-	(void)state;
 	dapl_async_leave(ias[SECOND]);
 	ias[SECOND]->async_evd = evd;
 	dapl_async_join(ias[SECOND]);
@@ -170,12 +158,11 @@ static void evd_that_is_gone_is_not_joined(void **state)
 	core_evd_free(evd);
 }
 
-static void ias_of_a_parent_do_not_count(void **state)
+TEST(ias_of_a_parent_do_not_count)
 {
 	struct dapl_object **entered;
 	size_t count;
 
-	(void)state;
 	assert_true(dapl_async_any_ia());
 	ias[SECOND]->pid = getppid();
 	assert_true(dapl_async_enter_ias(&entered, &count));
@@ -190,20 +177,4 @@ static void ias_of_a_parent_do_not_count(void **state)
 	assert_false(dapl_async_any_ia());
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(own_evd_comes_first),
-		TEST(another_open_of_the_adapter_stands_in),
-		TEST(events_without_an_evd_are_counted),
-		TEST(full_evd_refuses_an_offer),
-		TEST(evd_serves_its_adapter_alone),
-		TEST(owner_that_leaves_takes_the_evd_from_all),
-		TEST(guest_that_leaves_takes_nothing),
-		TEST(evd_that_is_gone_is_not_joined),
-		TEST(ias_of_a_parent_do_not_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attr.c - attributes of an IA on devices of many kinds: limits at their edges, and what a device lacks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_entry entry = { .info = { .ia_name = "ofa-v2-test", .dapl_version_major = 2,
@@ -19,7 +14,6 @@ static struct dapl_entry entry = { .info = { .ia_name = "ofa-v2-test", .dapl_ver
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	dapl_settings.wr_max = 0;
 	ia = core_ia_new();
@@ -28,7 +22,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_attr_free(ia);
 	core_ia_free(ia);
 	return 0;
@@ -50,11 +43,12 @@ static const char *named(const char *name)
 	return NULL;
 }
 
-static void device_without_srqs_has_no_attribute_of_one(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(device_without_srqs_has_no_attribute_of_one)
 {
 	struct ibv_device_attr *limits = &ia->attr.limits;
 
-	(void)state;
 	limits->max_qp = 100;
 	limits->max_srq_wr = 50;
 	prepare();
@@ -72,11 +66,10 @@ static void device_without_srqs_has_no_attribute_of_one(void **state)
 	assert_int_equal(ia->provider_attr.srq_supported, DAT_TRUE);
 }
 
-static void limits_fit_a_count(void **state)
+CASE(limits_fit_a_count)
 {
 	struct ibv_device_attr *limits = &ia->attr.limits;
 
-	(void)state;
 	limits->max_qp = INT_MAX;
 	limits->max_qp_init_rd_atom = 2;
 	limits->max_cqe = INT_MAX;
@@ -98,7 +91,7 @@ static void limits_fit_a_count(void **state)
 }
 
 /* Two of the device's work requests are the provider's markers. */
-static void work_requests_leave_room_for_markers(void **state)
+CASE(work_requests_leave_room_for_markers)
 {
 	static const struct {
 		int device;
@@ -109,7 +102,6 @@ static void work_requests_leave_room_for_markers(void **state)
 		{ 100, 98, 98 }, { 100, 97, 97 }, { 100, 99, 98 }, { 100, 1, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		ia->attr.limits.max_qp_wr = cases[i].device;
 		dapl_settings.wr_max = cases[i].wanted;
@@ -119,7 +111,7 @@ static void work_requests_leave_room_for_markers(void **state)
 	}
 }
 
-static void windows_decide_scope_and_number_of_rmrs(void **state)
+CASE(windows_decide_scope_and_number_of_rmrs)
 {
 	static const struct {
 		bool windows_1, windows_2;
@@ -129,7 +121,6 @@ static void windows_decide_scope_and_number_of_rmrs(void **state)
 		{ false, true, 7, DAT_RMR_SCOPE_EP }, { true, true, 7, DAT_RMR_SCOPE_ANY },
 	};
 
-	(void)state;
 	ia->attr.limits.max_mw = 7;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		ia->attr.windows_1 = cases[i].windows_1;
@@ -140,7 +131,7 @@ static void windows_decide_scope_and_number_of_rmrs(void **state)
 	}
 }
 
-static void what_a_device_lacks_is_not_listed(void **state)
+CASE(what_a_device_lacks_is_not_listed)
 {
 	struct dapl_device_attr *d = &ia->attr;
 	const struct {
@@ -149,9 +140,9 @@ static void what_a_device_lacks_is_not_listed(void **state)
 	} cases[] = {
 		{ &d->atomics, DAT_IB_ATTR_FETCH_AND_ADD }, { &d->atomics, DAT_IB_ATTR_CMP_AND_SWAP },
 		{ &d->write_immediate, DAT_IB_ATTR_IMMED_DATA }, { &d->ud, DAT_IB_ATTR_UD },
+		{ &d->flush_global, "DAT_IB_DEVICE_FLUSH" }, { &d->atomic_write, "DAT_IB_DEVICE_ATOMIC_WRITE" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int has = 0; has < 2; has++) {
 			*cases[i].has = has;
@@ -161,14 +152,31 @@ static void what_a_device_lacks_is_not_listed(void **state)
 		}
 }
 
-static void versions_of_the_firmware_are_read_as_far_as_they_go(void **state)
+CASE(kinds_of_flush_are_named)
+{
+	static const char *const names[] = { NULL, "GLOBAL", "PERSISTENT", "GLOBAL PERSISTENT" };
+
+	for (unsigned i = 0; i < 4; i++) {
+		const char *name;
+
+		ia->attr.flush_global = i & 1;
+		ia->attr.flush_persistent = i & 2;
+		prepare();
+		name = named("DAT_IB_DEVICE_FLUSH");
+		if (names[i])
+			assert_string_equal(name, names[i]);
+		else
+			assert_null(name);
+	}
+}
+
+CASE(versions_of_the_firmware_are_read_as_far_as_they_go)
 {
 	static const struct {
 		const char *text;
 		int major, minor;
 	} cases[] = { { "12.34.56", 12, 34 }, { "7", 7, 0 }, { "", 0, 0 }, { "v1.2", 0, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		snprintf(ia->attr.limits.fw_ver, sizeof ia->attr.limits.fw_ver, "%s", cases[i].text);
 		prepare();
@@ -177,9 +185,8 @@ static void versions_of_the_firmware_are_read_as_far_as_they_go(void **state)
 	}
 }
 
-static void names_are_those_of_the_entry_and_the_device(void **state)
+CASE(names_are_those_of_the_entry_and_the_device)
 {
-	(void)state;
 	snprintf(ia->attr.vendor, sizeof ia->attr.vendor, "a vendor");
 	prepare();
 	assert_string_equal(ia->ia_attr.adapter_name, "ofa-v2-test");
@@ -189,18 +196,4 @@ static void names_are_those_of_the_entry_and_the_device(void **state)
 	assert_int_equal(ia->provider_attr.is_thread_safe, DAT_TRUE);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(device_without_srqs_has_no_attribute_of_one),
-		CASE(limits_fit_a_count),
-		CASE(work_requests_leave_room_for_markers),
-		CASE(windows_decide_scope_and_number_of_rmrs),
-		CASE(what_a_device_lacks_is_not_listed),
-		CASE(versions_of_the_firmware_are_read_as_far_as_they_go),
-		CASE(names_are_those_of_the_entry_and_the_device),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

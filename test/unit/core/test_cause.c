@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cause.c - causes, steps and addresses in words. The whole line is test_diag's. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/base/cause.h"
+#include "test/unit/unit.h"
 
 static const char *reason(struct dapl_conn_cause cause)
 {
@@ -16,7 +11,7 @@ static const char *reason(struct dapl_conn_cause cause)
 	return dapl_diag_reason(&cause, text);
 }
 
-static void codes_of_each_transport_have_names(void **state)
+UNIT_TEST(codes_of_each_transport_have_names)
 {
 	static const struct {
 		enum dapl_code_kind kind;
@@ -38,18 +33,16 @@ static void codes_of_each_transport_have_names(void **state)
 		{ DAPL_CODE_ASYNC, IBV_EVENT_QP_FATAL, "the queue pair failed (1)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		assert_string_equal(reason((struct dapl_conn_cause){ .code_kind = rows[i].kind,
 			.code = rows[i].code }), rows[i].text);
 }
 
-static void text_errno_and_code_stand_in_this_order(void **state)
+UNIT_TEST(text_errno_and_code_stand_in_this_order)
 {
 	struct dapl_conn_cause cause = { .text = "the answer is bad", .err = EPROTO,
 		.code_kind = DAPL_CODE_SIDR, .code = 5 };
 
-	(void)state;
 	assert_string_equal(reason(cause), "the answer is bad: protocol error: rejected: unsupported version (5)");
 	cause.err = 0;
 	assert_string_equal(reason(cause), "the answer is bad: rejected: unsupported version (5)");
@@ -59,9 +52,8 @@ static void text_errno_and_code_stand_in_this_order(void **state)
 	assert_string_equal(reason(cause), "unknown cause");
 }
 
-static void codes_that_say_no_more_are_left_out(void **state)
+UNIT_TEST(codes_that_say_no_more_are_left_out)
 {
-	(void)state;
 	assert_string_equal(reason((struct dapl_conn_cause){ .err = ECONNREFUSED,
 		.code_kind = DAPL_CODE_CM_STATUS, .code = 111 }), "connection refused");
 	assert_string_equal(reason((struct dapl_conn_cause){ .err = ECONNREFUSED,
@@ -69,17 +61,15 @@ static void codes_that_say_no_more_are_left_out(void **state)
 }
 
 /* "RFS specific error" would be the wrong word with a small first letter. */
-static void acronyms_keep_their_capitals(void **state)
+UNIT_TEST(acronyms_keep_their_capitals)
 {
-	(void)state;
 	assert_string_equal(reason((struct dapl_conn_cause){ .err = ENOMEM }), "cannot allocate memory");
 	assert_string_equal(reason((struct dapl_conn_cause){ .err = EADV }), "advertise error");
 	assert_string_equal(reason((struct dapl_conn_cause){ .err = EDOTDOT }), "RFS specific error");
 }
 
-static void every_step_has_a_name(void **state)
+UNIT_TEST(every_step_has_a_name)
 {
-	(void)state;
 	for (int step = 0; step < DAPL_STEPS; step++) {
 		const char *name = dapl_diag_step((enum dapl_conn_step)step);
 
@@ -89,14 +79,13 @@ static void every_step_has_a_name(void **state)
 	assert_string_equal(dapl_diag_step(DAPL_STEPS), "?");
 }
 
-static void addresses_show_what_is_known(void **state)
+UNIT_TEST(addresses_show_what_is_known)
 {
 	struct sockaddr_storage address = { 0 };
 	struct sockaddr_in *in = (struct sockaddr_in *)&address;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
 	char text[DIAG_ADDRESS];
 
-	(void)state;
 	assert_string_equal(dapl_diag_address(&address, text), "?");
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(0xc0000207);
@@ -109,16 +98,4 @@ static void addresses_show_what_is_known(void **state)
 			    "2001:db8:1111:2222:3333:4444:5555:6666 port 65535");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(codes_of_each_transport_have_names),
-		cmocka_unit_test(text_errno_and_code_stand_in_this_order),
-		cmocka_unit_test(codes_that_say_no_more_are_left_out),
-		cmocka_unit_test(acronyms_keep_their_capitals),
-		cmocka_unit_test(every_step_has_a_name),
-		cmocka_unit_test(addresses_show_what_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

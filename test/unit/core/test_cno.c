@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cno.c - which thread watches the completion channel of an EVD that has a CNO: the waiter, or the
  * service thread for an agent. */
-#include <errno.h>
 #include <sys/epoll.h>
 #include "test/unit/core/core_cno.h"
+#include "test/unit/unit.h"
 
 static int watch_error;		/* of the service thread; 0: it watches what it is given */
 static void (*before_publish)(void);	/* called once; NULL: nothing happens meanwhile */
@@ -39,9 +39,10 @@ static int set_up(void **state)
 	return open_evd(state);
 }
 
-static void waiter_watches_the_channel_itself(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, close_cno)
+
+CASE(waiter_watches_the_channel_itself)
 {
-	(void)state;
 	create_cno(NULL);
 	set_cno(cno);
 	assert_false(evd->watched);
@@ -51,9 +52,8 @@ static void waiter_watches_the_channel_itself(void **state)
 	assert_false(dapl_in_use(&cno->obj));
 }
 
-static void service_thread_watches_for_an_agent_only(void **state)
+CASE(service_thread_watches_for_an_agent_only)
 {
-	(void)state;
 	create_cno(agent);
 	for (int i = 0; i < 2; i++) {
 		set_cno(cno);
@@ -65,12 +65,11 @@ static void service_thread_watches_for_an_agent_only(void **state)
 }
 
 /* There may be no waiter from now on. */
-static void agent_that_is_set_later_takes_over_the_channels(void **state)
+CASE(agent_that_is_set_later_takes_over_the_channels)
 {
 	struct dapl_evd *other = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
 	DAT_OS_WAIT_PROXY_AGENT late = { NULL, agent };
 
-	(void)state;
 	create_cno(NULL);
 	set_cno(cno);
 	assert_false(evd->watched);
@@ -89,12 +88,11 @@ static DAT_RETURN set_agent(void)
 }
 
 /* The CNO still has none, so its waiter watches the channel. */
-static void agent_that_would_miss_completions_is_refused(void **state)
+CASE(agent_that_would_miss_completions_is_refused)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = evd };
 	DAT_CNO_PARAM param;
 
-	(void)state;
 	create_cno(NULL);
 	set_cno(cno);
 	watch_error = ENOMEM;
@@ -112,11 +110,10 @@ static DAT_RETURN create_evd(DAT_EVD_HANDLE *handle)
 	return dapl_evd_create((DAT_IA_HANDLE)ia, 8, (DAT_CNO_HANDLE)cno, DAT_EVD_DTO_FLAG, handle);
 }
 
-static void evd_that_no_thread_would_watch_is_not_created(void **state)
+CASE(evd_that_no_thread_would_watch_is_not_created)
 {
 	DAT_EVD_HANDLE handle;
 
-	(void)state;
 	ia->ia_attr.max_evd_qlen = 8;
 	create_cno(agent);
 	watch_error = ENOMEM;
@@ -132,11 +129,10 @@ static void set_agent_meanwhile(void)
 	watch_error = ENOMEM;
 }
 
-static void evd_that_is_created_beside_a_new_agent_is_watched_or_refused(void **state)
+CASE(evd_that_is_created_beside_a_new_agent_is_watched_or_refused)
 {
 	DAT_EVD_HANDLE handle;
 
-	(void)state;
 	ia->ia_attr.max_evd_qlen = 8;
 	create_cno(NULL);
 	before_publish = set_agent_meanwhile;
@@ -148,9 +144,8 @@ static void evd_that_is_created_beside_a_new_agent_is_watched_or_refused(void **
 }
 
 /* Its CQ must be emptied by the service thread, CNO or not. */
-static void channel_of_a_spilling_evd_stays_watched(void **state)
+CASE(channel_of_a_spilling_evd_stays_watched)
 {
-	(void)state;
 	create_cno(agent);
 	set_cno(cno);
 	evd->spill = true;
@@ -159,28 +154,12 @@ static void channel_of_a_spilling_evd_stays_watched(void **state)
 	evd->spill = false;
 }
 
-static void cno_that_is_in_use_cannot_be_freed(void **state)
+CASE(cno_that_is_in_use_cannot_be_freed)
 {
-	(void)state;
 	create_cno(NULL);
 	set_cno(cno);
 	assert_int_equal(DAT_GET_TYPE(dapl_cno_free((DAT_CNO_HANDLE)cno)), DAT_INVALID_STATE);
 	set_cno(NULL);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_cno)
-	const struct CMUnitTest tests[] = {
-		CASE(waiter_watches_the_channel_itself),
-		CASE(service_thread_watches_for_an_agent_only),
-		CASE(agent_that_is_set_later_takes_over_the_channels),
-		CASE(agent_that_would_miss_completions_is_refused),
-		CASE(evd_that_no_thread_would_watch_is_not_created),
-		CASE(evd_that_is_created_beside_a_new_agent_is_watched_or_refused),
-		CASE(channel_of_a_spilling_evd_stays_watched),
-		CASE(cno_that_is_in_use_cannot_be_freed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,13 +3,9 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/event/cno_trigger.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_cno cno;
 static struct dapl_evd evds[3];
@@ -18,7 +14,6 @@ static DAT_EVD_HANDLE agent_evd;
 
 static int set_up(void **state)
 {
-	(void)state;
 	cno = (struct dapl_cno){ .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .last = &cno.first };
 	dapl_mutex_init(&cno.mutex, RANK_CNO);
 	for (int i = 0; i < 3; i++)
@@ -30,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	close(cno.wake_fd);
 	return 0;
 }
@@ -66,9 +60,10 @@ static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle)
 	agent_evd = handle;
 }
 
-static void triggers_are_taken_in_their_order(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(triggers_are_taken_in_their_order)
 {
-	(void)state;
 	assert_null(take());
 	dapl_cno_trigger(&cno, &evds[1]);
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -79,9 +74,8 @@ static void triggers_are_taken_in_their_order(void **state)
 	assert_null(take());
 }
 
-static void triggered_evd_is_listed_once(void **state)
+TEST(triggered_evd_is_listed_once)
 {
-	(void)state;
 	dapl_cno_trigger(&cno, &evds[0]);
 	dapl_cno_trigger(&cno, &evds[1]);
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -92,9 +86,8 @@ static void triggered_evd_is_listed_once(void **state)
 	assert_ptr_equal(take(), &evds[0]);
 }
 
-static void descriptor_is_readable_while_one_is_triggered(void **state)
+TEST(descriptor_is_readable_while_one_is_triggered)
 {
-	(void)state;
 	assert_false(is_readable());
 	dapl_cno_trigger(&cno, &evds[0]);
 	dapl_cno_trigger(&cno, &evds[1]);
@@ -104,9 +97,8 @@ static void descriptor_is_readable_while_one_is_triggered(void **state)
 	assert_false(is_readable());
 }
 
-static void closing_cno_stays_readable(void **state)
+TEST(closing_cno_stays_readable)
 {
-	(void)state;
 	dapl_cno_trigger(&cno, &evds[0]);
 	cno.closing = true;
 	take();
@@ -119,9 +111,8 @@ static void closing_cno_stays_readable(void **state)
 }
 
 /* The first, the middle and the last; the list goes on behind each. */
-static void forgotten_evd_leaves_the_others(void **state)
+TEST(forgotten_evd_leaves_the_others)
 {
-	(void)state;
 	for (int gone = 0; gone < 3; gone++) {
 		for (int i = 0; i < 3; i++)
 			dapl_cno_trigger(&cno, &evds[i]);
@@ -136,9 +127,8 @@ static void forgotten_evd_leaves_the_others(void **state)
 	}
 }
 
-static void last_one_forgotten_lowers_the_descriptor(void **state)
+TEST(last_one_forgotten_lowers_the_descriptor)
 {
-	(void)state;
 	forget(&evds[0]);		/* it is not triggered */
 	dapl_cno_trigger(&cno, &evds[0]);
 	dapl_cno_trigger(&cno, &evds[1]);
@@ -148,9 +138,8 @@ static void last_one_forgotten_lowers_the_descriptor(void **state)
 	assert_false(is_readable());
 }
 
-static void agent_is_told_the_latest_evd_once(void **state)
+TEST(agent_is_told_the_latest_evd_once)
 {
-	(void)state;
 	cno.proxy = DAT_PROXY_TYPE_AGENT;
 	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){ &agent_calls, agent };
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -162,9 +151,8 @@ static void agent_is_told_the_latest_evd_once(void **state)
 	assert_int_equal(agent_calls, 1);
 }
 
-static void agent_is_not_told_a_forgotten_evd(void **state)
+TEST(agent_is_not_told_a_forgotten_evd)
 {
-	(void)state;
 	cno.proxy = DAT_PROXY_TYPE_AGENT;
 	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){ &agent_calls, agent };
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -180,19 +168,4 @@ static void agent_is_not_told_a_forgotten_evd(void **state)
 	assert_int_equal(agent_calls, 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(triggers_are_taken_in_their_order),
-		TEST(triggered_evd_is_listed_once),
-		TEST(descriptor_is_readable_while_one_is_triggered),
-		TEST(closing_cno_stays_readable),
-		TEST(forgotten_evd_leaves_the_others),
-		TEST(last_one_forgotten_lowers_the_descriptor),
-		TEST(agent_is_told_the_latest_evd_once),
-		TEST(agent_is_not_told_a_forgotten_evd),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cno_wait.c - dat_cno_wait: how a signal ends it, and when it looks before it blocks. */
 #include "test/unit/core/core_cno.h"
-#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "dapl/core/event/cno_wait.h"
 #include "dapl/core/event/evd_notify.h"
+#include "test/unit/unit.h"
 
 static int set_up(void **state)
 {
@@ -79,12 +79,13 @@ static void check_signal_ends_the_wait(void)
 	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 0, &handle)), DAT_QUEUE_EMPTY);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, close_cno)
+
 /* Whatever the calls behind the sleep leave in errno. */
-static void signal_ends_a_wait(void **state)
+CASE(signal_ends_a_wait)
 {
 	int fds[2];
 
-	(void)state;
 	check_signal_ends_the_wait();
 	assert_int_equal(pipe(fds), 0);
 	watched_fd = fds[0];
@@ -135,11 +136,10 @@ static void stop_watching(int fds[2])
 	close(fds[1]);
 }
 
-static void wait_works_for_the_device_before_it_blocks(void **state)
+CASE(wait_works_for_the_device_before_it_blocks)
 {
 	int fds[2];
 
-	(void)state;
 	watch_device(fds);
 	assert_int_equal(wait_without_wakeup(3), DAT_SUCCESS);
 	assert_int_equal(works, 3);
@@ -147,11 +147,10 @@ static void wait_works_for_the_device_before_it_blocks(void **state)
 }
 
 /* wait_spin.h: how many. Those that find something go on looking. */
-static void waits_that_find_nothing_are_followed_by_some_that_block(void **state)
+CASE(waits_that_find_nothing_are_followed_by_some_that_block)
 {
 	int fds[2];
 
-	(void)state;
 	watch_device(fds);
 	assert_int_equal(wait_without_wakeup(0), DAT_QUEUE_EMPTY);
 	assert_true(works > 0);
@@ -162,11 +161,10 @@ static void waits_that_find_nothing_are_followed_by_some_that_block(void **state
 	stop_watching(fds);
 }
 
-static void one_of_several_waiters_does_not_look(void **state)
+CASE(one_of_several_waiters_does_not_look)
 {
 	int fds[2];
 
-	(void)state;
 	watch_device(fds);
 	cno->waiters = 1;	/* another */
 	assert_int_equal(wait_without_wakeup(1), DAT_QUEUE_EMPTY);
@@ -175,12 +173,11 @@ static void one_of_several_waiters_does_not_look(void **state)
 	stop_watching(fds);
 }
 
-static void wait_of_no_time_does_not_look(void **state)
+CASE(wait_of_no_time_does_not_look)
 {
 	DAT_EVD_HANDLE handle;
 	int fds[2];
 
-	(void)state;
 	watch_device(fds);
 	works = 0;
 	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 0, &handle)), DAT_QUEUE_EMPTY);
@@ -188,16 +185,4 @@ static void wait_of_no_time_does_not_look(void **state)
 	stop_watching(fds);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, close_cno)
-	const struct CMUnitTest tests[] = {
-		CASE(signal_ends_a_wait),
-		CASE(wait_works_for_the_device_before_it_blocks),
-		CASE(waits_that_find_nothing_are_followed_by_some_that_block),
-		CASE(one_of_several_waiters_does_not_look),
-		CASE(wait_of_no_time_does_not_look),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

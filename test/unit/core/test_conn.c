@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn.c - what the device reports of an endpoint's connection: which event the consumer gets, with which data
  * and cause, and which reports are ignored. Reports of the dequeuing side: test_conn_hooks.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/ud.h"
 #include "test/unit/core/core_conn.h"
 #include "test/unit/core/core_ud.h"
+#include "test/unit/unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -32,14 +26,13 @@ static int port_of(const struct sockaddr_storage *address)
 
 static void never(struct dapl_timer *timer)
 {
-	(void)timer;
 	fail_msg("fired");
 }
 
 static void arm(void)
 {
 	dapl_mutex_lock(&ep->lock);
-	dapl_conn_arm(ep, NEVER, never);
+	dapl_ep_arm(ep, NEVER, never);
 	dapl_mutex_unlock(&ep->lock);
 }
 
@@ -52,13 +45,15 @@ static void established_info(struct dapl_established *info, const char *data)
 	set_port(&info->remote, REMOTE_PORT);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, core_conn_open, core_conn_close)
+#define DATAGRAMS(name) UNIT_TEST_WITH(name, core_conn_open_datagrams, core_conn_close)
+
 /* CONN-1, 3 */
-static void initiator_gets_the_data_and_addresses_of_the_connection(void **state)
+TEST(initiator_gets_the_data_and_addresses_of_the_connection)
 {
 	struct dapl_established info;
 	char data[] = "welcome";
 
-	(void)state;
 	core_conn_begin(EP_DO_CONNECT);
 	established_info(&info, data);
 	dapl_up_established(ep, core_connection, &info);
@@ -72,11 +67,10 @@ static void initiator_gets_the_data_and_addresses_of_the_connection(void **state
 }
 
 /* SP-31 */
-static void acceptor_gets_no_data_when_it_is_established(void **state)
+TEST(acceptor_gets_no_data_when_it_is_established)
 {
 	struct dapl_established info;
 
-	(void)state;
 	core_conn_begin(EP_DO_ACCEPT);
 	established_info(&info, "welcome");
 	dapl_up_established(ep, core_connection, &info);
@@ -87,17 +81,15 @@ static void acceptor_gets_no_data_when_it_is_established(void **state)
 	core_conn_counted(DCNT_IA_CM_PASSIVE_EST);
 }
 
-static void address_that_the_device_does_not_know_stays(void **state)
+TEST(address_that_the_device_does_not_know_stays)
 {
-	(void)state;
 	core_conn_begin_connected();
 	assert_int_equal(port_of(&ep->local), CORE_LOCAL_PORT);
 	assert_int_equal(port_of(&ep->remote), CORE_REMOTE_PORT);
 }
 
-static void establishment_stops_the_time_limit(void **state)
+TEST(establishment_stops_the_time_limit)
 {
-	(void)state;
 	core_conn_begin(EP_DO_CONNECT);
 	arm();
 	core_conn_establish();
@@ -119,7 +111,7 @@ static const struct {
 };
 
 /* CONN-11, 12 */
-static void initiator_learns_why_it_failed(void **state)
+TEST(initiator_learns_why_it_failed)
 {
 	for (size_t i = 0; i < COUNT(failures); i++) {
 		bool rejected = failures[i].why == DAPL_CONN_REJECTED;
@@ -140,7 +132,7 @@ static void initiator_learns_why_it_failed(void **state)
 	}
 }
 
-static void acceptor_learns_that_the_accept_failed(void **state)
+TEST(acceptor_learns_that_the_accept_failed)
 {
 	for (size_t i = 0; i < COUNT(failures); i++) {
 		if (i)
@@ -155,9 +147,8 @@ static void acceptor_learns_that_the_accept_failed(void **state)
 	}
 }
 
-static void failure_stops_the_time_limit(void **state)
+TEST(failure_stops_the_time_limit)
 {
-	(void)state;
 	core_conn_begin(EP_DO_CONNECT);
 	arm();
 	dapl_up_failed(ep, core_connection, DAPL_CONN_REFUSED, NULL, 0);
@@ -166,11 +157,10 @@ static void failure_stops_the_time_limit(void **state)
 }
 
 /* dat_ep_free drops the connection. */
-static void failure_of_a_freed_endpoint_only_stops_its_time_limit(void **state)
+TEST(failure_of_a_freed_endpoint_only_stops_its_time_limit)
 {
 	uint32_t magic = ep->obj.magic;
 
-	(void)state;
 	core_conn_begin(EP_DO_CONNECT);
 	arm();
 	ep->obj.magic = 0;
@@ -183,7 +173,7 @@ static void failure_of_a_freed_endpoint_only_stops_its_time_limit(void **state)
 
 /* --- private data ---------------------------------------------------------------------------------------------- */
 
-static void private_data_are_cut_to_their_room(void **state)
+TEST(private_data_are_cut_to_their_room)
 {
 	static char data[DAPL_CONN_PDATA_MAX + 1];
 	struct dapl_established info;
@@ -210,9 +200,8 @@ static void private_data_are_cut_to_their_room(void **state)
 
 /* --- disconnected ------------------------------------------------------------------------------------------------ */
 
-static void peer_that_disconnects_is_no_failure(void **state)
+TEST(peer_that_disconnects_is_no_failure)
 {
-	(void)state;
 	core_conn_begin_connected();
 	dapl_up_disconnected(ep, core_connection, true);
 	core_conn_is_dropped();
@@ -222,9 +211,8 @@ static void peer_that_disconnects_is_no_failure(void **state)
 }
 
 /* CONN-36 */
-static void peer_that_is_lost_breaks_the_connection(void **state)
+TEST(peer_that_is_lost_breaks_the_connection)
 {
-	(void)state;
 	core_conn_begin_connected();
 	core_conn.known_error = ETIMEDOUT;
 	dapl_up_disconnected(ep, core_connection, false);
@@ -237,7 +225,7 @@ static void peer_that_is_lost_breaks_the_connection(void **state)
 
 /* The line about a pending connection says that it was pending, unless the device has a cause. There is no
  * line for a lost peer. */
-static void pending_connection_fails_because_the_peer_disconnected(void **state)
+TEST(pending_connection_fails_because_the_peer_disconnected)
 {
 	static const struct {
 		bool orderly;
@@ -274,14 +262,13 @@ static void pending_connection_fails_because_the_peer_disconnected(void **state)
 /* --- connections that are not the endpoint's -------------------------------------------------------------------- */
 
 /* Upcalls were under way when the endpoint dropped it. Now there is no connection, or another one. CONN-27. */
-static void reports_of_a_dropped_connection_are_ignored(void **state)
+TEST(reports_of_a_dropped_connection_are_ignored)
 {
 	static char was;
 	struct dapl_conn *const dropped = (struct dapl_conn *)&was;
 	struct dapl_established info;
 	DAT_EP_STATE before;
 
-	(void)state;
 	established_info(&info, "welcome");
 	for (int has_one = 0; has_one < 2; has_one++) {
 		if (has_one)
@@ -308,11 +295,10 @@ static void reports_of_a_dropped_connection_are_ignored(void **state)
 	}
 }
 
-static void connection_holds_its_endpoint_until_it_is_released(void **state)
+TEST(connection_holds_its_endpoint_until_it_is_released)
 {
 	struct dapl_ep *freed = ep;
 
-	(void)state;
 	core_conn_begin_connected();
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)freed), DAT_SUCCESS);
 	assert_int_equal(core_conn.releases, 1);
@@ -366,16 +352,15 @@ static void establish_peer(void)
 	assert_string_equal(event.pdata, "welcome");
 }
 
-static void peer_of_a_datagram_endpoint_is_established(void **state)
+DATAGRAMS(peer_of_a_datagram_endpoint_is_established)
 {
-	(void)state;
 	establish_peer();
 	assert_int_equal(ep->pdata_len, 0);		/* it is the peer's */
 	assert_int_equal(ep->local.ss_family, 0);
 	core_conn_counted(DCNT_IA_CM_AH_RESOLVED);
 }
 
-static void peer_of_a_datagram_endpoint_fails(void **state)
+DATAGRAMS(peer_of_a_datagram_endpoint_fails)
 {
 	for (size_t i = 0; i < COUNT(failures); i++) {
 		bool rejected = failures[i].why == DAPL_CONN_REJECTED;
@@ -399,9 +384,8 @@ static void peer_of_a_datagram_endpoint_fails(void **state)
 }
 
 /* One of many peers is no connection that could end. */
-static void peer_of_a_datagram_endpoint_does_not_disconnect(void **state)
+DATAGRAMS(peer_of_a_datagram_endpoint_does_not_disconnect)
 {
-	(void)state;
 	establish_peer();
 	dapl_up_disconnected(ep, core_connection, true);
 	dapl_up_disconnected(ep, core_connection, false);
@@ -411,29 +395,4 @@ static void peer_of_a_datagram_endpoint_does_not_disconnect(void **state)
 	core_conn_counted(DCNT_IA_CM_AH_RESOLVED);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, core_conn_open, core_conn_close)
-#define DATAGRAMS(name) cmocka_unit_test_setup_teardown(name, core_conn_open_datagrams, core_conn_close)
-	const struct CMUnitTest tests[] = {
-		TEST(initiator_gets_the_data_and_addresses_of_the_connection),
-		TEST(acceptor_gets_no_data_when_it_is_established),
-		TEST(address_that_the_device_does_not_know_stays),
-		TEST(establishment_stops_the_time_limit),
-		TEST(initiator_learns_why_it_failed),
-		TEST(acceptor_learns_that_the_accept_failed),
-		TEST(failure_stops_the_time_limit),
-		TEST(failure_of_a_freed_endpoint_only_stops_its_time_limit),
-		TEST(private_data_are_cut_to_their_room),
-		TEST(peer_that_disconnects_is_no_failure),
-		TEST(peer_that_is_lost_breaks_the_connection),
-		TEST(pending_connection_fails_because_the_peer_disconnected),
-		TEST(reports_of_a_dropped_connection_are_ignored),
-		TEST(connection_holds_its_endpoint_until_it_is_released),
-		DATAGRAMS(peer_of_a_datagram_endpoint_is_established),
-		DATAGRAMS(peer_of_a_datagram_endpoint_fails),
-		DATAGRAMS(peer_of_a_datagram_endpoint_does_not_disconnect),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

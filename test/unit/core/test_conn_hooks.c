@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_hooks.c - what the dequeuing side reports of an endpoint's connection (the hooks of conn_hooks.h, which
  * conn.c fills): a failed completion, the first receive, the last completion. Reports of the device: test_conn.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/event/conn_hooks.h"
 #include "test/unit/core/core_conn.h"
+#include "test/unit/unit.h"
 
 enum { CODE = 12 };
 
@@ -21,9 +16,11 @@ static void break_it(void)
 	dapl_conn_hooks.broken(ep, DAPL_CODE_COMPLETION, CODE, "a send failed");
 }
 
-static void failed_completion_breaks_the_connection(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, core_conn_open, core_conn_close)
+#define DATAGRAMS(name) UNIT_TEST_WITH(name, core_conn_open_datagrams, core_conn_close)
+
+TEST(failed_completion_breaks_the_connection)
 {
-	(void)state;
 	core_conn_begin_connected();
 	break_it();
 	core_conn_is_dropped();
@@ -35,9 +32,8 @@ static void failed_completion_breaks_the_connection(void **state)
 	break_it();		/* other requests fail after it */
 }
 
-static void cause_that_the_device_knows_comes_before_a_failed_completion(void **state)
+TEST(cause_that_the_device_knows_comes_before_a_failed_completion)
 {
-	(void)state;
 	core_conn_begin_connected();
 	core_conn.known_error = ECONNRESET;
 	break_it();
@@ -49,9 +45,8 @@ static void cause_that_the_device_knows_comes_before_a_failed_completion(void **
 }
 
 /* One of many peers is no connection that could end. */
-static void datagram_endpoint_does_not_break(void **state)
+DATAGRAMS(datagram_endpoint_does_not_break)
 {
-	(void)state;
 	dapl_mutex_lock(&ep->lock);
 	assert_true(dapl_ep_step(ep, EP_DO_CONNECT, NULL) && dapl_ep_step(ep, EP_ESTABLISHED, NULL));
 	dapl_mutex_unlock(&ep->lock);
@@ -61,9 +56,8 @@ static void datagram_endpoint_does_not_break(void **state)
 
 /* --- the first receive ------------------------------------------------------------------------------------------- */
 
-static void first_receive_establishes_an_accepted_connection(void **state)
+TEST(first_receive_establishes_an_accepted_connection)
 {
-	(void)state;
 	core_conn_begin(EP_DO_ACCEPT);
 	assert_true(dapl_conn_hooks.comm_established(ep));
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
@@ -76,9 +70,8 @@ static void first_receive_establishes_an_accepted_connection(void **state)
 }
 
 /* An initiator learns the peer's data and addresses from the device. */
-static void receive_does_not_establish_what_was_not_accepted(void **state)
+TEST(receive_does_not_establish_what_was_not_accepted)
 {
-	(void)state;
 	core_conn_begin(EP_DO_CONNECT);
 	for (int s = 0; s <= DAT_EP_STATE_CONNECTED_MULTI_PATH; s++)
 		if (s != DAT_EP_STATE_COMPLETION_PENDING) {
@@ -89,11 +82,10 @@ static void receive_does_not_establish_what_was_not_accepted(void **state)
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 }
 
-static void freed_endpoint_is_not_established_by_a_receive(void **state)
+TEST(freed_endpoint_is_not_established_by_a_receive)
 {
 	uint32_t magic = ep->obj.magic;
 
-	(void)state;
 	core_conn_begin(EP_DO_ACCEPT);
 	ep->obj.magic = 0;
 	assert_false(dapl_conn_hooks.comm_established(ep));
@@ -108,13 +100,12 @@ static void disconnect_gracefully(void)
 	core_conn_begin_connected();
 	dapl_mutex_lock(&ep->lock);
 	assert_true(dapl_ep_step(ep, EP_DO_DISCONNECT_GRACEFUL, NULL));
-	dapl_conn_defer(ep);
+	dapl_ep_defer_event(ep);
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void last_completion_ends_a_graceful_disconnect(void **state)
+TEST(last_completion_ends_a_graceful_disconnect)
 {
-	(void)state;
 	disconnect_gracefully();
 	dapl_conn_hooks.completed(ep);
 	core_conn_is_dropped();
@@ -123,9 +114,8 @@ static void last_completion_ends_a_graceful_disconnect(void **state)
 	dapl_conn_hooks.completed(ep);
 }
 
-static void graceful_disconnect_waits_for_open_requests(void **state)
+TEST(graceful_disconnect_waits_for_open_requests)
 {
-	(void)state;
 	disconnect_gracefully();
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	dapl_conn_hooks.completed(ep);
@@ -146,9 +136,8 @@ static void defer_an_event(void)
 	ep->terminal = DAT_CONNECTION_EVENT_DISCONNECTED;
 }
 
-static void completion_delivers_a_deferred_event(void **state)
+TEST(completion_delivers_a_deferred_event)
 {
-	(void)state;
 	defer_an_event();
 	dapl_conn_hooks.completed(ep);
 	core_conn_event_is(DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
@@ -156,11 +145,10 @@ static void completion_delivers_a_deferred_event(void **state)
 }
 
 /* dat_ep_free discards the event. */
-static void completion_of_a_freed_endpoint_delivers_nothing(void **state)
+TEST(completion_of_a_freed_endpoint_delivers_nothing)
 {
 	uint32_t magic = ep->obj.magic;
 
-	(void)state;
 	defer_an_event();
 	ep->obj.magic = 0;
 	dapl_conn_hooks.completed(ep);
@@ -169,29 +157,9 @@ static void completion_of_a_freed_endpoint_delivers_nothing(void **state)
 	ep->obj.magic = magic;
 }
 
-static void discarded_request_is_refused(void **state)
+TEST(discarded_request_is_refused)
 {
-	(void)state;
 	assert_ptr_equal(dapl_conn_hooks.refuse_request, dapl_cr_refuse);	/* test_cr.c */
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, core_conn_open, core_conn_close)
-#define DATAGRAMS(name) cmocka_unit_test_setup_teardown(name, core_conn_open_datagrams, core_conn_close)
-	const struct CMUnitTest tests[] = {
-		TEST(failed_completion_breaks_the_connection),
-		TEST(cause_that_the_device_knows_comes_before_a_failed_completion),
-		DATAGRAMS(datagram_endpoint_does_not_break),
-		TEST(first_receive_establishes_an_accepted_connection),
-		TEST(receive_does_not_establish_what_was_not_accepted),
-		TEST(freed_endpoint_is_not_established_by_a_receive),
-		TEST(last_completion_ends_a_graceful_disconnect),
-		TEST(graceful_disconnect_waits_for_open_requests),
-		TEST(completion_delivers_a_deferred_event),
-		TEST(completion_of_a_freed_endpoint_delivers_nothing),
-		TEST(discarded_request_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

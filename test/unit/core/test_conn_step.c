@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_step.c - a step of a connection is made whole, with its event and its consequences, or not at all;
  * the endpoint's timer has a reference of the endpoint. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <unistd.h>
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/event/evd.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { NEVER = 1000 * 1000000 };	/* us; longer than any test */
 
@@ -21,7 +16,6 @@ static bool fired;		/* atomic */
 
 static void note_error(struct ibv_qp *qp)
 {
-	(void)qp;
 	errors++;
 }
 
@@ -49,7 +43,7 @@ static bool happened(enum dapl_ep_event event, const struct dapl_conn_cause *cau
 	bool yes;
 
 	dapl_mutex_lock(&ep->lock);
-	yes = dapl_conn_make_step(ep, event, cause);
+	yes = dapl_ep_make_step(ep, event, cause);
 	dapl_mutex_unlock(&ep->lock);
 	return yes;
 }
@@ -77,7 +71,7 @@ static void fire(struct dapl_timer *timer)
 static void arm(uint64_t delay_us)
 {
 	dapl_mutex_lock(&ep->lock);
-	dapl_conn_arm(ep, delay_us, fire);
+	dapl_ep_arm(ep, delay_us, fire);
 	dapl_mutex_unlock(&ep->lock);
 }
 
@@ -88,11 +82,12 @@ static void disarm(void)
 	dapl_mutex_unlock(&ep->lock);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- steps ----------------------------------------------------------------------------------------- */
 
-static void establishment_is_told_and_opens_the_fast_path(void **state)
+TEST(establishment_is_told_and_opens_the_fast_path)
 {
-	(void)state;
 	connect_as_yet();
 	assert_true(happened(EP_ESTABLISHED, NULL));
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
@@ -103,19 +98,17 @@ static void establishment_is_told_and_opens_the_fast_path(void **state)
 }
 
 /* A receive that completed before ESTABLISHED was told waits in its EVD. */
-static void establishment_releases_held_receives(void **state)
+TEST(establishment_releases_held_receives)
 {
-	(void)state;
 	connect_as_yet();
-	core_dto_evd->held_back = true;
+	core_dto_evd->awaits_established = true;
 	assert_true(happened(EP_ESTABLISHED, NULL));
-	assert_false(core_dto_evd->held_back);
+	assert_false(core_dto_evd->awaits_established);
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-static void end_of_a_connection_flushes_and_is_told(void **state)
+TEST(end_of_a_connection_flushes_and_is_told)
 {
-	(void)state;
 	connect_as_yet();
 	happened(EP_ESTABLISHED, NULL);
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -127,9 +120,8 @@ static void end_of_a_connection_flushes_and_is_told(void **state)
 	assert_int_equal(next_event(), 0);
 }
 
-static void end_of_a_connection_stops_the_timer(void **state)
+TEST(end_of_a_connection_stops_the_timer)
 {
-	(void)state;
 	connect_as_yet();
 	arm(NEVER);
 	assert_int_equal(ep->obj.refs, 2);
@@ -139,11 +131,10 @@ static void end_of_a_connection_stops_the_timer(void **state)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-static void cause_of_a_failure_is_kept(void **state)
+TEST(cause_of_a_failure_is_kept)
 {
 	const struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = ECONNREFUSED };
 
-	(void)state;
 	connect_as_yet();
 	assert_true(happened(EP_REFUSED, &cause));
 	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
@@ -152,20 +143,18 @@ static void cause_of_a_failure_is_kept(void **state)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-static void step_without_a_cause_is_no_failure(void **state)
+TEST(step_without_a_cause_is_no_failure)
 {
-	(void)state;
 	connect_as_yet();
 	assert_true(happened(EP_REFUSED, NULL));
 	assert_int_equal(ep->failure.event, 0);
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-static void step_that_the_state_forbids_does_nothing(void **state)
+TEST(step_that_the_state_forbids_does_nothing)
 {
 	const struct dapl_conn_cause cause = { .err = ECONNRESET };
 
-	(void)state;
 	assert_false(happened(EP_ESTABLISHED, NULL));
 	assert_false(happened(EP_BROKEN, &cause));
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
@@ -175,11 +164,10 @@ static void step_that_the_state_forbids_does_nothing(void **state)
 	assert_int_equal(next_event(), 0);
 }
 
-static void freed_endpoint_takes_no_step(void **state)
+TEST(freed_endpoint_takes_no_step)
 {
 	uint32_t magic = ep->obj.magic;
 
-	(void)state;
 	connect_as_yet();
 	ep->obj.magic = 0;
 	assert_false(happened(EP_ESTABLISHED, NULL));
@@ -190,9 +178,8 @@ static void freed_endpoint_takes_no_step(void **state)
 
 /* --- the timer --------------------------------------------------------------------------------------- */
 
-static void timer_holds_the_endpoint_until_it_fires(void **state)
+TEST(timer_holds_the_endpoint_until_it_fires)
 {
-	(void)state;
 	arm(1000);
 	while (!__atomic_load_n(&fired, __ATOMIC_ACQUIRE))
 		usleep(1000);	/* the alarm ends it */
@@ -202,9 +189,8 @@ static void timer_holds_the_endpoint_until_it_fires(void **state)
 	assert_int_equal(ep->obj.refs, 1);
 }
 
-static void stopped_timer_does_not_fire(void **state)
+TEST(stopped_timer_does_not_fire)
 {
-	(void)state;
 	arm(NEVER);
 	assert_int_equal(ep->obj.refs, 2);
 	disarm();
@@ -215,11 +201,10 @@ static void stopped_timer_does_not_fire(void **state)
 	assert_int_equal(ep->obj.refs, 1);
 }
 
-static void timer_that_is_started_again_has_one_reference(void **state)
+TEST(timer_that_is_started_again_has_one_reference)
 {
 	uint64_t due;
 
-	(void)state;
 	arm(NEVER);
 	due = ep->timer.due_ns;
 	arm(2 * (uint64_t)NEVER);
@@ -230,21 +215,6 @@ static void timer_that_is_started_again_has_one_reference(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(establishment_is_told_and_opens_the_fast_path),
-		TEST(establishment_releases_held_receives),
-		TEST(end_of_a_connection_flushes_and_is_told),
-		TEST(end_of_a_connection_stops_the_timer),
-		TEST(cause_of_a_failure_is_kept),
-		TEST(step_without_a_cause_is_no_failure),
-		TEST(step_that_the_state_forbids_does_nothing),
-		TEST(freed_endpoint_takes_no_step),
-		TEST(timer_holds_the_endpoint_until_it_fires),
-		TEST(stopped_timer_does_not_fire),
-		TEST(timer_that_is_started_again_has_one_reference),
-	};
-
 	alarm(60);	/* seconds: a timer that never fires ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_connect.c - what a device is told of an endpoint that connects or accepts, and which argument of a connect is
  * wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/conn/connect.h"
+#include "dapl/core/conn/ready.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(0, 0, 16);
 	ep->qp = core_qp();
 	return 0;
@@ -22,16 +18,17 @@ static struct dapl_conn_params params(const void *pdata, int length)
 	struct dapl_conn_params is;
 
 	dapl_mutex_lock(&ep->lock);
-	dapl_conn_params(ep, &is, pdata, length);
+	dapl_ep_conn_params(ep, &is, pdata, length);
 	dapl_mutex_unlock(&ep->lock);
 	return is;
 }
 
-static void endpoint_and_private_data_are_passed_on(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+CASE(endpoint_and_private_data_are_passed_on)
 {
 	struct dapl_conn_params is = params("abc", 3);
 
-	(void)state;
 	assert_ptr_equal(is.qp, core_qp());
 	assert_ptr_equal(is.owner, ep);
 	assert_string_equal(is.pdata, "abc");
@@ -40,12 +37,11 @@ static void endpoint_and_private_data_are_passed_on(void **state)
 }
 
 /* Each property alone, so that none stands for another. */
-static void each_property_is_told(void **state)
+CASE(each_property_is_told)
 {
 	struct dapl_srq srq = { .max = 1 };
 	struct dapl_conn_params is = params(NULL, 0);
 
-	(void)state;
 	assert_false(is.srq || is.ud || is.delayed_ack);
 	ep->srq = &srq;
 	is = params(NULL, 0);
@@ -60,11 +56,10 @@ static void each_property_is_told(void **state)
 	assert_true(!is.srq && !is.ud && is.delayed_ack);
 }
 
-static void limits_of_reads_keep_their_direction(void **state)
+CASE(limits_of_reads_keep_their_direction)
 {
 	struct dapl_conn_params is;
 
-	(void)state;
 	ep->attr.max_rdma_read_out = 3;
 	ep->attr.max_rdma_read_in = 5;
 	ep->tuning.ack_retry = 8;
@@ -75,7 +70,7 @@ static void limits_of_reads_keep_their_direction(void **state)
 }
 
 /* A consumer may ask for several: the strictest counts. */
-static void strictest_quality_of_service_counts(void **state)
+CASE(strictest_quality_of_service_counts)
 {
 	static const struct {
 		int asked;
@@ -89,7 +84,6 @@ static void strictest_quality_of_service_counts(void **state)
 		{ DAT_QOS_PREMIUM | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY, DAPL_QOS_PREMIUM },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		ep->attr.qos = (DAT_QOS)cases[i].asked;
 		assert_int_equal(params(NULL, 0).qos, cases[i].told);
@@ -114,11 +108,10 @@ static DAT_RETURN dup_connect(void *handle, void *of, DAT_TIMEOUT timeout, int l
 				   (DAT_QOS)qos);
 }
 
-static void wrong_argument_of_common_connect_is_named(void **state)
+CASE(wrong_argument_of_common_connect_is_named)
 {
 	const int most = ep->obj.ia->provider_attr.max_private_data_size = 4;
 
-	(void)state;
 	assert_int_equal(common_connect(NULL, &somewhere, TIMEOUT, 0, NULL), BAD_HANDLE(EP));
 	assert_int_equal(common_connect(ia, &somewhere, TIMEOUT, 0, NULL), BAD_HANDLE(EP));
 	assert_int_equal(common_connect(ep, NULL, TIMEOUT, 0, NULL), BAD_PARAM(2));
@@ -128,11 +121,10 @@ static void wrong_argument_of_common_connect_is_named(void **state)
 	assert_int_equal(common_connect(ep, &somewhere, TIMEOUT, most, NULL), BAD_PARAM(5));
 }
 
-static void wrong_argument_of_dup_connect_is_named(void **state)
+CASE(wrong_argument_of_dup_connect_is_named)
 {
 	const int most = ep->obj.ia->provider_attr.max_private_data_size = 4;
 
-	(void)state;
 	ep->obj.ia->provider_attr.dat_qos_supported = DAT_QOS_ECONOMY;
 	assert_int_equal(dup_connect(NULL, ep, TIMEOUT, 0, NULL, 0), BAD_HANDLE(EP));
 	assert_int_equal(dup_connect(ep, NULL, TIMEOUT, 0, NULL, 0), BAD_HANDLE(EP));
@@ -144,17 +136,4 @@ static void wrong_argument_of_dup_connect_is_named(void **state)
 	assert_int_equal(DAT_GET_TYPE(dup_connect(ep, ep, TIMEOUT, most, "1234", DAT_QOS_ECONOMY)), DAT_INVALID_STATE);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(endpoint_and_private_data_are_passed_on),
-		CASE(each_property_is_told),
-		CASE(limits_of_reads_keep_their_direction),
-		CASE(strictest_quality_of_service_counts),
-		CASE(wrong_argument_of_common_connect_is_named),
-		CASE(wrong_argument_of_dup_connect_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

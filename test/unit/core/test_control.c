@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_control.c - the names of the control socket: which is taken when others are in use, and that nothing is
  * left when none is free. What the socket answers is in test/life/control.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <dirent.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "common/control.h"
 #include "dapl/core/base/control.h"
 #include "dapl/core/base/service.h"
+#include "test/unit/unit.h"
 
 enum { NAMES = 8 };
 
@@ -32,7 +26,6 @@ static int set_up(void **state)
 {
 	static dapl_control_verb *const verbs[] = { answer_nothing };
 
-	(void)state;
 	for (int i = 0; i < NAMES; i++)
 		taken[i] = -1;
 	unsetenv("DAPL_CONTROL");
@@ -42,7 +35,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (int i = 0; i < NAMES; i++)
 		if (taken[i] >= 0)
 			close(taken[i]);
@@ -98,11 +90,12 @@ static void learn_name(char name[108])
 	assert_memory_equal(name, CONTROL_PREFIX, strlen(CONTROL_PREFIX));
 }
 
-static void next_name_is_taken_when_one_is_in_use(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(next_name_is_taken_when_one_is_in_use)
 {
 	char name[108], other[108], want[120];
 
-	(void)state;
 	learn_name(name);
 	take(name, 0);
 	take(name, 1);
@@ -113,12 +106,11 @@ static void next_name_is_taken_when_one_is_in_use(void **state)
 	assert_string_equal(other, want);
 }
 
-static void nothing_is_left_when_no_name_is_free(void **state)
+CASE(nothing_is_left_when_no_name_is_free)
 {
 	char name[108], other[108];
 	int before;
 
-	(void)state;
 	learn_name(name);
 	for (int i = 0; i < NAMES; i++)
 		take(name, i);
@@ -135,11 +127,10 @@ static void nothing_is_left_when_no_name_is_free(void **state)
 	dapl_control_put();
 }
 
-static void socket_lives_as_long_as_its_last_user(void **state)
+CASE(socket_lives_as_long_as_its_last_user)
 {
 	char name[108], other[108];
 
-	(void)state;
 	learn_name(name);
 	dapl_control_get();
 	dapl_control_get();
@@ -156,11 +147,10 @@ static void socket_lives_as_long_as_its_last_user(void **state)
 	dapl_control_put();
 }
 
-static void variable_switches_it_off(void **state)
+CASE(variable_switches_it_off)
 {
 	char name[108];
 
-	(void)state;
 	setenv("DAPL_CONTROL", "0", 1);
 	dapl_control_get();
 	descriptors(name);
@@ -169,15 +159,4 @@ static void variable_switches_it_off(void **state)
 	assert_string_equal(name, "");
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(next_name_is_taken_when_one_is_in_use),
-		CASE(nothing_is_left_when_no_name_is_free),
-		CASE(socket_lives_as_long_as_its_last_user),
-		CASE(variable_switches_it_off),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_control_verbs.c - what the control socket tells of a program, what it changes, and why it refuses: each verb,
  * called as the socket calls it (ia/control_*.c). doc/design/control.md has the members. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 #include <dat/dat_trace.h>
 #include "common/control.h"
@@ -20,6 +13,7 @@
 #include "dapl/core/event/async.h"
 #include "dapl/core/ia/control_verbs.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static dapl_control_verb *const *verbs;
 static unsigned verb_count;
@@ -66,7 +60,6 @@ static int set_up(void **state)
 {
 	struct sockaddr_in *address;
 
-	(void)state;
 	dapl_control_verbs_init();
 	dapl_settings_read();
 	foreign_registry = false;
@@ -133,20 +126,20 @@ static void expect_object(const void *object)
 	expect(text);
 }
 
-static void each_verb_has_its_place(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(each_verb_has_its_place)
 {
-	(void)state;
 	assert_int_equal(verb_count, CONTROL_VERBS);
 	assert_null(verbs[CONTROL_NEXT]);
 	for (unsigned i = CONTROL_NEXT + 1; i < verb_count; i++)
 		assert_non_null(verbs[i]);
 }
 
-static void list_tells_the_program_and_its_ias(void **state)
+CASE(list_tells_the_program_and_its_ias)
 {
 	char pid[32], program[300];
 
-	(void)state;
 	snprintf(pid, sizeof pid, "\"pid\":%d,", (int)getpid());
 	snprintf(program, sizeof program, "\"program\":\"%s\"", program_invocation_short_name);
 	assert_null(ask(CONTROL_LIST, "{}"));
@@ -162,9 +155,8 @@ static void list_tells_the_program_and_its_ias(void **state)
 	dapl_async_join(ia);
 }
 
-static void addresses_of_every_family_are_told(void **state)
+CASE(addresses_of_every_family_are_told)
 {
-	(void)state;
 	*(struct sockaddr_in6 *)&ia->attr.address = (struct sockaddr_in6){ .sin6_family = AF_INET6,
 		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	assert_null(ask(CONTROL_LIST, "{}"));
@@ -176,9 +168,8 @@ static void addresses_of_every_family_are_told(void **state)
 
 /* --- parameters ------------------------------------------------------------------------ */
 
-static void get_tells_one_parameter_or_all(void **state)
+CASE(get_tells_one_parameter_or_all)
 {
-	(void)state;
 	assert_null(ask(CONTROL_GET, "{}"));
 	expect("\"name\":\"DAPL_ACK_RETRY\",\"value\":7,\"default\":7,\"min\":0,\"max\":7,\"when\":\"now\","
 	       "\"from\":\"default\"");
@@ -192,9 +183,8 @@ static void get_tells_one_parameter_or_all(void **state)
 	assert_string_equal(ask(CONTROL_GET, "{\"name\":\"COLOUR\"}"), "provider test has no parameter COLOUR");
 }
 
-static void set_changes_a_parameter_and_tells_it(void **state)
+CASE(set_changes_a_parameter_and_tells_it)
 {
-	(void)state;
 	assert_null(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\",\"value\":5}"));
 	expect("\"parameters\":[{\"name\":\"DAPL_ACK_RETRY\",\"value\":5,");
 	expect("\"from\":\"set\"");
@@ -203,13 +193,12 @@ static void set_changes_a_parameter_and_tells_it(void **state)
 	assert_int_equal(dapl_settings.ack_retry, 7);
 }
 
-static void bad_set_changes_nothing(void **state)
+CASE(bad_set_changes_nothing)
 {
 	static const char *const bad[] = { "{\"name\":\"DAPL_ACK_RETRY\",\"value\":8}",
 		"{\"name\":\"DAPL_ACK_RETRY\",\"value\":\"many\"}", "{\"name\":\"COLOUR\",\"value\":1}",
 		"{\"name\":\"DAPL_MAX_CM_RETRIES\",\"value\":1}" };
 
-	(void)state;
 	assert_string_equal(ask(CONTROL_SET, "{}"), "the request has no member \"name\"");
 	assert_string_equal(ask(CONTROL_SET, "{\"value\":5}"), "the request has no member \"name\"");
 	assert_string_equal(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\"}"), "the request has no member \"value\"");
@@ -221,9 +210,8 @@ static void bad_set_changes_nothing(void **state)
 
 /* --- trace ----------------------------------------------------------------------------- */
 
-static void trace_level_is_set_here_and_in_the_registry(void **state)
+CASE(trace_level_is_set_here_and_in_the_registry)
 {
-	(void)state;
 	assert_null(ask(CONTROL_TRACE, "{\"level\":3}"));
 	assert_int_equal(trace_level, 3);
 	assert_int_equal(registry_level, 3);
@@ -238,11 +226,10 @@ static void trace_level_is_set_here_and_in_the_registry(void **state)
 	assert_int_equal(registry_level, 3);
 }
 
-static void bad_trace_level_changes_nothing(void **state)
+CASE(bad_trace_level_changes_nothing)
 {
 	unsigned before = trace_level;
 
-	(void)state;
 	assert_string_equal(ask(CONTROL_TRACE, "{}"), "the request has no member \"level\"");
 	assert_non_null(ask(CONTROL_TRACE, "{\"level\":11}"));
 	assert_non_null(ask(CONTROL_TRACE, "{\"level\":\"high\"}"));
@@ -252,9 +239,8 @@ static void bad_trace_level_changes_nothing(void **state)
 
 /* --- objects --------------------------------------------------------------------------- */
 
-static void counters_that_are_0_are_left_out(void **state)
+CASE(counters_that_are_0_are_left_out)
 {
-	(void)state;
 	dapl_count(ia, DCNT_IA_PZ_CREATE);
 	ep->counters[DCNT_EP_POST_SEND] = 5;
 	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND] = 6;
@@ -269,9 +255,8 @@ static void counters_that_are_0_are_left_out(void **state)
 	expect_object(evd);
 }
 
-static void endpoint_tells_its_connection_and_traffic(void **state)
+CASE(endpoint_tells_its_connection_and_traffic)
 {
-	(void)state;
 	((struct sockaddr_in *)&ep->local)->sin_family = AF_INET;
 	((struct sockaddr_in *)&ep->local)->sin_port = htons(1234);
 	ep->counters[DCNT_EP_POST_SEND_DATA] = 100;
@@ -311,12 +296,11 @@ static struct dapl_sp *sp_new(enum dapl_kind kind, unsigned listens, DAT_CONN_QU
 	return sp;
 }
 
-static void service_points_that_listen_are_told(void **state)
+CASE(service_points_that_listen_are_told)
 {
 	struct dapl_sp *sps[] = { sp_new(DAPL_PSP, SP_RC, 4791), sp_new(DAPL_RSP, SP_RC | SP_UD, 4792),
 		sp_new(DAPL_CSP, SP_RC, 4793), sp_new(DAPL_PSP, 0, 4794) };
 
-	(void)state;
 	((struct sockaddr_in *)&sps[2]->address)->sin_family = AF_INET;
 	assert_null(ask(CONTROL_SERVICE_POINTS, "{}"));
 	expect("\"type\":\"PSP\",\"address\":\"10.0.0.1\",\"port\":4791,\"qualifier\":\"4791\",\"services\":[\"RC\"]");
@@ -333,7 +317,7 @@ static void service_points_that_listen_are_told(void **state)
 
 /* --- the registry ---------------------------------------------------------------------- */
 
-static void reread_tells_the_entries_or_the_reason(void **state)
+CASE(reread_tells_the_entries_or_the_reason)
 {
 	static const struct {
 		DAT_RETURN ret;
@@ -344,7 +328,6 @@ static void reread_tells_the_entries_or_the_reason(void **state)
 		{ NO_RESOURCE(MEMORY), "the registry lacks memory" },
 	};
 
-	(void)state;
 	assert_null(ask(CONTROL_REREAD, "{}"));
 	assert_string_equal(answer, "{\"entries\":12}");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -361,22 +344,6 @@ static void reread_tells_the_entries_or_the_reason(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(each_verb_has_its_place),
-		CASE(list_tells_the_program_and_its_ias),
-		CASE(addresses_of_every_family_are_told),
-		CASE(get_tells_one_parameter_or_all),
-		CASE(set_changes_a_parameter_and_tells_it),
-		CASE(bad_set_changes_nothing),
-		CASE(trace_level_is_set_here_and_in_the_registry),
-		CASE(bad_trace_level_changes_nothing),
-		CASE(counters_that_are_0_are_left_out),
-		CASE(endpoint_tells_its_connection_and_traffic),
-		CASE(service_points_that_listen_are_told),
-		CASE(reread_tells_the_entries_or_the_reason),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_counters.c - what queries of counters give, reset and print (counters.c). The IA has no device in sysfs, so its
  * counters of the device read as 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/core/ia/counters.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static struct dapl_pz *pz;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 16);
 	pz = dapl_object_new(DAPL_PZ, sizeof *pz, ia, NULL);
 	dapl_object_publish(&pz->obj);
@@ -52,13 +46,14 @@ static void note_name(void *arg, const char *name, uint64_t value)
 	names->value[names->n++] = value;
 }
 
-static void each_counter_has_a_name_of_its_own(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(each_counter_has_a_name_of_its_own)
 {
 	struct dapl_object *const objects[] = { &ia->obj, &ep->obj, &evd->obj };
 	static const int numbers[] = { DCNT_IA_ALL_COUNTERS, DCNT_EP_ALL_COUNTERS, DCNT_EVD_ALL_COUNTERS };
 	struct names names;
 
-	(void)state;
 	for (int o = 0; o < 3; o++) {
 		names = (struct names){ .n = 0 };
 		dapl_counters_each(objects[o], note_name, &names);
@@ -78,11 +73,10 @@ static void each_counter_has_a_name_of_its_own(void **state)
 	assert_int_equal(names.value[DCNT_EP_POST_READ], 5);
 }
 
-static void query_gives_one_counter_or_all(void **state)
+CASE(query_gives_one_counter_or_all)
 {
 	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS];
 
-	(void)state;
 	ep->counters[DCNT_EP_CONNECT] = 3;
 	ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA] = 7;
 	assert_int_equal(read_counter(&ep->obj, DCNT_EP_CONNECT, 0), 3);
@@ -92,11 +86,10 @@ static void query_gives_one_counter_or_all(void **state)
 		assert_int_equal(all[i], i == DCNT_EP_CONNECT ? 3 : i == DCNT_EP_RECV_RDMA_IMM_DATA ? 7 : 0);
 }
 
-static void query_checks_its_arguments(void **state)
+CASE(query_checks_its_arguments)
 {
 	DAT_UINT64 value;
 
-	(void)state;
 	assert_int_equal(dapl_counters_query(&pz->obj, 0, &value, 0), BAD_PARAM(1));
 	assert_int_equal(dapl_counters_query(&ep->obj, -1, &value, 0), BAD_PARAM(2));
 	assert_int_equal(dapl_counters_query(&ep->obj, DCNT_EP_ALL_COUNTERS + 1, &value, 0), BAD_PARAM(2));
@@ -106,11 +99,10 @@ static void query_checks_its_arguments(void **state)
 	assert_int_equal(dapl_counters_print(&evd->obj, DCNT_EVD_ALL_COUNTERS + 1, 0), BAD_PARAM(2));
 }
 
-static void reset_clears_only_what_was_read(void **state)
+CASE(reset_clears_only_what_was_read)
 {
 	DAT_UINT64 all[DCNT_IA_ALL_COUNTERS];
 
-	(void)state;
 	ia->counters[DCNT_IA_PZ_CREATE] = 3;
 	ia->counters[DCNT_IA_PZ_FREE] = 2;
 	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_CREATE, 1), 3);
@@ -129,9 +121,8 @@ static void set_dequeues(uint64_t found, uint64_t missing, uint64_t poll_found, 
 	evd->polled_empty = poll_empty;
 }
 
-static void dequeues_and_polls_are_sums(void **state)
+CASE(dequeues_and_polls_are_sums)
 {
-	(void)state;
 	set_dequeues(5, 3, 2, 9);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 8);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 11);
@@ -140,11 +131,10 @@ static void dequeues_and_polls_are_sums(void **state)
 }
 
 /* Polls that found nothing are counted apart. */
-static void reset_clears_the_polls_too(void **state)
+CASE(reset_clears_the_polls_too)
 {
 	DAT_UINT64 all[DCNT_EVD_ALL_COUNTERS];
 
-	(void)state;
 	set_dequeues(5, 3, 2, 9);
 	assert_int_equal(dapl_counters_query(&evd->obj, DCNT_EVD_ALL_COUNTERS, all, 1), DAT_SUCCESS);
 	assert_int_equal(all[DCNT_EVD_DEQUEUE_POLL], 11);
@@ -158,9 +148,8 @@ static void reset_clears_the_polls_too(void **state)
 }
 
 /* As each counter, the sum is reset alone, and its parts are. */
-static void reset_clears_the_sum_of_dequeues(void **state)
+CASE(reset_clears_the_sum_of_dequeues)
 {
-	(void)state;
 	set_dequeues(2, 0, 0, 0);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 1), 2);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 0);
@@ -171,21 +160,18 @@ static void reset_clears_the_sum_of_dequeues(void **state)
 
 static void print_all_of_the_endpoint(void *arg)
 {
-	(void)arg;
 	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_ALL_COUNTERS, 1), DAT_SUCCESS);
 }
 
 static void print_one_of_the_endpoint(void *arg)
 {
-	(void)arg;
 	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_DISCONNECT, 0), DAT_SUCCESS);
 }
 
-static void print_tells_what_is_not_0(void **state)
+CASE(print_tells_what_is_not_0)
 {
 	const char *text;
 
-	(void)state;
 	ep->counters[DCNT_EP_CONNECT] = 3;
 	text = printed_by(print_all_of_the_endpoint, NULL);
 	assert_int_equal(times_in(text, "\n"), 1);
@@ -196,9 +182,8 @@ static void print_tells_what_is_not_0(void **state)
 	assert_int_equal(times_in(printed_by(print_one_of_the_endpoint, NULL), "DISCONNECT 0\n"), 1);
 }
 
-static void only_groups_of_an_ia_start_and_stop(void **state)
+CASE(only_groups_of_an_ia_start_and_stop)
 {
-	(void)state;
 	assert_int_equal(dapl_counters_start(&ep->obj, DCNT_IA_LNK), BAD_PARAM(2));
 	assert_int_equal(dapl_counters_stop(&ep->obj, DCNT_IA_LNK), BAD_PARAM(2));
 	assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_CM - 1), BAD_PARAM(2));
@@ -212,9 +197,8 @@ static void only_groups_of_an_ia_start_and_stop(void **state)
 }
 
 /* The device's files count since the host came up: here they read as 0, after port_base was noted. */
-static void device_counts_while_its_group_runs(void **state)
+CASE(device_counts_while_its_group_runs)
 {
-	(void)state;
 	ia->port_base[DCNT_IA_LNK_ERR_RCV] = (uint64_t)-4;	/* 4 errors since */
 	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 0);
 	ia->counting = 1u << DCNT_IA_LNK;
@@ -252,9 +236,8 @@ FILE *__wrap_fopen64(const char *path, const char *mode)
 	return file;
 }
 
-static void diagnostic_counters_are_found_in_either_directory(void **state)
+CASE(diagnostic_counters_are_found_in_either_directory)
 {
-	(void)state;
 	for (int d = 0; d < 2; d++) {
 		assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_DIAG), DAT_SUCCESS);	/* from 0 */
 		directory = d ? "diag_counters" : "hw_counters";
@@ -265,22 +248,4 @@ static void diagnostic_counters_are_found_in_either_directory(void **state)
 	}
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(each_counter_has_a_name_of_its_own),
-		CASE(query_gives_one_counter_or_all),
-		CASE(query_checks_its_arguments),
-		CASE(reset_clears_only_what_was_read),
-		CASE(dequeues_and_polls_are_sums),
-		CASE(reset_clears_the_polls_too),
-		CASE(reset_clears_the_sum_of_dequeues),
-		CASE(print_tells_what_is_not_0),
-		CASE(only_groups_of_an_ia_start_and_stop),
-		CASE(device_counts_while_its_group_runs),
-		CASE(diagnostic_counters_are_found_in_either_directory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

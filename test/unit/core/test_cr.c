@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cr.c - connection requests: each is answered once, by accept, reject or handoff, and a refused answer
  * leaves the request and the endpoint as they were. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { QUAL = 7, OTHER_QUAL = 8, PEER_PORT = 99 };
 
@@ -186,15 +180,16 @@ static void expect_usable(DAT_CR_HANDLE cr)
 	assert_int_equal(accepts, 1);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- querying ------------------------------------------------------------------------------------- */
 
 /* SP-21 */
-static void query_tells_the_peer_and_its_data(void **state)
+TEST(query_tells_the_peer_and_its_data)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_PARAM param;
 
-	(void)state;
 	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
 	assert_int_equal(((struct sockaddr_in *)param.remote_ia_address_ptr)->sin_port, htons(PEER_PORT));
 	assert_int_equal(param.remote_port_qual, PEER_PORT);
@@ -205,12 +200,11 @@ static void query_tells_the_peer_and_its_data(void **state)
 }
 
 /* SP-19, 20 */
-static void arguments_of_query_are_checked(void **state)
+TEST(arguments_of_query_are_checked)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_PARAM param;
 
-	(void)state;
 	assert_int_equal(dapl_cr_query(cr, (DAT_CR_PARAM_MASK)0x20, &param), BAD_PARAM(2));
 	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, NULL), BAD_PARAM(3));
 	assert_int_equal(dapl_cr_query((DAT_CR_HANDLE)ep, DAT_CR_FIELD_ALL, &param), BAD_HANDLE(CR));
@@ -220,12 +214,11 @@ static void arguments_of_query_are_checked(void **state)
 /* --- accepting ------------------------------------------------------------------------------------ */
 
 /* SP-28 */
-static void accepted_request_becomes_a_connection(void **state)
+TEST(accepted_request_becomes_a_connection)
 {
 	char data[] = "welcome";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	assert_int_equal(dapl_cr_accept(cr, EP, sizeof data, data), DAT_SUCCESS);
 	assert_ptr_equal(accepted, ep);
 	assert_int_equal(pdata_len, sizeof data);
@@ -239,12 +232,11 @@ static void accepted_request_becomes_a_connection(void **state)
 }
 
 /* SP-23, 26, 27 */
-static void arguments_of_accept_are_checked(void **state)
+TEST(arguments_of_accept_are_checked)
 {
 	char data[65] = "";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	assert_int_equal(dapl_cr_accept(cr, EP, -1, NULL), BAD_PARAM(3));
 	assert_int_equal(dapl_cr_accept(cr, EP, 65, data), BAD_PARAM(3));
 	assert_int_equal(dapl_cr_accept(cr, EP, 1, NULL), BAD_PARAM(4));
@@ -254,12 +246,11 @@ static void arguments_of_accept_are_checked(void **state)
 }
 
 /* SP-22, 25 */
-static void endpoint_must_be_able_to_accept(void **state)
+TEST(endpoint_must_be_able_to_accept)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	struct dapl_pz *pz = ep->pz;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_CONNECTED;
 	assert_int_equal(accept_plain(cr, EP), BAD_STATE(EP_CONNECTED));
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
@@ -276,25 +267,23 @@ static void endpoint_must_be_able_to_accept(void **state)
 	expect_usable(cr);
 }
 
-static void endpoint_of_another_open_is_refused(void **state)
+TEST(endpoint_of_another_open_is_refused)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	struct dapl_ia *again = core_ia_new();
 	struct dapl_ep *of_again = core_ep_new(again, NULL, 4);
 
-	(void)state;
 	assert_int_equal(accept_plain(cr, (DAT_EP_HANDLE)of_again), BAD_HANDLE(EP));
 	core_ep_free(of_again);
 	core_ia_free(again);
 	expect_usable(cr);
 }
 
-static void accept_that_the_device_refuses_changes_nothing(void **state)
+TEST(accept_that_the_device_refuses_changes_nothing)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	int refs = ep->obj.refs;
 
-	(void)state;
 	accept_error = EMSGSIZE;
 	assert_int_equal(accept_plain(cr, EP), BAD_PARAM(3));
 	accept_error = ENOMEM;
@@ -307,13 +296,12 @@ static void accept_that_the_device_refuses_changes_nothing(void **state)
 }
 
 /* SP-29 */
-static void peer_that_is_gone_fails_the_connection(void **state)
+TEST(peer_that_is_gone_fails_the_connection)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	int refs = ep->obj.refs;
 	DAT_EVENT event;
 
-	(void)state;
 	accept_error = ECONNRESET;
 	assert_int_equal(accept_plain(cr, EP), DAT_SUCCESS);
 	assert_int_equal(ep->state, DAT_EP_STATE_DISCONNECTED);
@@ -324,11 +312,10 @@ static void peer_that_is_gone_fails_the_connection(void **state)
 }
 
 /* SP-28: while an accept is on its way, another answer finds no request. */
-static void one_of_two_answers_wins(void **state)
+TEST(one_of_two_answers_wins)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	in_accept = cr;
 	assert_int_equal(accept_plain(cr, EP), DAT_SUCCESS);
 	assert_int_equal(rejects, 0);
@@ -337,13 +324,12 @@ static void one_of_two_answers_wins(void **state)
 /* --- requests with an endpoint -------------------------------------------------------------------- */
 
 /* SP-24 */
-static void reserved_endpoint_accepts(void **state)
+TEST(reserved_endpoint_accepts)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 	int refs = ep->obj.refs;
 	DAT_CR_PARAM param;
 
-	(void)state;
 	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
 	assert_ptr_equal(param.local_ep_handle, EP);
 	assert_int_equal(accept_plain(cr, EP), BAD_HANDLE(EP));
@@ -355,11 +341,10 @@ static void reserved_endpoint_accepts(void **state)
 }
 
 /* A request does not take the endpoint that another one has. */
-static void endpoint_of_another_request_is_refused(void **state)
+TEST(endpoint_of_another_request_is_refused)
 {
 	DAT_CR_HANDLE first = requested_reserved(), second = requested(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	assert_int_equal(DAT_GET_TYPE(accept_plain(second, EP)), DAT_INVALID_STATE);
 	assert_int_equal(accept_plain(first, DAT_HANDLE_NULL), DAT_SUCCESS);
 	assert_int_equal(dapl_cr_reject(second, 0, NULL), DAT_SUCCESS);
@@ -368,23 +353,21 @@ static void endpoint_of_another_request_is_refused(void **state)
 }
 
 /* SP-32 */
-static void rejected_request_frees_its_reserved_endpoint(void **state)
+TEST(rejected_request_frees_its_reserved_endpoint)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 
-	(void)state;
 	assert_int_equal(dapl_cr_reject(cr, 0, NULL), DAT_SUCCESS);
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
 	assert_null(ep->cr);
 	assert_int_equal(ep->obj.refs, 1);
 }
 
-static void endpoint_of_the_provider_goes_with_its_request(void **state)
+TEST(endpoint_of_the_provider_goes_with_its_request)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_PROVIDER_FLAG);
 	DAT_CR_PARAM param;
 
-	(void)state;
 	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
 	assert_int_equal(((struct dapl_ep *)param.local_ep_handle)->state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 2);
@@ -393,11 +376,10 @@ static void endpoint_of_the_provider_goes_with_its_request(void **state)
 }
 
 /* SP-42, 43 */
-static void refused_request_frees_its_endpoint(void **state)
+TEST(refused_request_frees_its_endpoint)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 
-	(void)state;
 	dapl_cr_refuse(cr);
 	assert_int_equal(rejects, 1);
 	assert_false(by_consumer);
@@ -408,11 +390,10 @@ static void refused_request_frees_its_endpoint(void **state)
 }
 
 /* dat_ia_close: the connection is given up, which refuses it. SP-44. */
-static void destroyed_request_gives_up_its_connection(void **state)
+TEST(destroyed_request_gives_up_its_connection)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 
-	(void)state;
 	assert_true(dapl_object_kill((struct dapl_object *)cr));
 	dapl_cr_destroy((struct dapl_cr *)cr);
 	assert_int_equal(releases, 1);
@@ -422,12 +403,11 @@ static void destroyed_request_gives_up_its_connection(void **state)
 /* --- rejecting ------------------------------------------------------------------------------------ */
 
 /* CONN-14, SP-33 */
-static void rejection_carries_private_data(void **state)
+TEST(rejection_carries_private_data)
 {
 	char data[] = "busy";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	assert_int_equal(dapl_cr_reject(cr, sizeof data, data), DAT_SUCCESS);
 	assert_true(by_consumer);
 	assert_int_equal(pdata_len, sizeof data);
@@ -435,12 +415,11 @@ static void rejection_carries_private_data(void **state)
 	expect_answered(cr);
 }
 
-static void arguments_of_reject_are_checked(void **state)
+TEST(arguments_of_reject_are_checked)
 {
 	char data[65] = "";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	assert_int_equal(dapl_cr_reject(cr, -1, NULL), BAD_PARAM(2));
 	assert_int_equal(dapl_cr_reject(cr, 65, data), BAD_PARAM(2));
 	assert_int_equal(dapl_cr_reject(cr, 1, NULL), BAD_PARAM(3));
@@ -452,14 +431,13 @@ static void arguments_of_reject_are_checked(void **state)
 /* --- handing off ---------------------------------------------------------------------------------- */
 
 /* SP-34 */
-static void request_is_handed_to_another_service_point(void **state)
+TEST(request_is_handed_to_another_service_point)
 {
 	struct dapl_evd *other = core_evd_new(core_ia, 8, DAT_EVD_CR_FLAG);
 	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, other, DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG), handed;
 	DAT_CR_PARAM param;
 
-	(void)state;
 	assert_int_equal(dapl_cr_handoff(cr, OTHER_QUAL), DAT_SUCCESS);
 	handed = take_event(other, OTHER_QUAL);
 	expect_answered(cr);
@@ -471,26 +449,24 @@ static void request_is_handed_to_another_service_point(void **state)
 	core_evd_free(other);
 }
 
-static void reserved_endpoint_does_not_follow_its_request(void **state)
+TEST(reserved_endpoint_does_not_follow_its_request)
 {
 	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, cr_evd, DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_HANDLE cr = requested_reserved();
 
-	(void)state;
 	assert_int_equal(dapl_cr_handoff(cr, OTHER_QUAL), DAT_SUCCESS);
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 	expect_usable(take_event(cr_evd, OTHER_QUAL));
 }
 
-static void handoff_without_a_receiver_leaves_the_request(void **state)
+TEST(handoff_without_a_receiver_leaves_the_request)
 {
 	struct dapl_evd *full = core_evd_new(core_ia, 1, DAT_EVD_CR_FLAG);
 	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, full, DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	const DAT_EVENT event = { .event_number = DAT_CONNECTION_REQUEST_EVENT };
 
-	(void)state;
 	assert_int_equal(dapl_cr_handoff(cr, OTHER_QUAL + 1), BAD_PARAM(2));
 	while (dapl_evd_offer(full, &event))
 		;
@@ -502,12 +478,11 @@ static void handoff_without_a_receiver_leaves_the_request(void **state)
 }
 
 /* An RSP that has had its request, here this one, is no service point for another. SP-16, 34. */
-static void handoff_to_a_used_service_point_is_refused(void **state)
+TEST(handoff_to_a_used_service_point_is_refused)
 {
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;
 
-	(void)state;
 	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)core_ia, QUAL, EP, (DAT_EVD_HANDLE)cr_evd, &rsp), DAT_SUCCESS);
 	request((void *)rsp, false);
 	cr = take_event(cr_evd, QUAL);
@@ -516,32 +491,4 @@ static void handoff_to_a_used_service_point_is_refused(void **state)
 	assert_int_equal(dapl_cr_reject(cr, 0, NULL), DAT_SUCCESS);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(query_tells_the_peer_and_its_data),
-		TEST(arguments_of_query_are_checked),
-		TEST(accepted_request_becomes_a_connection),
-		TEST(arguments_of_accept_are_checked),
-		TEST(endpoint_must_be_able_to_accept),
-		TEST(endpoint_of_another_open_is_refused),
-		TEST(accept_that_the_device_refuses_changes_nothing),
-		TEST(peer_that_is_gone_fails_the_connection),
-		TEST(one_of_two_answers_wins),
-		TEST(reserved_endpoint_accepts),
-		TEST(endpoint_of_another_request_is_refused),
-		TEST(rejected_request_frees_its_reserved_endpoint),
-		TEST(endpoint_of_the_provider_goes_with_its_request),
-		TEST(refused_request_frees_its_endpoint),
-		TEST(destroyed_request_gives_up_its_connection),
-		TEST(rejection_carries_private_data),
-		TEST(arguments_of_reject_are_checked),
-		TEST(request_is_handed_to_another_service_point),
-		TEST(reserved_endpoint_does_not_follow_its_request),
-		TEST(handoff_without_a_receiver_leaves_the_request),
-		TEST(handoff_to_a_used_service_point_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

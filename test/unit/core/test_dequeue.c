@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_dequeue.c - what each kind of completion becomes, by the fast path (dequeue.c) and by the slow one
  * (event.c): the event, the record that is given back, and the report to connection management. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static unsigned broken, completed, established;
 
 static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned code,
 			const char *text)
 {
-	(void)text;
 	assert_ptr_equal(of, ep);
 	assert_int_equal(kind, DAPL_CODE_COMPLETION);
 	assert_int_equal(code, IBV_WC_REM_ACCESS_ERR);
@@ -41,7 +35,6 @@ static void note_completed(struct dapl_ep *of)
 
 static int set_up(void **state)
 {
-	(void)state;
 	broken = completed = established = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken,
 		.comm_established = note_established, .completed = note_completed };
@@ -120,9 +113,10 @@ static void expect_event(size_t i)
 			 dto->operation, (unsigned long long)dto->transfered_length);
 }
 
-static void each_completion_makes_its_event(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+CASE(each_completion_makes_its_event)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct dapl_dto *dto = core_post(ep, cases[i].op, cases[i].flags, 900 + i);
 
@@ -144,11 +138,10 @@ static void complete(int op, uint64_t cookie)
 		.wr_id = (uintptr_t)core_post(ep, op, 0, cookie) });
 }
 
-static void an_event_of_the_ring_comes_before_completions(void **state)
+CASE(an_event_of_the_ring_comes_before_completions)
 {
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 
-	(void)state;
 	complete(DAT_DTO_SEND, 1);
 	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 	assert_int_equal(dequeue(&event), DAT_SUCCESS);
@@ -157,11 +150,10 @@ static void an_event_of_the_ring_comes_before_completions(void **state)
 	assert_int_equal(event.event_number, DAT_DTO_COMPLETION_EVENT);
 }
 
-static void an_early_receive_establishes_the_connection(void **state)
+CASE(an_early_receive_establishes_the_connection)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	ep->up = false;
 	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
 	complete(DAT_DTO_RECEIVE, 5);
@@ -170,26 +162,24 @@ static void an_early_receive_establishes_the_connection(void **state)
 	assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 5);
 }
 
-static void a_receive_waits_for_an_initiator_to_be_established(void **state)
+CASE(a_receive_waits_for_an_initiator_to_be_established)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	ep->up = false;
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	complete(DAT_DTO_RECEIVE, 5);
 	assert_int_equal(DAT_GET_TYPE(dequeue(&event)), DAT_QUEUE_EMPTY);
-	assert_true(evd->held_back);
+	assert_true(evd->awaits_established);
 	ep->state = DAT_EP_STATE_CONNECTED;
 	ep->up = true;
 	assert_int_equal(dequeue(&event), DAT_SUCCESS);
 }
 
-static void completions_of_an_ending_connection_are_reported(void **state)
+CASE(completions_of_an_ending_connection_are_reported)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	ep->deferred = true;
 	ep->up = false;
 	ep->state = DAT_EP_STATE_DISCONNECTED;
@@ -200,11 +190,10 @@ static void completions_of_an_ending_connection_are_reported(void **state)
 	assert_int_equal(completed, 2);
 }
 
-static void a_waiter_keeps_other_threads_out(void **state)
+CASE(a_waiter_keeps_other_threads_out)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	complete(DAT_DTO_SEND, 1);
 	evd->waiting = true;
 	assert_int_equal(DAT_GET_TYPE(dequeue(&event)), DAT_INVALID_STATE);
@@ -212,17 +201,4 @@ static void a_waiter_keeps_other_threads_out(void **state)
 	assert_int_equal(dequeue(&event), DAT_SUCCESS);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(each_completion_makes_its_event),
-		CASE(an_event_of_the_ring_comes_before_completions),
-		CASE(an_early_receive_establishes_the_connection),
-		CASE(a_receive_waits_for_an_initiator_to_be_established),
-		CASE(completions_of_an_ending_connection_are_reported),
-		CASE(a_waiter_keeps_other_threads_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

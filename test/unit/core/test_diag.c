@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_diag.c - the text about a failed connection: addresses, steps, causes, hints.
  * test/life/diagnosis tests that there is one line, and when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include "dapl/core/base/diag.h"
+#include "test/unit/unit.h"
 
 static struct sockaddr_storage four(const char *text, uint16_t port)
 {
@@ -48,17 +42,43 @@ static void expect(const struct dapl_diag *diag, enum log_id id, const char *exp
 	assert_int_equal(dapl_diag_id(diag), id);
 }
 
-static void refused_connect_has_addresses_and_hint(void **state)
+UNIT_TEST(refused_connect_has_addresses_and_hint)
 {
 	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_CONNECT, ECONNREFUSED);
 
-	(void)state;
 	d.elapsed_ns = 200000;
 	expect(&d, REPORT_REFUSED, "connect to 192.0.2.7 port 45290 from 192.0.2.2 (ofa-v2-eth1): "
 	       "connection refused after 0.2 ms (nobody listens there)");
 }
 
-static void durations_have_a_fitting_unit(void **state)
+/* Behind the hint may be the interface on the way, if this host has a route to the peer. */
+UNIT_TEST(loopback_adapter_is_told_to_reach_this_host_only)
+{
+	static const char hint[] = "(ofa-v2-eth1 is on the loopback interface, which reaches this host only";
+	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_CONNECT, EINVAL);
+	char text[DIAG_TEXT];
+
+	assert_null(strstr(dapl_diag_format(&d, text), hint));
+	d.cause.local = four("127.0.0.1", 0);
+	assert_non_null(strstr(dapl_diag_format(&d, text), hint));
+	d.cause.local = six("::1", 0);
+	d.cause.remote = six("2001:db8::7", 45290);
+	d.cause.err = ENETUNREACH;
+	assert_non_null(strstr(dapl_diag_format(&d, text), hint));
+	d.cause.remote = six("::1", 45290);
+	assert_null(strstr(dapl_diag_format(&d, text), hint));
+}
+
+UNIT_TEST(lost_address_is_told)
+{
+	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_CONNECT, EADDRNOTAVAIL);
+	char text[DIAG_TEXT];
+
+	d.cause.local = four("203.0.113.77", 0);
+	assert_non_null(strstr(dapl_diag_format(&d, text), "(203.0.113.77 is no address of this host any more)"));
+}
+
+UNIT_TEST(durations_have_a_fitting_unit)
 {
 	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_CONNECT, EIO);
 	static const struct {
@@ -68,7 +88,6 @@ static void durations_have_a_fitting_unit(void **state)
 		{ 999000000, " after 999 ms" }, { 1500000000, " after 1.5 s" }, { 0, "error" } };
 	char text[DIAG_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		d.elapsed_ns = rows[i].ns;
 		dapl_diag_format(&d, text);
@@ -76,11 +95,10 @@ static void durations_have_a_fitting_unit(void **state)
 	}
 }
 
-static void each_step_has_its_text_and_hint(void **state)
+UNIT_TEST(each_step_has_its_text_and_hint)
 {
 	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_RESOLVE_ADDRESS, ETIMEDOUT);
 
-	(void)state;
 	expect(&d, REPORT_NO_ROUTE, "connect to 192.0.2.7 port 45290 from 192.0.2.2 (ofa-v2-eth1): "
 	       "resolve address: connection timed out (does a host on this network have that "
 	       "address?)");
@@ -97,11 +115,10 @@ static void each_step_has_its_text_and_hint(void **state)
 	       "(ofa-v2-eth1): reply: too many open files (see ulimit -n)");
 }
 
-static void codes_have_names(void **state)
+UNIT_TEST(codes_have_names)
 {
 	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_REPLY, 0);
 
-	(void)state;
 	d.cause.code_kind = DAPL_CODE_IB_REJECT;
 	d.cause.code = 8;
 	expect(&d, REPORT_REFUSED, "connect to 192.0.2.7 port 45290 from 192.0.2.2 (ofa-v2-eth1): "
@@ -122,11 +139,10 @@ static void codes_have_names(void **state)
 	       "posted no receive)");
 }
 
-static void cm_status_is_printed_once(void **state)
+UNIT_TEST(cm_status_is_printed_once)
 {
 	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_REPLY, ECONNRESET);
 
-	(void)state;
 	d.cause.code_kind = DAPL_CODE_CM_STATUS;
 	d.cause.code = (unsigned)-ECONNRESET;
 	expect(&d, REPORT_CONNECT_FAILED, "connect to 192.0.2.7 port 45290 from 192.0.2.2 "
@@ -137,11 +153,10 @@ static void cm_status_is_printed_once(void **state)
 	       "(ofa-v2-eth1): reply: CM status 5");
 }
 
-static void addresses_of_both_families_and_sides_are_printed(void **state)
+UNIT_TEST(addresses_of_both_families_and_sides_are_printed)
 {
 	struct dapl_diag d = failed(DIAG_ACCEPT, DAPL_STEP_ACCEPT, EPIPE);
 
-	(void)state;
 	d.cause.local = six("2001:db8::1", 7000);
 	d.cause.remote = six("2001:db8::2", 40000);
 	expect(&d, REPORT_CONNECT_FAILED, "accept from 2001:db8::2 port 40000 at 2001:db8::1 port "
@@ -152,21 +167,19 @@ static void addresses_of_both_families_and_sides_are_printed(void **state)
 	       "(ofa-v2-eth1): broken pipe");
 }
 
-static void unknown_cause_is_named_unknown(void **state)
+UNIT_TEST(unknown_cause_is_named_unknown)
 {
 	struct dapl_diag d = failed(DIAG_CONNECTION, DAPL_STEP_TRANSFER, 0);
 
-	(void)state;
 	expect(&d, REPORT_CONNECTION_BROKEN, "connection to 192.0.2.7 port 45290 from 192.0.2.2 "
 	       "(ofa-v2-eth1): transfer: unknown cause");
 }
 
-static void a_long_line_is_cut(void **state)
+UNIT_TEST(a_long_line_is_cut)
 {
 	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_CONNECT, ECONNREFUSED);
 	char name[2 * DIAG_TEXT], text[DIAG_TEXT + 1];
 
-	(void)state;
 	memset(name, 'x', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
 	text[DIAG_TEXT] = '#';
@@ -176,18 +189,4 @@ static void a_long_line_is_cut(void **state)
 	assert_int_equal(text[DIAG_TEXT], '#');
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused_connect_has_addresses_and_hint),
-		cmocka_unit_test(durations_have_a_fitting_unit),
-		cmocka_unit_test(each_step_has_its_text_and_hint),
-		cmocka_unit_test(codes_have_names),
-		cmocka_unit_test(cm_status_is_printed_once),
-		cmocka_unit_test(addresses_of_both_families_and_sides_are_printed),
-		cmocka_unit_test(unknown_cause_is_named_unknown),
-		cmocka_unit_test(a_long_line_is_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_diag_limit.c - one line in five seconds for the same failure, and how many there were. The clock and
  * the timer are the test's. */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/base/service.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static uint64_t now_s;
 static struct dapl_timer *timer;
@@ -21,7 +15,6 @@ static void (*fire)(struct dapl_timer *);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 {
-	(void)id;
 	*now = (struct timespec){ .tv_sec = (time_t)now_s };
 	return 0;
 }
@@ -74,13 +67,11 @@ static const char *after_seconds(unsigned seconds)
 
 static void flush(void *unused)
 {
-	(void)unused;
 	dapl_diag_flush();
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	log_init("t", NULL, NULL, NULL, 3);
 	now_s += 100;
 	return 0;
@@ -88,56 +79,51 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	after_seconds(2 * DIAG_WINDOW_S + 2);
 	assert_null(timer);		/* it does not tick for nothing */
 	return 0;
 }
 
-static void same_failure_is_said_once(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(same_failure_is_said_once)
 {
-	(void)state;
 	assert_int_equal(times_in(said(ECONNREFUSED, 3), "connection refused"), 1);
 	assert_string_equal(said(ECONNREFUSED, 1), "");
 }
 
-static void another_failure_is_said_at_once(void **state)
+TEST(another_failure_is_said_at_once)
 {
-	(void)state;
 	said(ECONNREFUSED, 1);
 	assert_int_equal(times_in(said(ETIMEDOUT, 1), "connection timed out"), 1);
 }
 
-static void end_of_the_window_tells_how_many_more(void **state)
+TEST(end_of_the_window_tells_how_many_more)
 {
-	(void)state;
 	said(ECONNREFUSED, 4);
 	assert_string_equal(after_seconds(DIAG_WINDOW_S - 1), "");
 	assert_int_equal(times_in(after_seconds(1), ": 3 more like this\n"), 1);
 }
 
 /* Each window with repetitions is followed by another. */
-static void failures_that_go_on_are_told_each_window(void **state)
+TEST(failures_that_go_on_are_told_each_window)
 {
-	(void)state;
 	said(ECONNREFUSED, 2);
 	after_seconds(DIAG_WINDOW_S);
 	assert_string_equal(said(ECONNREFUSED, 2), "");
 	assert_int_equal(times_in(after_seconds(DIAG_WINDOW_S), ": 2 more like this\n"), 1);
 }
 
-static void window_without_repetitions_ends(void **state)
+TEST(window_without_repetitions_ends)
 {
-	(void)state;
 	said(ECONNREFUSED, 1);
 	assert_string_equal(after_seconds(DIAG_WINDOW_S), "");
 	assert_int_equal(times_in(said(ECONNREFUSED, 1), "connection refused"), 1);
 }
 
 /* 32 kinds in a window: others are counted as one. */
-static void too_many_kinds_are_counted_together(void **state)
+TEST(too_many_kinds_are_counted_together)
 {
-	(void)state;
 	for (int err = 1; err <= 32; err++)
 		said(err, 1);
 	assert_string_equal(said(ECONNREFUSED, 2), "");
@@ -145,9 +131,8 @@ static void too_many_kinds_are_counted_together(void **state)
 	assert_int_equal(times_in(after_seconds(1), "other failed connections: 3 more like this\n"), 1);
 }
 
-static void window_that_is_over_makes_room(void **state)
+TEST(window_that_is_over_makes_room)
 {
-	(void)state;
 	for (int err = 1; err <= 32; err++)
 		said(err, 1);
 	now_s += DIAG_WINDOW_S;		/* the timer is late */
@@ -171,11 +156,10 @@ static void say_of_endpoint(void *ep)
 }
 
 /* A program that reports failures of its endpoints itself takes the counts, too. */
-static void count_is_about_what_the_line_is_about(void **state)
+TEST(count_is_about_what_the_line_is_about)
 {
 	int ep;
 
-	(void)state;
 	log_set_handler(note_kind);
 	printed_by(say_of_endpoint, &ep);
 	assert_string_equal(kind_of_line, "ep");
@@ -191,18 +175,16 @@ static void count_is_about_what_the_line_is_about(void **state)
 	log_set_handler(NULL);
 }
 
-static void flush_tells_at_once(void **state)
+TEST(flush_tells_at_once)
 {
-	(void)state;
 	said(ECONNREFUSED, 3);
 	assert_int_equal(times_in(printed_by(flush, NULL), ": 2 more like this\n"), 1);
 	assert_string_equal(printed_by(flush, NULL), "");
 	assert_string_equal(said(ECONNREFUSED, 1), "");	/* its window goes on */
 }
 
-static void nothing_is_said_without_the_bits(void **state)
+TEST(nothing_is_said_without_the_bits)
 {
-	(void)state;
 	log_set_mask(~3u);
 	assert_string_equal(said(ECONNREFUSED, 2), "");
 	log_set_mask(3);
@@ -210,9 +192,8 @@ static void nothing_is_said_without_the_bits(void **state)
 }
 
 /* What the parent has counted is the parent's to print. */
-static void child_of_a_fork_begins_anew(void **state)
+TEST(child_of_a_fork_begins_anew)
 {
-	(void)state;
 	said(ECONNREFUSED, 3);
 	dapl_diag_fork_prepare();
 	dapl_diag_fork_child();
@@ -222,32 +203,12 @@ static void child_of_a_fork_begins_anew(void **state)
 	assert_non_null(timer);
 }
 
-static void parent_of_a_fork_goes_on(void **state)
+TEST(parent_of_a_fork_goes_on)
 {
-	(void)state;
 	said(ECONNREFUSED, 3);
 	dapl_diag_fork_prepare();
 	dapl_diag_fork_parent();
 	assert_int_equal(times_in(printed_by(flush, NULL), ": 2 more like this\n"), 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(same_failure_is_said_once),
-		TEST(another_failure_is_said_at_once),
-		TEST(end_of_the_window_tells_how_many_more),
-		TEST(failures_that_go_on_are_told_each_window),
-		TEST(window_without_repetitions_ends),
-		TEST(too_many_kinds_are_counted_together),
-		TEST(window_that_is_over_makes_room),
-		TEST(count_is_about_what_the_line_is_about),
-		TEST(flush_tells_at_once),
-		TEST(nothing_is_said_without_the_bits),
-		TEST(child_of_a_fork_begins_anew),
-		TEST(parent_of_a_fork_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_disconnect.c - when a graceful disconnect ends: at once, with the last request, or not before the
  * consumer dequeues, which it must not wait for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/disconnect.h"
 #include "dapl/core/event/dequeue.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *evd, *conn_evd;
@@ -21,7 +17,6 @@ static unsigned errors;
 
 static int note_marker(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
-	(void)qp;
 	if (wr->opcode != IBV_WR_RDMA_WRITE)
 		return 0;	/* of a flush */
 	marker = wr->wr_id;
@@ -32,13 +27,11 @@ static int note_marker(struct ibv_qp *qp, struct ibv_send_wr *wr)
 
 static void note_error(struct ibv_qp *qp)
 {
-	(void)qp;
 	errors++;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	completes = false;
 	marker = 0;
 	errors = 0;
@@ -56,7 +49,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_timer_drain(&ep->timer);
 	core_ep_free(ep);
 	core_evd_free(conn_evd);
@@ -94,17 +86,17 @@ static void expect_end(void)
 	assert_int_equal(errors, 1);
 }
 
-static void idle_endpoint_disconnects_at_once(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(idle_endpoint_disconnects_at_once)
 {
-	(void)state;
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
 	assert_int_equal(marker, 0);
 	expect_end();
 }
 
-static void abrupt_disconnect_waits_for_nothing(void **state)
+CASE(abrupt_disconnect_waits_for_nothing)
 {
-	(void)state;
 	post_send(false);
 	disconnect(DAT_CLOSE_ABRUPT_FLAG);
 	assert_int_equal(marker, 0);
@@ -112,9 +104,8 @@ static void abrupt_disconnect_waits_for_nothing(void **state)
 }
 
 /* The sends are complete, though the consumer has not dequeued them, and perhaps never will. */
-static void completed_requests_are_not_waited_for(void **state)
+CASE(completed_requests_are_not_waited_for)
 {
-	(void)state;
 	completes = true;
 	post_send(true);
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
@@ -122,9 +113,8 @@ static void completed_requests_are_not_waited_for(void **state)
 	expect_end();
 }
 
-static void open_requests_are_waited_for(void **state)
+CASE(open_requests_are_waited_for)
 {
-	(void)state;
 	post_send(false);
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
 	assert_int_equal(ep->state, DAT_EP_STATE_DISCONNECT_PENDING);
@@ -141,9 +131,8 @@ static void open_requests_are_waited_for(void **state)
 	expect_end();
 }
 
-static void abrupt_disconnect_ends_a_graceful_one(void **state)
+CASE(abrupt_disconnect_ends_a_graceful_one)
 {
-	(void)state;
 	post_send(false);
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
 	assert_int_equal(next_event(), 0);
@@ -151,9 +140,8 @@ static void abrupt_disconnect_ends_a_graceful_one(void **state)
 	expect_end();
 }
 
-static void arguments_are_checked(void **state)
+CASE(arguments_are_checked)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_disconnect((DAT_EP_HANDLE)evd, DAT_CLOSE_ABRUPT_FLAG), BAD_HANDLE(EP));
 	assert_int_equal(dapl_ep_disconnect((DAT_EP_HANDLE)ep, (DAT_CLOSE_FLAGS)2), BAD_PARAM(2));
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
@@ -161,16 +149,6 @@ static void arguments_are_checked(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(idle_endpoint_disconnects_at_once),
-		CASE(abrupt_disconnect_waits_for_nothing),
-		CASE(completed_requests_are_not_waited_for),
-		CASE(open_requests_are_waited_for),
-		CASE(abrupt_disconnect_ends_a_graceful_one),
-		CASE(arguments_are_checked),
-	};
-
 	alarm(60);	/* seconds: an end that never comes ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_dm.c - device memory as an object (mem/dm.c): which calls are refused, what the device is asked, what a failure
  * leaves, and what a child of fork() has. What the memory holds is the device's matter. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
@@ -20,6 +13,7 @@
 #include "test/unit/core/core_dm.h"
 #include "test/unit/core/core_queues.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 #define BAD_DM DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define BAD_PRIVILEGE DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE)
@@ -82,7 +76,6 @@ static int set_up(void **state)
 {
 	DAT_PZ_HANDLE handle;
 
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
 	core_dm_start(&__wrap_dapl_device_ops);
@@ -104,7 +97,6 @@ static int set_up(void **state)
 /* No case leaves a region or another memory behind, or an object entered or in use. `dm` NULL: it was freed. */
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(core_device.mrs, 0);
 	assert_null(ia->objects[DAPL_LMR]);
 	if (dm)
@@ -147,13 +139,14 @@ static void free_lmr(void)
 	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- allocation ------------------------------------------------------------------------------------------ */
 
-static void memory_is_allocated_as_asked_for(void **state)
+CASE(memory_is_allocated_as_asked_for)
 {
 	DAT_DM_HANDLE largest;
 
-	(void)state;
 	assert_int_equal(alloc(DM_SIZE, 12, &largest), DAT_SUCCESS);
 	assert_int_equal(core_dm.last.length, DM_SIZE);
 	assert_int_equal(core_dm.last.log_align, 12);
@@ -163,11 +156,10 @@ static void memory_is_allocated_as_asked_for(void **state)
 	assert_int_equal(core_dm.dms, 1);
 }
 
-static void refused_allocation_does_not_reach_the_device(void **state)
+CASE(refused_allocation_does_not_reach_the_device)
 {
 	DAT_DM_HANDLE made = NULL;
 
-	(void)state;
 	assert_int_equal(dapl_dm_alloc((DAT_HANDLE)pz, LENGTH, 0, &made), BAD_HANDLE(IA));
 	assert_int_equal(dapl_dm_alloc(DAT_HANDLE_NULL, LENGTH, 0, &made), BAD_HANDLE(IA));
 	assert_int_equal(alloc(0, 0, &made), BAD_PARAM(3));
@@ -194,13 +186,12 @@ static void alloc_too_much(void *expected)
 }
 
 /* The line names the memory of all allocations of the process. */
-static void exhausted_memory_is_reported(void **state)
+CASE(exhausted_memory_is_reported)
 {
 	DAT_RETURN expected = NO_RESOURCE(MEMORY);
 	DAT_DM_HANDLE second;
 	const char *text;
 
-	(void)state;
 	assert_int_equal(alloc(100, 0, &second), DAT_SUCCESS);
 	core_dm.error = ENOMEM;
 	text = printed_by(alloc_too_much, &expected);
@@ -227,9 +218,8 @@ static void assert_no_memory(void *handle)
 	assert_int_equal(core_dm.calls, 0);
 }
 
-static void handle_of_another_object_is_no_memory(void **state)
+CASE(handle_of_another_object_is_no_memory)
 {
-	(void)state;
 	assert_no_memory(NULL);
 	assert_no_memory(ia);
 	assert_no_memory(pz);
@@ -237,9 +227,8 @@ static void handle_of_another_object_is_no_memory(void **state)
 	assert_unused();
 }
 
-static void freed_memory_cannot_be_used(void **state)
+CASE(freed_memory_cannot_be_used)
 {
-	(void)state;
 	assert_int_equal(dapl_dm_free(dm), DAT_SUCCESS);
 	assert_int_equal(core_dm.dms, 0);
 	assert_no_memory(dm);
@@ -248,9 +237,8 @@ static void freed_memory_cannot_be_used(void **state)
 	dm = NULL;
 }
 
-static void memory_with_a_region_is_not_freed(void **state)
+CASE(memory_with_a_region_is_not_freed)
 {
-	(void)state;
 	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
 	assert_int_equal(dapl_dm_free(dm), BAD_STATE(LMR_IN_USE));
 	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
@@ -288,9 +276,8 @@ static void free_during_the_copy(void)
 	__atomic_store_n(&copying, false, __ATOMIC_SEQ_CST);
 }
 
-static void free_waits_for_a_copy(void **state)
+CASE(free_waits_for_a_copy)
 {
-	(void)state;
 	freeing_waits = false;
 	core_dm.in_call = free_during_the_copy;
 	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
@@ -302,11 +289,10 @@ static void free_waits_for_a_copy(void **state)
 
 /* --- regions --------------------------------------------------------------------------------------------- */
 
-static void region_is_registered_as_asked_for(void **state)
+CASE(region_is_registered_as_asked_for)
 {
 	DAT_LMR_PARAM param;
 
-	(void)state;
 	assert_int_equal(create(dm, 8, 16, pz, LOCAL | READ), DAT_SUCCESS);
 	assert_ptr_equal(core_dm.last.dm, ((struct dapl_dm *)dm)->dm);
 	assert_int_equal(core_dm.last.offset, 8);
@@ -330,18 +316,16 @@ static void region_is_registered_as_asked_for(void **state)
 	assert_unused();
 }
 
-static void contexts_are_optional(void **state)
+CASE(contexts_are_optional)
 {
-	(void)state;
 	assert_int_equal(dapl_dm_lmr_create(dm, 0, LENGTH, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL),
 			 DAT_SUCCESS);
 	free_lmr();
 }
 
 /* Inline data would be read at addresses that count from 0. */
-static void region_stops_inline_data_of_its_pz(void **state)
+CASE(region_stops_inline_data_of_its_pz)
 {
-	(void)state;
 	assert_false(dapl_pz_is_zero_based(pz));
 	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
 	assert_true(dapl_pz_is_zero_based(pz));
@@ -357,15 +341,14 @@ static int access_where(bool windows, bool windows_of_dm)
 	return core_dm.last.access;
 }
 
-static void windows_are_bound_where_the_device_can(void **state)
+CASE(windows_are_bound_where_the_device_can)
 {
-	(void)state;
 	assert_int_equal(access_where(true, true), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	assert_int_equal(access_where(true, false), IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(access_where(false, true), IBV_ACCESS_LOCAL_WRITE);
 }
 
-static void range_of_a_region_is_within_the_memory(void **state)
+CASE(range_of_a_region_is_within_the_memory)
 {
 	static const struct {
 		DAT_VLEN offset, length;
@@ -377,7 +360,6 @@ static void range_of_a_region_is_within_the_memory(void **state)
 		{ UNIT, LENGTH, BAD_PARAM(4) }, { LENGTH, UNIT, BAD_PARAM(4) }, { 8, UINT64_MAX - 3, BAD_PARAM(4) },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (create(dm, rows[i].offset, rows[i].length, pz, LOCAL) != rows[i].told)
 			fail_msg("row %zu", i);
@@ -387,9 +369,8 @@ static void range_of_a_region_is_within_the_memory(void **state)
 	assert_unused();
 }
 
-static void arguments_of_a_region_are_checked(void **state)
+CASE(arguments_of_a_region_are_checked)
 {
-	(void)state;
 	assert_int_equal(create(dm, 0, UNIT, NULL, LOCAL), BAD_HANDLE(PZ));
 	assert_int_equal(create(dm, 0, UNIT, ia, LOCAL), BAD_HANDLE(PZ));
 	pz->obj.ia = other_ia;
@@ -418,9 +399,8 @@ static void assert_not_created(DAT_RETURN expected)
 	assert_null(ia->objects[DAPL_LMR]);
 }
 
-static void refused_region_leaves_nothing(void **state)
+CASE(refused_region_leaves_nothing)
 {
-	(void)state;
 	zero_based_error = ENOMEM;
 	assert_not_created(NO_RESOURCE(MEMORY));
 	zero_based_error = 0;
@@ -446,9 +426,8 @@ static void kill_pz(void)
 }
 
 /* By another thread, whose free waits for the registration. */
-static void region_of_memory_that_is_freed_meanwhile_is_undone(void **state)
+CASE(region_of_memory_that_is_freed_meanwhile_is_undone)
 {
-	(void)state;
 	core_dm.in_call = kill_memory;
 	assert_not_created(BAD_DM);
 	assert_int_equal(object()->calls, 0);
@@ -458,9 +437,8 @@ static void region_of_memory_that_is_freed_meanwhile_is_undone(void **state)
 	dm = NULL;
 }
 
-static void region_in_a_pz_that_is_freed_meanwhile_is_undone(void **state)
+CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone)
 {
-	(void)state;
 	core_dm.in_call = kill_pz;
 	assert_not_created(BAD_HANDLE(PZ));
 	assert_unused();
@@ -470,9 +448,8 @@ static void region_in_a_pz_that_is_freed_meanwhile_is_undone(void **state)
 
 /* --- access by the program ------------------------------------------------------------------------------- */
 
-static void copy_is_the_devices(void **state)
+CASE(copy_is_the_devices)
 {
-	(void)state;
 	for (int to_device = 0; to_device < 2; to_device++) {
 		assert_int_equal(dapl_dm_copy(dm, 8, host + 1, 12, to_device), DAT_SUCCESS);
 		assert_ptr_equal(core_dm.last.dm, ((struct dapl_dm *)dm)->dm);
@@ -488,9 +465,8 @@ static void copy_is_the_devices(void **state)
 	assert_unused();
 }
 
-static void arguments_of_a_copy_are_checked(void **state)
+CASE(arguments_of_a_copy_are_checked)
 {
-	(void)state;
 	assert_int_equal(dapl_dm_copy(dm, LENGTH + UNIT, host, 0, true), BAD_PARAM(3));
 	assert_int_equal(dapl_dm_copy(dm, 1, host, UNIT, true), BAD_PARAM(3));
 	assert_int_equal(dapl_dm_copy(dm, 0, NULL, UNIT, true), BAD_PARAM(4));
@@ -501,11 +477,10 @@ static void arguments_of_a_copy_are_checked(void **state)
 	assert_unused();
 }
 
-static void memory_is_mapped_where_the_device_can(void **state)
+CASE(memory_is_mapped_where_the_device_can)
 {
 	DAT_PVOID at = NULL;
 
-	(void)state;
 	assert_int_equal(dapl_dm_map(dm, NULL), BAD_PARAM(3));
 	assert_int_equal(core_dm.calls, 0);
 	core_dm.error = EPERM;
@@ -538,11 +513,10 @@ static bool child_has_only_memory_of_its_own(void)
 	       dapl_dm_free(own) == DAT_SUCCESS && core_dm.dms == 1;
 }
 
-static void child_does_not_have_the_memory(void **state)
+CASE(child_does_not_have_the_memory)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = fork_child();
 	if (!pid)
 		_exit(!child_has_only_memory_of_its_own());
@@ -552,30 +526,6 @@ static void child_does_not_have_the_memory(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(memory_is_allocated_as_asked_for),
-		CASE(refused_allocation_does_not_reach_the_device),
-		CASE(exhausted_memory_is_reported),
-		CASE(handle_of_another_object_is_no_memory),
-		CASE(freed_memory_cannot_be_used),
-		CASE(memory_with_a_region_is_not_freed),
-		CASE(free_waits_for_a_copy),
-		CASE(region_is_registered_as_asked_for),
-		CASE(contexts_are_optional),
-		CASE(region_stops_inline_data_of_its_pz),
-		CASE(windows_are_bound_where_the_device_can),
-		CASE(range_of_a_region_is_within_the_memory),
-		CASE(arguments_of_a_region_are_checked),
-		CASE(refused_region_leaves_nothing),
-		CASE(region_of_memory_that_is_freed_meanwhile_is_undone),
-		CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone),
-		CASE(copy_is_the_devices),
-		CASE(arguments_of_a_copy_are_checked),
-		CASE(memory_is_mapped_where_the_device_can),
-		CASE(child_does_not_have_the_memory),
-	};
-
 	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep.c - dat_ep_create and dat_ep_create_with_srq: what they refuse, and that a refused endpoint uses nothing; and
  * what the queries tell (ep.c). Limits of attributes are in test_ep_attr.c. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <unistd.h>
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/ep_free.h"
@@ -18,6 +11,7 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { BUFFERS = 4 };
 
@@ -44,7 +38,6 @@ DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
 
 static int note_create(const struct ibv_qp_init_attr *attr)
 {
-	(void)attr;
 	return create_error;
 }
 
@@ -118,14 +111,16 @@ static void check_nothing_made(void)
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 0);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+#define SRQ_CASE(name) UNIT_TEST_WITH(name, set_up_srq, tear_down)
+
 /* --- creation -------------------------------------------------------------------------- */
 
-static void endpoint_begins_unconnected_and_idle(void **state)
+CASE(endpoint_begins_unconnected_and_idle)
 {
 	DAT_BOOLEAN recv_idle = DAT_FALSE, request_idle = DAT_FALSE;
 	DAT_EP_STATE ep_state = DAT_EP_STATE_CONNECTED;
 
-	(void)state;
 	assert_int_equal(create(NULL), DAT_SUCCESS);
 	assert_int_equal(core_device.qps, 1);	/* receives can be posted */
 	assert_int_equal(core_ia->counters[DCNT_IA_EP_CREATE], 1);
@@ -138,14 +133,13 @@ static void endpoint_begins_unconnected_and_idle(void **state)
 }
 
 /* They can be set later. */
-static void pz_and_evds_may_be_missing(void **state)
+CASE(pz_and_evds_may_be_missing)
 {
 	const struct {
 		DAT_PZ_HANDLE pz;
 		DAT_EVD_HANDLE recv, request;
 	} rows[] = { { NULL, NULL, NULL }, { PZ, NULL, DTO }, { PZ, DTO, NULL }, { NULL, DTO, DTO } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(dapl_ep_create(IA, rows[i].pz, rows[i].recv, rows[i].request, NULL, NULL, &handle),
 				 DAT_SUCCESS);
@@ -155,22 +149,20 @@ static void pz_and_evds_may_be_missing(void **state)
 	}
 }
 
-static void create_needs_a_place_for_the_handle(void **state)
+SRQ_CASE(create_needs_a_place_for_the_handle)
 {
 	DAT_EP_ATTR attr = { .max_rdma_size = 0 };
 
-	(void)state;
 	assert_int_equal(dapl_ep_create(IA, PZ, DTO, DTO, CONN, NULL, NULL), BAD_PARAM(7));
 	assert_int_equal(dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, SRQ, &attr, NULL), BAD_PARAM(8));
 	check_nothing_made();
 }
 
-static void handles_of_other_objects_are_refused(void **state)
+CASE(handles_of_other_objects_are_refused)
 {
 	struct dapl_ia *stranger = core_ia_new();
 	DAT_PZ_HANDLE other;
 
-	(void)state;
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)stranger, &other), DAT_SUCCESS);
 	assert_int_equal(dapl_ep_create(NULL, PZ, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(IA));
 	assert_int_equal(dapl_ep_create((DAT_IA_HANDLE)core_pz, PZ, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(IA));
@@ -186,7 +178,7 @@ static void handles_of_other_objects_are_refused(void **state)
 	core_ia_free(stranger);
 }
 
-static void bad_attributes_are_refused(void **state)
+SRQ_CASE(bad_attributes_are_refused)
 {
 	static DAT_NAMED_ATTR unknown = { .name = "colour", .value = "red" };
 	const DAT_EP_ATTR bad[] = { { .service_type = (DAT_SERVICE_TYPE)99 },
@@ -194,7 +186,6 @@ static void bad_attributes_are_refused(void **state)
 		{ .max_recv_dtos = core_ia->ia_attr.max_dto_per_ep + 1 },
 		{ .ep_provider_specific_count = 1, .ep_provider_specific = &unknown } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (create(&bad[i]) != BAD_PARAM(6) || create_with_srq(&bad[i]) != BAD_PARAM(7))
 			fail_msg("row %zu", i);
@@ -205,24 +196,22 @@ static void bad_attributes_are_refused(void **state)
 }
 
 /* Programs zero the structure and set few members. */
-static void zeroed_attributes_are_granted(void **state)
+CASE(zeroed_attributes_are_granted)
 {
 	const DAT_EP_ATTR attr = { .max_rdma_size = 100 };
 
-	(void)state;
 	assert_int_equal(create(&attr), DAT_SUCCESS);
 	assert_int_equal(made()->attr.max_rdma_size, 100);
 	assert_int_equal(made()->attr.max_message_size, core_ia->ia_attr.max_message_size);
 	free_made();
 }
 
-static void srq_must_be_of_the_ia_and_of_the_pz(void **state)
+SRQ_CASE(srq_must_be_of_the_ia_and_of_the_pz)
 {
 	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
 	struct dapl_ia *stranger = core_ia_new();
 	DAT_PZ_HANDLE second;
 
-	(void)state;
 	assert_int_equal(dapl_pz_create(IA, &second), DAT_SUCCESS);
 	assert_int_equal(dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, NULL, &attr, &handle), BAD_HANDLE(SRQ));
 	assert_int_equal(dapl_ep_create_with_srq(IA, PZ, DTO, DTO, CONN, (DAT_SRQ_HANDLE)core_pz, &attr, &handle),
@@ -238,11 +227,10 @@ static void srq_must_be_of_the_ia_and_of_the_pz(void **state)
 	core_ia_free(stranger);
 }
 
-static void endpoint_keeps_what_it_is_made_from(void **state)
+SRQ_CASE(endpoint_keeps_what_it_is_made_from)
 {
 	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
 
-	(void)state;
 	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
 	assert_int_equal(dapl_srq_free(SRQ), BAD_STATE(SRQ_IN_USE));
 	assert_int_equal(dapl_pz_free(PZ), BAD_STATE(PZ_IN_USE));
@@ -254,28 +242,26 @@ static void endpoint_keeps_what_it_is_made_from(void **state)
 
 /* --- what is undone -------------------------------------------------------------------- */
 
-static void refused_qp_leaves_nothing_in_use(void **state)
+SRQ_CASE(refused_qp_leaves_nothing_in_use)
 {
 	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
 
-	(void)state;
 	create_error = ENOMEM;
 	assert_int_equal(create_with_srq(&attr), NO_RESOURCE(TEP));
 	check_nothing_made();
 	assert_false(dapl_in_use(&srq->obj) || dapl_in_use(&core_dto_evd->obj) || dapl_in_use(&core_conn_evd->obj));
 	assert_int_equal(core_pz->obj.users, 1);	/* the SRQ */
 	assert_int_equal(core_dto_evd->feeds.all, 0);
-	assert_int_equal(core_conn_evd->holds, 0);
+	assert_int_equal(core_conn_evd->pins, 0);
 	create_error = 0;
 	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
 	free_made();
 }
 
-static void refused_stream_leaves_nothing_in_use(void **state)
+CASE(refused_stream_leaves_nothing_in_use)
 {
 	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
 
-	(void)state;
 	assert_int_equal(DAT_GET_TYPE(create(&solicited)), DAT_INVALID_PARAMETER);
 	check_nothing_made();
 	assert_int_equal(core_dto_evd->feeds.all, 0);
@@ -291,13 +277,12 @@ static DAT_RETURN make(struct dapl_pz *pz, struct dapl_evd *connect, struct dapl
 	return dapl_ep_make(core_ia, pz, core_dto_evd, core_dto_evd, connect, of, &attr, 7, &ep);
 }
 
-static void object_that_is_freed_meanwhile_leaves_nothing_in_use(void **state)
+SRQ_CASE(object_that_is_freed_meanwhile_leaves_nothing_in_use)
 {
 	struct dapl_evd *evd = core_evd_new(core_ia, 8, DAT_EVD_CONNECTION_FLAG);
 	DAT_PZ_HANDLE second;
 	struct dapl_pz *pz;
 
-	(void)state;
 	assert_int_equal(dapl_pz_create(IA, &second), DAT_SUCCESS);
 	pz = (struct dapl_pz *)second;
 	assert_true(dapl_object_kill(&pz->obj) && dapl_object_kill(&evd->obj) && dapl_object_kill(&srq->obj));
@@ -316,12 +301,11 @@ static void object_that_is_freed_meanwhile_leaves_nothing_in_use(void **state)
 
 /* --- queries --------------------------------------------------------------------------- */
 
-static void query_tells_what_the_endpoint_was_made_with(void **state)
+SRQ_CASE(query_tells_what_the_endpoint_was_made_with)
 {
 	const DAT_EP_ATTR attr = { .max_recv_dtos = 5, .max_request_dtos = 6, .max_recv_iov = 1, .max_request_iov = 2 };
 	DAT_EP_PARAM param;
 
-	(void)state;
 	memset(&param, 0x55, sizeof param);
 	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
 	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
@@ -342,12 +326,11 @@ static void query_tells_what_the_endpoint_was_made_with(void **state)
 	free_made();
 }
 
-static void query_tells_the_addresses_of_the_connection(void **state)
+CASE(query_tells_the_addresses_of_the_connection)
 {
 	DAT_EP_PARAM param;
 	struct dapl_ep *ep;
 
-	(void)state;
 	assert_int_equal(create(NULL), DAT_SUCCESS);
 	ep = made();
 	ep->remote_qual = 77;	/* of the last connection */
@@ -370,18 +353,16 @@ static void query_tells_the_addresses_of_the_connection(void **state)
 
 static int refuse_connect(const struct dapl_conn_params *params, struct dapl_conn **conn)
 {
-	(void)conn;
 	assert_int_equal(((const struct sockaddr_in *)params->remote)->sin_port, htons(7));
 	return ENOMEM;
 }
 
 /* The endpoint never had a connection. */
-static void refused_connect_leaves_no_address(void **state)
+CASE(refused_connect_leaves_no_address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	DAT_EP_PARAM param;
 
-	(void)state;
 	assert_int_equal(create(NULL), DAT_SUCCESS);
 	core_device.connect = refuse_connect;
 	assert_int_equal(dapl_ep_connect(handle, (DAT_IA_ADDRESS_PTR)&to, 7, DAT_TIMEOUT_INFINITE, 0, NULL,
@@ -393,14 +374,13 @@ static void refused_connect_leaves_no_address(void **state)
 	free_made();
 }
 
-static void arguments_of_queries_are_checked(void **state)
+CASE(arguments_of_queries_are_checked)
 {
 	DAT_BOOLEAN idle;
 	DAT_EP_STATE ep_state;
 	DAT_EP_PARAM param;
 	DAT_COUNT n;
 
-	(void)state;
 	assert_int_equal(create(NULL), DAT_SUCCESS);
 	assert_int_equal(dapl_ep_query(handle, (DAT_EP_PARAM_MASK)0x80000000, &param), BAD_PARAM(2));
 	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, NULL), BAD_PARAM(3));
@@ -413,12 +393,11 @@ static void arguments_of_queries_are_checked(void **state)
 	assert_int_equal(((struct dapl_ep *)handle)->obj.calls, 0);
 }
 
-static void posts_make_their_queue_busy(void **state)
+CASE(posts_make_their_queue_busy)
 {
 	DAT_BOOLEAN recv_idle, request_idle;
 	DAT_COUNT allocated = -1, span = -1;
 
-	(void)state;
 	assert_int_equal(create(NULL), DAT_SUCCESS);
 	core_post(made(), DAT_DTO_RECEIVE, 0, 1);
 	core_post(made(), DAT_DTO_RECEIVE, 0, 2);
@@ -458,13 +437,12 @@ static DAT_COUNT held_by(struct dapl_ep *ep)
 	return n;
 }
 
-static void endpoint_holds_the_buffers_of_its_own_messages(void **state)
+SRQ_CASE(endpoint_holds_the_buffers_of_its_own_messages)
 {
 	struct dapl_ep *ep = core_objects_ep(srq, NULL), *other = core_objects_ep(srq, NULL);
 	DAT_BOOLEAN idle;
 	DAT_EVENT event;
 
-	(void)state;
 	arrive(ep);
 	arrive(other);
 	arrive(ep);
@@ -494,13 +472,12 @@ static unsigned soft_reports(struct dapl_evd *async_evd)
 	return n;
 }
 
-static void passed_watermark_of_the_attributes_is_reported(void **state)
+SRQ_CASE(passed_watermark_of_the_attributes_is_reported)
 {
 	const DAT_EP_ATTR attr = { .srq_soft_hw = 1 };
 	struct dapl_evd *async_evd = core_async_evd_new(core_ia);
 	DAT_EVENT event;
 
-	(void)state;
 	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
 	arrive(made());
 	assert_int_equal(held_by(made()), 1);
@@ -515,13 +492,12 @@ static void passed_watermark_of_the_attributes_is_reported(void **state)
 	core_evd_free(async_evd);
 }
 
-static void watermark_follows_the_evd_of_receives(void **state)
+SRQ_CASE(watermark_follows_the_evd_of_receives)
 {
 	struct dapl_evd *next = core_evd_new(core_ia, 8, DAT_EVD_DTO_FLAG);
 	DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)next };
 	const DAT_EP_ATTR without = { .max_rdma_size = 0 }, with = { .srq_soft_hw = 2 };
 
-	(void)state;
 	assert_int_equal(create_with_srq(&without), DAT_SUCCESS);
 	assert_int_equal(dapl_ep_modify(handle, DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_SUCCESS);
 	assert_false(next->inspect || next->watched);	/* which costs time */
@@ -534,11 +510,10 @@ static void watermark_follows_the_evd_of_receives(void **state)
 	core_evd_free(next);
 }
 
-static void soft_watermark_of_the_attributes_is_the_first(void **state)
+SRQ_CASE(soft_watermark_of_the_attributes_is_the_first)
 {
 	DAT_EP_ATTR attr = { .srq_soft_hw = 2 };
 
-	(void)state;
 	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
 	assert_int_equal(made()->soft_hw, 2);
 	assert_int_equal(made()->hard_hw, DAT_WATERMARK_INFINITE);
@@ -555,31 +530,6 @@ static void soft_watermark_of_the_attributes_is_the_first(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define SRQ_CASE(name) cmocka_unit_test_setup_teardown(name, set_up_srq, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(endpoint_begins_unconnected_and_idle),
-		CASE(pz_and_evds_may_be_missing),
-		SRQ_CASE(create_needs_a_place_for_the_handle),
-		CASE(handles_of_other_objects_are_refused),
-		SRQ_CASE(bad_attributes_are_refused),
-		CASE(zeroed_attributes_are_granted),
-		SRQ_CASE(srq_must_be_of_the_ia_and_of_the_pz),
-		SRQ_CASE(endpoint_keeps_what_it_is_made_from),
-		SRQ_CASE(refused_qp_leaves_nothing_in_use),
-		CASE(refused_stream_leaves_nothing_in_use),
-		SRQ_CASE(object_that_is_freed_meanwhile_leaves_nothing_in_use),
-		SRQ_CASE(query_tells_what_the_endpoint_was_made_with),
-		CASE(query_tells_the_addresses_of_the_connection),
-		CASE(refused_connect_leaves_no_address),
-		CASE(arguments_of_queries_are_checked),
-		CASE(posts_make_their_queue_busy),
-		SRQ_CASE(endpoint_holds_the_buffers_of_its_own_messages),
-		SRQ_CASE(passed_watermark_of_the_attributes_is_reported),
-		SRQ_CASE(watermark_follows_the_evd_of_receives),
-		SRQ_CASE(soft_watermark_of_the_attributes_is_the_first),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

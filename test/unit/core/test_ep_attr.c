@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_attr.c - attributes of endpoints: defaults, what an IA can grant, limits of posts. */
-#include <stddef.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ep/ep_attr.h"
 #include "test/unit/core/core_endpoint.h"
-
+#include "test/unit/unit.h"
 
 /* Limits that all differ, so that none stands for another. */
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(0, 0, 4);
 	ia->ia_attr = (DAT_IA_ATTR){ .max_message_size = 5000, .max_rdma_size = 6000, .max_dto_per_ep = 100,
 		.max_iov_segments_per_dto = 20, .max_rdma_read_per_ep_in = 30, .max_rdma_read_per_ep_out = 40,
@@ -31,11 +23,12 @@ static DAT_EP_ATTR defaults(void)
 	return attr;
 }
 
-static void defaults_can_be_granted(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+TEST(defaults_can_be_granted)
 {
 	DAT_EP_ATTR attr = defaults();
 
-	(void)state;
 	assert_null(dapl_ep_bad_attr(ia, &attr));
 	assert_int_equal(attr.max_recv_dtos, 16);
 	assert_int_equal(attr.max_rdma_read_in, 4);
@@ -60,9 +53,8 @@ static const struct {
 	COUNT(max_rdma_read_iov, 50), COUNT(max_rdma_write_iov, 60),
 };
 
-static void each_count_has_its_own_limit(void **state)
+TEST(each_count_has_its_own_limit)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		DAT_EP_ATTR attr = defaults();
 		DAT_COUNT *count = (DAT_COUNT *)(void *)((char *)&attr + counts[i].offset);
@@ -76,11 +68,10 @@ static void each_count_has_its_own_limit(void **state)
 	}
 }
 
-static void sizes_have_their_limits(void **state)
+TEST(sizes_have_their_limits)
 {
 	DAT_EP_ATTR attr = defaults();
 
-	(void)state;
 	attr.max_message_size = 5001;
 	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "max_message_size");
 	attr = defaults();
@@ -88,22 +79,20 @@ static void sizes_have_their_limits(void **state)
 	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "max_rdma_size");
 }
 
-static void quality_of_service_must_be_supported(void **state)
+TEST(quality_of_service_must_be_supported)
 {
 	DAT_EP_ATTR attr = defaults();
 
-	(void)state;
 	attr.qos = DAT_QOS_LOW_LATENCY;
 	assert_null(dapl_ep_bad_attr(ia, &attr));
 	attr.qos = (DAT_QOS)(DAT_QOS_LOW_LATENCY | DAT_QOS_PREMIUM);
 	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "qos");
 }
 
-static void datagrams_need_a_device_that_has_them(void **state)
+TEST(datagrams_need_a_device_that_has_them)
 {
 	DAT_EP_ATTR attr = defaults();
 
-	(void)state;
 	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
 	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "service_type");
 	ia->attr.ud = true;
@@ -112,7 +101,7 @@ static void datagrams_need_a_device_that_has_them(void **state)
 	assert_string_equal(dapl_ep_bad_attr(ia, &attr), "service_type");
 }
 
-static void completion_flags_are_one_of_a_list(void **state)
+TEST(completion_flags_are_one_of_a_list)
 {
 	static const struct {
 		int recv, request;
@@ -131,7 +120,6 @@ static void completion_flags_are_one_of_a_list(void **state)
 		  DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		DAT_EP_ATTR attr = defaults();
 		const char *bad;
@@ -145,11 +133,10 @@ static void completion_flags_are_one_of_a_list(void **state)
 }
 
 /* Zero is "no requirement". */
-static void zeroes_get_the_least_that_is_usable(void **state)
+TEST(zeroes_get_the_least_that_is_usable)
 {
 	DAT_EP_ATTR attr = { .max_request_iov = 55 };
 
-	(void)state;
 	dapl_ep_attr_fill(ia, &attr);
 	assert_int_equal(attr.max_message_size, 5000);
 	assert_int_equal(attr.max_rdma_size, 6000);
@@ -161,13 +148,12 @@ static void zeroes_get_the_least_that_is_usable(void **state)
 	assert_int_equal(attr.max_rdma_write_iov, 55);
 }
 
-static void values_that_are_set_stay(void **state)
+TEST(values_that_are_set_stay)
 {
 	DAT_EP_ATTR attr = { .max_message_size = 1, .max_rdma_size = 2, .max_recv_dtos = 3, .max_request_dtos = 4,
 		.max_recv_iov = 5, .max_request_iov = 6, .max_rdma_read_iov = 7, .max_rdma_write_iov = 8 };
 	DAT_EP_ATTR before = attr;
 
-	(void)state;
 	dapl_ep_attr_fill(ia, &attr);
 	assert_memory_equal(&attr, &before, sizeof attr);
 }
@@ -182,11 +168,10 @@ static DAT_RETURN named(const char *name, const char *value, bool *delayed)
 	return dapl_ep_named_attrs(ia, &attr, delayed, &tuning, BAD_PARAM(3));
 }
 
-static void delayed_ack_is_true_or_false(void **state)
+TEST(delayed_ack_is_true_or_false)
 {
 	bool delayed = false;
 
-	(void)state;
 	ia->attr.delayed_ack = true;
 	assert_int_equal(named("delayed_ack", "true", &delayed), DAT_SUCCESS);
 	assert_true(delayed);
@@ -199,32 +184,29 @@ static void delayed_ack_is_true_or_false(void **state)
 	assert_false(delayed);
 }
 
-static void delayed_ack_needs_a_device_that_has_it(void **state)
+TEST(delayed_ack_needs_a_device_that_has_it)
 {
 	bool delayed = true;
 
-	(void)state;
 	assert_int_equal(named("delayed_ack", "true", &delayed), NOT_SUPPORTED);
 	assert_int_equal(named("delayed_ack", "false", &delayed), DAT_SUCCESS);
 	assert_false(delayed);
 }
 
 /* A count without a list, or a list without a count, is empty. */
-static void empty_lists_of_names_are_good(void **state)
+TEST(empty_lists_of_names_are_good)
 {
 	DAT_NAMED_ATTR list[] = { { "no such attribute", "" } };
 	DAT_EP_ATTR attr = { .ep_provider_specific = list };
 	bool delayed = false;
 
-	(void)state;
 	assert_int_equal(dapl_ep_named_attrs(ia, &attr, &delayed, NULL, BAD_PARAM(3)), DAT_SUCCESS);
 	attr = (DAT_EP_ATTR){ .ep_provider_specific_count = 1 };
 	assert_int_equal(dapl_ep_named_attrs(ia, &attr, &delayed, NULL, BAD_PARAM(3)), DAT_SUCCESS);
 }
 
-static void limits_of_posts_come_from_the_attributes(void **state)
+TEST(limits_of_posts_come_from_the_attributes)
 {
-	(void)state;
 	ep->attr = (DAT_EP_ATTR){ .max_message_size = 1, .max_rdma_size = 1, .max_recv_dtos = 2,
 		.max_request_dtos = 3, .max_recv_iov = 4, .max_request_iov = 5, .max_rdma_read_iov = 6,
 		.max_rdma_write_iov = 7 };
@@ -241,9 +223,8 @@ static void limits_of_posts_come_from_the_attributes(void **state)
 }
 
 /* A post may be unsignaled if all posts of its kind may. */
-static void posts_may_be_unsignaled_if_the_endpoint_says_so(void **state)
+TEST(posts_may_be_unsignaled_if_the_endpoint_says_so)
 {
-	(void)state;
 	ep->attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	dapl_ep_set_post_limits(ep);
 	assert_int_equal(ep->request_flags, 0);
@@ -255,9 +236,8 @@ static void posts_may_be_unsignaled_if_the_endpoint_says_so(void **state)
 	assert_int_equal(ep->recv_flags, 0);
 }
 
-static void service_type_says_what_messages_are(void **state)
+TEST(service_type_says_what_messages_are)
 {
-	(void)state;
 	ep->attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
 	dapl_ep_set_post_limits(ep);
 	assert_true(ep->is_ud && !ep->is_raw);
@@ -266,25 +246,4 @@ static void service_type_says_what_messages_are(void **state)
 	assert_true(ep->is_ud && ep->is_raw);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		TEST(defaults_can_be_granted),
-		TEST(each_count_has_its_own_limit),
-		TEST(sizes_have_their_limits),
-		TEST(quality_of_service_must_be_supported),
-		TEST(datagrams_need_a_device_that_has_them),
-		TEST(completion_flags_are_one_of_a_list),
-		TEST(zeroes_get_the_least_that_is_usable),
-		TEST(values_that_are_set_stay),
-		TEST(delayed_ack_is_true_or_false),
-		TEST(delayed_ack_needs_a_device_that_has_it),
-		TEST(empty_lists_of_names_are_good),
-		TEST(limits_of_posts_come_from_the_attributes),
-		TEST(posts_may_be_unsignaled_if_the_endpoint_says_so),
-		TEST(service_type_says_what_messages_are),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_evds.c - the EVDs that an endpoint may have, and what remains of a feed that fails half-way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/event/evd.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static DAT_PROVIDER other_adapter;
 static struct dapl_ia *ia, *again, *stranger;	/* again: another open of the adapter of ia */
@@ -15,7 +11,6 @@ static struct dapl_evd *dto, *connection;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	again = core_ia_new();
@@ -28,7 +23,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	core_evd_free(connection);
 	core_evd_free(dto);
 	core_ia_free(stranger);
@@ -53,16 +47,16 @@ static DAT_RETURN enter(struct dapl_ia *of, struct dapl_evd *recv, struct dapl_e
 	return ret;
 }
 
-static void missing_evds_are_allowed(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(missing_evds_are_allowed)
 {
-	(void)state;
 	assert_int_equal(enter(ia, NULL, NULL, NULL), DAT_SUCCESS);
 	assert_int_equal(enter(ia, dto, NULL, connection), DAT_SUCCESS);
 }
 
-static void each_evd_needs_its_stream(void **state)
+TEST(each_evd_needs_its_stream)
 {
-	(void)state;
 	assert_int_equal(enter(ia, connection, dto, connection), BAD_HANDLE(EVD_RECV));
 	assert_int_equal(enter(ia, dto, connection, connection), BAD_HANDLE(EVD_REQUEST));
 	assert_int_equal(enter(ia, dto, dto, dto), BAD_HANDLE(EVD_CONN));
@@ -70,18 +64,16 @@ static void each_evd_needs_its_stream(void **state)
 }
 
 /* Programs open an adapter twice, and have one EVD for connections. */
-static void connect_evd_may_be_of_another_open(void **state)
+TEST(connect_evd_may_be_of_another_open)
 {
-	(void)state;
 	assert_int_equal(enter(again, NULL, NULL, connection), DAT_SUCCESS);
 	assert_int_equal(enter(stranger, NULL, NULL, connection), BAD_HANDLE(EVD_CONN));
 	assert_int_equal(enter(again, dto, NULL, NULL), BAD_HANDLE(EVD_RECV));
 	assert_int_equal(enter(again, NULL, dto, NULL), BAD_HANDLE(EVD_REQUEST));
 }
 
-static void no_evd_stays_entered(void **state)
+TEST(no_evd_stays_entered)
 {
-	(void)state;
 	enter(ia, dto, dto, connection);
 	enter(ia, dto, connection, connection);		/* an error after the first */
 	assert_int_equal(dto->obj.calls, 0);
@@ -97,11 +89,10 @@ static DAT_RETURN feed(struct dapl_evd *recv, struct dapl_evd *request, const DA
 	return ret;
 }
 
-static void fed_evds_are_in_use(void **state)
+TEST(fed_evds_are_in_use)
 {
 	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
 
-	(void)state;
 	assert_int_equal(feed(dto, dto, &attr), DAT_SUCCESS);
 	assert_int_equal(dto->feeds.all, 2);
 	assert_true(dapl_in_use(&dto->obj));
@@ -110,51 +101,47 @@ static void fed_evds_are_in_use(void **state)
 	assert_false(dapl_in_use(&dto->obj));
 }
 
-static void connect_evd_is_in_use_and_held(void **state)
+TEST(connect_evd_is_in_use_and_held)
 {
-	(void)state;
-	assert_int_equal(dapl_ep_hold_connect_evd(connection), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_pin_connect_evd(connection), DAT_SUCCESS);
 	assert_true(dapl_in_use(&connection->obj));
-	assert_int_equal(connection->holds, 1);
+	assert_int_equal(connection->pins, 1);
 	dapl_ep_drop_connect_evd(connection);
 	assert_false(dapl_in_use(&connection->obj));
-	assert_int_equal(connection->holds, 0);
-	assert_int_equal(dapl_ep_hold_connect_evd(NULL), DAT_SUCCESS);
+	assert_int_equal(connection->pins, 0);
+	assert_int_equal(dapl_ep_pin_connect_evd(NULL), DAT_SUCCESS);
 	dapl_ep_drop_connect_evd(NULL);
 }
 
 /* One EVD cannot notify of all receives, and of solicited ones only. */
-static void feed_that_is_refused_leaves_nothing(void **state)
+TEST(feed_that_is_refused_leaves_nothing)
 {
 	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG };
 
-	(void)state;
 	assert_int_not_equal(feed(dto, dto, &solicited), DAT_SUCCESS);
 	assert_int_equal(dto->feeds.all, 0);
 	assert_int_equal(dto->feeds.solicited, 0);
 	assert_false(dapl_in_use(&dto->obj));
 }
 
-static void connect_evd_that_is_freed_meanwhile_is_no_evd(void **state)
+TEST(connect_evd_that_is_freed_meanwhile_is_no_evd)
 {
 	struct dapl_evd *freed = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
 
-	(void)state;
-	dapl_evd_hold(freed);		/* its memory stays for the test */
+	dapl_evd_pin(freed);		/* its memory stays for the test */
 	core_evd_free(freed);
-	assert_int_equal(dapl_ep_hold_connect_evd(freed), BAD_HANDLE(EVD_CONN));
-	assert_int_equal(freed->holds, 1);
-	dapl_evd_drop(freed);
+	assert_int_equal(dapl_ep_pin_connect_evd(freed), BAD_HANDLE(EVD_CONN));
+	assert_int_equal(freed->pins, 1);
+	dapl_evd_unpin(freed);
 }
 
 /* Flags of each post mean nothing for the EVD. */
-static void per_post_flags_do_not_feed(void **state)
+TEST(per_post_flags_do_not_feed)
 {
 	const DAT_EP_ATTR attr = { .request_completion_flags =
 		(DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_SUPPRESS_FLAG) };
 
-	(void)state;
 	assert_int_equal(feed(NULL, dto, &attr), DAT_SUCCESS);
 	assert_int_equal(dto->feeds.solicited, 0);
 	assert_int_equal(dto->feeds.all, 1);
@@ -162,20 +149,4 @@ static void per_post_flags_do_not_feed(void **state)
 	assert_int_equal(dto->feeds.all, 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(missing_evds_are_allowed),
-		TEST(each_evd_needs_its_stream),
-		TEST(connect_evd_may_be_of_another_open),
-		TEST(no_evd_stays_entered),
-		TEST(fed_evds_are_in_use),
-		TEST(connect_evd_is_in_use_and_held),
-		TEST(feed_that_is_refused_leaves_nothing),
-		TEST(connect_evd_that_is_freed_meanwhile_is_no_evd),
-		TEST(per_post_flags_do_not_feed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_free.c - the end of an endpoint: in which states it can be freed and reset, what is done to its connection,
  * and that nothing it was made from stays in use (ep_free.c). Resets beside posts are in test_ep_reset.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +11,7 @@
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/post_slow.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { NEVER = 1000 * 1000000 };	/* us; longer than any test */
 
@@ -56,7 +52,6 @@ static void note_release(struct dapl_conn *conn)
 
 static void note_destroy(struct ibv_qp *qp)
 {
-	(void)qp;
 	assert_true(dapl_mutex_try(&ep->lock));	/* destroying waits for callbacks that take it */
 	dapl_mutex_unlock(&ep->lock);
 	step('Q');
@@ -94,27 +89,27 @@ static void connect_it(DAT_EP_STATE to)
 	dapl_object_get(&ep->obj);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- free ------------------------------------------------------------------------------ */
 
-static void free_gives_everything_back(void **state)
+CASE(free_gives_everything_back)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 	assert_string_equal(steps, "Q");	/* there is no connection to end */
 	assert_int_equal(core_ia->counters[DCNT_IA_EP_FREE], 1);
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 0);
 	assert_int_equal(core_ia->ending, 0);
 	assert_int_equal(core_dto_evd->feeds.all, 0);
-	assert_int_equal(core_conn_evd->holds, 0);
+	assert_int_equal(core_conn_evd->pins, 0);
 }
 
-static void free_ends_the_connection_before_the_qp(void **state)
+CASE(free_ends_the_connection_before_the_qp)
 {
 	static const DAT_EP_STATE connected[] = { DAT_EP_STATE_CONNECTED, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
 		DAT_EP_STATE_COMPLETION_PENDING, DAT_EP_STATE_DISCONNECT_PENDING };
 	DAT_EVENT event;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof connected / sizeof *connected; i++) {
 		if (i)
 			ep = core_objects_ep(NULL, NULL);
@@ -126,7 +121,7 @@ static void free_ends_the_connection_before_the_qp(void **state)
 	}
 }
 
-static void reserved_endpoint_is_not_freed(void **state)
+CASE(reserved_endpoint_is_not_freed)
 {
 	static const struct {
 		DAT_EP_STATE state;
@@ -137,7 +132,6 @@ static void reserved_endpoint_is_not_freed(void **state)
 		{ DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, BAD_STATE(EP_TENTCONNPENDING) },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		ep->state = rows[i].state;
 		assert_int_equal(dapl_ep_free(EP), rows[i].ret);
@@ -151,11 +145,10 @@ static void reserved_endpoint_is_not_freed(void **state)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-static void handles_of_other_objects_are_refused(void **state)
+CASE(handles_of_other_objects_are_refused)
 {
 	void *const wrong[] = { NULL, core_dto_evd, core_ia };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)wrong[i]), BAD_HANDLE(EP));
 		assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)wrong[i]), BAD_HANDLE(EP));
@@ -165,17 +158,16 @@ static void handles_of_other_objects_are_refused(void **state)
 }
 
 /* The device has not released the connection: its upcalls still come, and find no live endpoint. */
-static void upcall_after_the_free_does_nothing(void **state)
+CASE(upcall_after_the_free_does_nothing)
 {
 	bool happened;
 	DAT_EVENT event;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_CONNECTED;
 	dapl_object_get(&ep->obj);
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 	dapl_mutex_lock(&ep->lock);
-	happened = dapl_conn_make_step(ep, EP_BROKEN, NULL);
+	happened = dapl_ep_make_step(ep, EP_BROKEN, NULL);
 	dapl_mutex_unlock(&ep->lock);
 	assert_false(happened);
 	assert_int_equal(core_next_event(core_conn_evd, &event), 0);
@@ -185,27 +177,24 @@ static void upcall_after_the_free_does_nothing(void **state)
 
 static void fire(struct dapl_timer *timer)
 {
-	(void)timer;
 	abort();
 }
 
-static void timer_of_the_endpoint_ends(void **state)
+CASE(timer_of_the_endpoint_ends)
 {
-	(void)state;
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	dapl_mutex_lock(&ep->lock);
-	dapl_conn_arm(ep, NEVER, fire);
+	dapl_ep_arm(ep, NEVER, fire);
 	dapl_mutex_unlock(&ep->lock);
 	assert_int_equal(ep->obj.refs, 2);
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);	/* tear_down: no reference is left */
 }
 
-static void completions_of_a_freed_endpoint_are_gone(void **state)
+CASE(completions_of_a_freed_endpoint_are_gone)
 {
 	struct dapl_dto *receive = core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 	DAT_EVENT event;
 
-	(void)state;
 	core_complete(core_dto_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)receive, .qp_num = ep->qpn });
 	ep->terminal = DAT_CONNECTION_EVENT_BROKEN;	/* it waits for the completion to be dequeued */
 	ep->deferred = true;
@@ -214,12 +203,11 @@ static void completions_of_a_freed_endpoint_are_gone(void **state)
 	assert_int_equal(core_next_event(core_conn_evd, &event), 0);
 }
 
-static void discard_evds_end_with_the_endpoint(void **state)
+CASE(discard_evds_end_with_the_endpoint)
 {
 	unsigned before = core_device.cqs;
 	struct dapl_ep *first = ep;
 
-	(void)state;
 	assert_int_equal(dapl_ep_make(core_ia, core_pz, NULL, NULL, core_conn_evd, NULL, NULL, 7, &ep), DAT_SUCCESS);
 	dapl_object_publish(&ep->obj);
 	dapl_ep_lock_settled(ep);
@@ -263,13 +251,12 @@ static void wait_for_calls(int n)
 		usleep(1000);		/* the alarm ends it */
 }
 
-static void free_waits_for_calls_of_other_threads(void **state)
+CASE(free_waits_for_calls_of_other_threads)
 {
 	const DAT_RETURN not_yet = DAT_QUEUE_EMPTY;
 	DAT_RETURN ret = not_yet, again;
 	pthread_t thread;
 
-	(void)state;
 	assert_non_null(dapl_ep_enter((DAT_HANDLE)ep));
 	waits = false;
 	assert_int_equal(pthread_create(&thread, NULL, free_it, &ret), 0);
@@ -285,12 +272,11 @@ static void free_waits_for_calls_of_other_threads(void **state)
 	assert_int_equal(again, BAD_HANDLE(EP));
 }
 
-static void one_of_two_frees_succeeds(void **state)
+CASE(one_of_two_frees_succeeds)
 {
 	DAT_RETURN first = DAT_QUEUE_EMPTY, second = DAT_QUEUE_EMPTY;
 	pthread_t threads[2];
 
-	(void)state;
 	dapl_mutex_lock(&ep->lock);
 	assert_int_equal(pthread_create(&threads[0], NULL, free_it, &first), 0);
 	assert_int_equal(pthread_create(&threads[1], NULL, free_it, &second), 0);
@@ -303,12 +289,11 @@ static void one_of_two_frees_succeeds(void **state)
 	assert_int_equal(core_ia->counters[DCNT_IA_EP_FREE], 1);
 }
 
-static void reset_of_an_endpoint_that_is_freed_meanwhile_is_refused(void **state)
+CASE(reset_of_an_endpoint_that_is_freed_meanwhile_is_refused)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	pthread_t thread;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	dapl_mutex_lock(&ep->lock);
 	assert_int_equal(pthread_create(&thread, NULL, reset_it, &ret), 0);
@@ -323,15 +308,14 @@ static void reset_of_an_endpoint_that_is_freed_meanwhile_is_refused(void **state
 
 /* --- reset ----------------------------------------------------------------------------- */
 
-static void reset_of_a_disconnected_endpoint_forgets_the_connection(void **state)
+CASE(reset_of_a_disconnected_endpoint_forgets_the_connection)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	ep->local.ss_family = ep->remote.ss_family = AF_INET;
 	ep->pdata_len = 3;
-	ep->held = 2;
+	ep->srq_polled = 2;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 	core_post(ep, DAT_DTO_SEND, 0, 2);
 	ep->terminal = DAT_CONNECTION_EVENT_DISCONNECTED;	/* it waits for completions, which vanish */
@@ -345,15 +329,14 @@ static void reset_of_a_disconnected_endpoint_forgets_the_connection(void **state
 	assert_int_equal(dapl_queue_count(&ep->rq) + dapl_queue_count(&ep->sq), 0);
 	assert_int_equal(ep->local.ss_family + ep->remote.ss_family, AF_UNSPEC);
 	assert_int_equal(ep->pdata_len, 0);
-	assert_int_equal(ep->held, 0);
+	assert_int_equal(ep->srq_polled, 0);
 	assert_non_null(ep->qp);	/* receives can be posted */
 	assert_false(ep->changing);
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-static void reset_of_an_unconnected_endpoint_changes_nothing(void **state)
+CASE(reset_of_an_unconnected_endpoint_changes_nothing)
 {
-	(void)state;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 	assert_int_equal(dapl_ep_reset(EP), DAT_SUCCESS);
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
@@ -362,7 +345,7 @@ static void reset_of_an_unconnected_endpoint_changes_nothing(void **state)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-static void connected_endpoint_is_not_reset(void **state)
+CASE(connected_endpoint_is_not_reset)
 {
 	static const struct {
 		DAT_EP_STATE state;
@@ -374,7 +357,6 @@ static void connected_endpoint_is_not_reset(void **state)
 		{ DAT_EP_STATE_DISCONNECT_PENDING, BAD_STATE(EP_DISCPENDING) },
 	};
 
-	(void)state;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		ep->state = rows[i].state;
@@ -388,24 +370,6 @@ static void connected_endpoint_is_not_reset(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(free_gives_everything_back),
-		CASE(free_ends_the_connection_before_the_qp),
-		CASE(reserved_endpoint_is_not_freed),
-		CASE(handles_of_other_objects_are_refused),
-		CASE(upcall_after_the_free_does_nothing),
-		CASE(timer_of_the_endpoint_ends),
-		CASE(completions_of_a_freed_endpoint_are_gone),
-		CASE(discard_evds_end_with_the_endpoint),
-		CASE(free_waits_for_calls_of_other_threads),
-		CASE(one_of_two_frees_succeeds),
-		CASE(reset_of_an_endpoint_that_is_freed_meanwhile_is_refused),
-		CASE(reset_of_a_disconnected_endpoint_forgets_the_connection),
-		CASE(reset_of_an_unconnected_endpoint_changes_nothing),
-		CASE(connected_endpoint_is_not_reset),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

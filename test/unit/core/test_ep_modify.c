@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_modify.c - dat_ep_modify: which changes are refused, and that a change is made whole or not at
  * all. The endpoint has no queue pair, since it has no receive EVD. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/core/conn/ep_free.h"
@@ -15,6 +10,7 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia, *again;	/* again: another open of the adapter of ia */
 static struct dapl_evd *dto, *connection, *of_again;
@@ -22,7 +18,6 @@ static struct dapl_ep *ep;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	again = core_ia_new();
@@ -39,7 +34,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
 	core_evd_free(of_again);
@@ -61,29 +55,28 @@ static DAT_RETURN modify_message_size(DAT_VLEN size)
 		      &(DAT_EP_PARAM){ .ep_attr.max_message_size = size });
 }
 
-static void fields_that_are_fixed_are_refused(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(fields_that_are_fixed_are_refused)
 {
 	const DAT_EP_PARAM param = { .ep_state = DAT_EP_STATE_CONNECTED };
 
-	(void)state;
 	assert_int_equal(modify(DAT_EP_FIELD_EP_STATE, &param), BAD_PARAM(2));
 	assert_int_equal(modify(DAT_EP_FIELD_SRQ_HANDLE, &param), BAD_PARAM(2));
 	assert_int_equal(modify(DAT_EP_FIELD_ALL, &param), BAD_PARAM(2));
 	assert_int_equal(modify(DAT_EP_FIELD_COMM, NULL), BAD_PARAM(3));
 }
 
-static void values_above_the_limits_are_refused(void **state)
+TEST(values_above_the_limits_are_refused)
 {
-	(void)state;
 	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
 	assert_int_equal(modify_message_size(4097), BAD_PARAM(3));
 	assert_int_equal(ep->attr.max_message_size, 100);
 }
 
 /* EP-18 */
-static void connected_endpoint_is_not_modified(void **state)
+TEST(connected_endpoint_is_not_modified)
 {
-	(void)state;
 	ep->state = DAT_EP_STATE_CONNECTED;
 	assert_int_equal(DAT_GET_TYPE(modify_message_size(100)), DAT_INVALID_STATE);
 	assert_int_equal(ep->attr.max_message_size, 4096);
@@ -91,11 +84,10 @@ static void connected_endpoint_is_not_modified(void **state)
 }
 
 /* EP-20 */
-static void posted_receives_pin_their_evd(void **state)
+TEST(posted_receives_pin_their_evd)
 {
 	const DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)dto };
 
-	(void)state;
 	ep->rq.head++;
 	assert_int_equal(DAT_GET_TYPE(modify(DAT_EP_FIELD_RECV_EVD_HANDLE, &param)), DAT_INVALID_STATE);
 	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
@@ -105,22 +97,21 @@ static void posted_receives_pin_their_evd(void **state)
 	assert_int_equal(dto->feeds.all, 2);
 }
 
-static void connect_evd_is_replaced(void **state)
+TEST(connect_evd_is_replaced)
 {
 	const DAT_EP_PARAM param = { .connect_evd_handle = (DAT_EVD_HANDLE)connection };
 
-	(void)state;
 	assert_int_equal(modify(DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param), DAT_SUCCESS);
 	assert_ptr_equal(ep->connect_evd, connection);
 	assert_true(dapl_in_use(&connection->obj));
-	assert_int_equal(connection->holds, 1);
+	assert_int_equal(connection->pins, 1);
 	assert_false(dapl_in_use(&of_again->obj));
-	assert_int_equal(of_again->holds, 0);
+	assert_int_equal(of_again->pins, 0);
 }
 
 /* An EVD cannot notify of all requests, and of solicited receives only: nothing changes, not the connect EVD
  * either. EP-17. */
-static void refused_change_leaves_everything(void **state)
+TEST(refused_change_leaves_everything)
 {
 	const DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)dto,
 		.connect_evd_handle = (DAT_EVD_HANDLE)connection,
@@ -129,25 +120,23 @@ static void refused_change_leaves_everything(void **state)
 	const int mask = DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
 			 DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS | DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS;
 
-	(void)state;
 	assert_int_not_equal(modify((DAT_EP_PARAM_MASK)mask, &param), DAT_SUCCESS);
 	assert_null(ep->recv_evd);
 	assert_ptr_equal(ep->connect_evd, of_again);
 	assert_int_equal(ep->attr.recv_completion_flags, DAT_COMPLETION_EVD_THRESHOLD_FLAG);
 	assert_int_equal(dto->feeds.all, 1);
 	assert_int_equal(dto->feeds.solicited, 0);
-	assert_int_equal(of_again->holds, 1);
+	assert_int_equal(of_again->pins, 1);
 	assert_false(dapl_in_use(&connection->obj));
 }
 
 /* dat_ia_close of the other open ends the connect EVD; the endpoint keeps its memory. */
-static void connect_evd_of_a_closed_ia_hinders_no_change(void **state)
+TEST(connect_evd_of_a_closed_ia_hinders_no_change)
 {
-	(void)state;
 	core_evd_free(of_again);
 	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
 	assert_ptr_equal(ep->connect_evd, of_again);
-	assert_int_equal(of_again->holds, 1);
+	assert_int_equal(of_again->pins, 1);
 	assert_int_equal(modify(DAT_EP_FIELD_CONNECT_EVD_HANDLE,
 				&(DAT_EP_PARAM){ .connect_evd_handle = (DAT_EVD_HANDLE)connection }),
 			 DAT_SUCCESS);
@@ -178,7 +167,6 @@ static void *post_receive(void *unused)
 {
 	DAT_LMR_TRIPLET segment = { .segment_length = 64 };
 
-	(void)unused;
 	return (void *)(uintptr_t)dapl_receive_any(ep, 1, &segment, (DAT_DTO_COOKIE){ .as_64 = 1 },
 						   DAT_COMPLETION_DEFAULT_FLAG);
 }
@@ -190,12 +178,11 @@ static void post_in_thread(void)
 	usleep(LONG_ENOUGH_US);
 }
 
-static void receive_posted_beside_a_change_is_not_lost(void **state)
+TEST(receive_posted_beside_a_change_is_not_lost)
 {
 	DAT_PZ_HANDLE pz;
 	void *ret;
 
-	(void)state;
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
 	assert_int_equal(modify(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE,
 				&(DAT_EP_PARAM){ .pz_handle = pz, .recv_evd_handle = (DAT_EVD_HANDLE)dto }),
@@ -215,18 +202,6 @@ static void receive_posted_beside_a_change_is_not_lost(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(fields_that_are_fixed_are_refused),
-		TEST(values_above_the_limits_are_refused),
-		TEST(connected_endpoint_is_not_modified),
-		TEST(posted_receives_pin_their_evd),
-		TEST(connect_evd_is_replaced),
-		TEST(refused_change_leaves_everything),
-		TEST(connect_evd_of_a_closed_ia_hinders_no_change),
-		TEST(receive_posted_beside_a_change_is_not_lost),
-	};
-
 	alarm(60);	/* seconds: a thread that waits for a lock for ever ends the test */
-	return cmocka_run_group_tests_name("dat_ep_modify", tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_qp.c - the queue pair of an endpoint: what it is made of, when it is made, emptied, exchanged and
  * destroyed, and the discard EVDs in place of missing ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/conn/ep_free.h"
@@ -19,6 +12,7 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/mem/zero_based.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ep *ep;
 static struct ibv_qp_init_attr wanted;		/* of the QP made last */
@@ -46,13 +40,11 @@ static void note_destroy(struct ibv_qp *qp)
 
 static int note_reset(struct ibv_qp *qp)
 {
-	(void)qp;
 	return reset_error;
 }
 
 static int note_receive(struct ibv_recv_wr *wr)
 {
-	(void)wr;
 	posts += !post_error;
 	return post_error;
 }
@@ -167,9 +159,11 @@ static void expect_empty(void)
 	assert_false(has_event());
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- making ------------------------------------------------------------------------------------------ */
 
-static void queue_pair_has_the_limits_of_the_endpoint(void **state)
+TEST(queue_pair_has_the_limits_of_the_endpoint)
 {
 	const DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .max_message_size = 100, .max_rdma_size = 100,
 		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
@@ -177,7 +171,6 @@ static void queue_pair_has_the_limits_of_the_endpoint(void **state)
 		.max_request_dtos = 7, .max_recv_iov = 2, .max_request_iov = 1, .max_rdma_read_iov = 3,
 		.max_rdma_write_iov = 6 };
 
-	(void)state;
 	ep = core_objects_ep(NULL, &attr);
 	assert_int_equal(made, 1);
 	assert_ptr_equal(wanted.qp_context, ep);
@@ -195,9 +188,8 @@ static void queue_pair_has_the_limits_of_the_endpoint(void **state)
 	assert_in_range(ep->rq.mask + 1, 5, 64);
 }
 
-static void type_follows_the_kind_of_endpoint(void **state)
+TEST(type_follows_the_kind_of_endpoint)
 {
-	(void)state;
 	make_from(core_pz, NULL, NULL);
 	ep->is_ud = true;
 	assert_int_equal(need_qp(), DAT_SUCCESS);
@@ -210,13 +202,12 @@ static void type_follows_the_kind_of_endpoint(void **state)
 	ep->is_ud = ep->is_raw = false;
 }
 
-static void endpoint_of_an_srq_receives_from_it(void **state)
+TEST(endpoint_of_an_srq_receives_from_it)
 {
 	struct dapl_srq srq = { .max = 4 };
 	struct ibv_srq of_device = { .context = NULL };
 	uint32_t qpn;
 
-	(void)state;
 	make_from(core_pz, NULL, NULL);
 	srq.srq = &of_device;
 	ep->srq = &srq;
@@ -231,11 +222,10 @@ static void endpoint_of_an_srq_receives_from_it(void **state)
 	ep->srq = NULL;
 }
 
-static void queue_pair_is_made_once(void **state)
+TEST(queue_pair_is_made_once)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	make_from(core_pz, core_dto_evd, NULL);
 	assert_int_equal(made, 0);
 	assert_int_equal(need_qp(), DAT_SUCCESS);
@@ -246,18 +236,16 @@ static void queue_pair_is_made_once(void **state)
 	assert_int_equal(made, 1);
 }
 
-static void queue_pair_needs_a_pz(void **state)
+TEST(queue_pair_needs_a_pz)
 {
-	(void)state;
 	make_from(NULL, core_dto_evd, core_dto_evd);
 	assert_int_equal(need_qp(), BAD_STATE(EP_PZ));
 	assert_null(ep->qp);
 	assert_int_equal(made, 0);
 }
 
-static void queue_pair_that_the_device_refuses_is_none(void **state)
+TEST(queue_pair_that_the_device_refuses_is_none)
 {
-	(void)state;
 	make_from(core_pz, core_dto_evd, NULL);
 	create_error = EINVAL;		/* more than the device grants, as no check of core found out */
 	assert_int_equal(need_qp(), NO_RESOURCE(TEP));
@@ -269,9 +257,8 @@ static void queue_pair_that_the_device_refuses_is_none(void **state)
 }
 
 /* Inline data is read by its address, which is none in a region whose addresses count from 0. */
-static void zero_based_memory_forbids_inline_data(void **state)
+TEST(zero_based_memory_forbids_inline_data)
 {
-	(void)state;
 	core_pz->zero_based = true;
 	make();
 	assert_int_equal(ep->max_inline, 0);
@@ -279,9 +266,8 @@ static void zero_based_memory_forbids_inline_data(void **state)
 
 /* --- discard EVDs -------------------------------------------------------------------------------------- */
 
-static void discard_evds_stand_in_for_missing_ones(void **state)
+TEST(discard_evds_stand_in_for_missing_ones)
 {
-	(void)state;
 	make_from(core_pz, NULL, NULL);
 	assert_int_equal(need_qp(), DAT_SUCCESS);
 	assert_true(ep->recv_discard && ep->recv_discard->discard);
@@ -296,19 +282,17 @@ static void discard_evds_stand_in_for_missing_ones(void **state)
 	assert_null(ep->request_discard);
 }
 
-static void endpoint_with_evds_has_no_discard_evd(void **state)
+TEST(endpoint_with_evds_has_no_discard_evd)
 {
-	(void)state;
 	make();
 	assert_null(ep->recv_discard);
 	assert_null(ep->request_discard);
 }
 
-static void only_replaced_discard_evds_end(void **state)
+TEST(only_replaced_discard_evds_end)
 {
 	struct dapl_evd *recv;
 
-	(void)state;
 	make_from(core_pz, NULL, NULL);
 	assert_int_equal(need_qp(), DAT_SUCCESS);
 	recv = ep->recv_discard;
@@ -330,9 +314,8 @@ static void only_replaced_discard_evds_end(void **state)
 
 /* --- ending ------------------------------------------------------------------------------------------- */
 
-static void end_removes_every_trace(void **state)
+TEST(end_removes_every_trace)
 {
-	(void)state;
 	make();
 	post_and_complete();
 	dapl_ep_end_qp(ep);
@@ -343,12 +326,11 @@ static void end_removes_every_trace(void **state)
 	dapl_ep_end_qp(ep);	/* there is none: nothing happens */
 }
 
-static void end_removes_requests_of_an_evd_of_their_own(void **state)
+TEST(end_removes_requests_of_an_evd_of_their_own)
 {
 	struct dapl_evd *requests = core_evd_new(core_ia, 64, DAT_EVD_DTO_FLAG);
 	DAT_EVENT event;
 
-	(void)state;
 	make_from(core_pz, core_dto_evd, requests);
 	post_and_complete();
 	dapl_ep_end_qp(ep);
@@ -359,9 +341,8 @@ static void end_removes_requests_of_an_evd_of_their_own(void **state)
 	core_evd_free(requests);
 }
 
-static void end_releases_a_held_lock(void **state)
+TEST(end_releases_a_held_lock)
 {
-	(void)state;
 	make();
 	post_and_complete();
 	dapl_mutex_lock(&ep->lock);
@@ -372,13 +353,12 @@ static void end_releases_a_held_lock(void **state)
 	expect_empty();
 }
 
-static void completions_of_other_endpoints_stay(void **state)
+TEST(completions_of_other_endpoints_stay)
 {
 	struct dapl_ep *other = core_objects_ep(NULL, NULL);
 	const struct dapl_dto *send = core_post(other, DAT_DTO_SEND, 0, 3);
 	DAT_EVENT event;
 
-	(void)state;
 	make();
 	post_and_complete();
 	core_complete(core_dto_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)send });
@@ -391,11 +371,10 @@ static void completions_of_other_endpoints_stay(void **state)
 
 /* --- emptying ------------------------------------------------------------------------------------------ */
 
-static void emptied_queue_pair_is_the_same(void **state)
+TEST(emptied_queue_pair_is_the_same)
 {
 	struct ibv_qp *before, *qp;
 
-	(void)state;
 	make();
 	before = ep->qp;
 	post_and_complete();
@@ -406,11 +385,10 @@ static void emptied_queue_pair_is_the_same(void **state)
 }
 
 /* Posts find no QP until the caller has given it back. */
-static void queue_pair_is_taken_from_posts(void **state)
+TEST(queue_pair_is_taken_from_posts)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	make();
 	dapl_mutex_lock(&ep->lock);
 	ep->state = DAT_EP_STATE_CONNECTED;
@@ -426,12 +404,11 @@ static void queue_pair_is_taken_from_posts(void **state)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void device_that_cannot_reset_gets_another_one(void **state)
+TEST(device_that_cannot_reset_gets_another_one)
 {
 	struct ibv_qp *qp;
 	uint32_t before;
 
-	(void)state;
 	make();
 	before = ep->qpn;
 	post_and_complete();
@@ -444,11 +421,10 @@ static void device_that_cannot_reset_gets_another_one(void **state)
 	expect_empty();
 }
 
-static void refused_reset_leaves_the_posts(void **state)
+TEST(refused_reset_leaves_the_posts)
 {
 	struct ibv_qp *before, *qp;
 
-	(void)state;
 	make();
 	before = ep->qp;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
@@ -458,11 +434,10 @@ static void refused_reset_leaves_the_posts(void **state)
 	assert_int_equal(dapl_queue_count(&ep->rq), 1);
 }
 
-static void lost_queue_pair_is_none(void **state)
+TEST(lost_queue_pair_is_none)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	make();
 	reset_error = EOPNOTSUPP;
 	create_error = ENOMEM;
@@ -472,11 +447,10 @@ static void lost_queue_pair_is_none(void **state)
 	assert_int_equal(core_device.qps, 0);
 }
 
-static void queues_without_a_queue_pair_are_emptied(void **state)
+TEST(queues_without_a_queue_pair_are_emptied)
 {
 	struct ibv_qp *qp = core_qp();
 
-	(void)state;
 	make();
 	dapl_ep_end_qp(ep);
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
@@ -487,11 +461,10 @@ static void queues_without_a_queue_pair_are_emptied(void **state)
 
 /* --- exchanging ---------------------------------------------------------------------------------------- */
 
-static void exchange_moves_the_receives(void **state)
+TEST(exchange_moves_the_receives)
 {
 	struct ibv_qp *before;
 
-	(void)state;
 	make();
 	before = ep->qp;
 	post_receive(5, 1);
@@ -520,12 +493,11 @@ static void expect_unchanged(const struct ibv_qp *before, uint32_t qpn)
 	assert_false(has_event());
 }
 
-static void failed_exchange_changes_nothing(void **state)
+TEST(failed_exchange_changes_nothing)
 {
 	struct ibv_qp *before;
 	uint32_t qpn;
 
-	(void)state;
 	make();
 	before = ep->qp;
 	qpn = ep->qpn;
@@ -544,11 +516,10 @@ static void failed_exchange_changes_nothing(void **state)
 }
 
 /* What was posted while nothing was kept cannot be posted again. */
-static void receive_that_was_not_kept_forbids_an_exchange(void **state)
+TEST(receive_that_was_not_kept_forbids_an_exchange)
 {
 	struct ibv_qp *before;
 
-	(void)state;
 	make();
 	before = ep->qp;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 5);
@@ -557,9 +528,8 @@ static void receive_that_was_not_kept_forbids_an_exchange(void **state)
 }
 
 /* A device that flushes a QP when it is destroyed would complete receives that are posted elsewhere. */
-static void old_queue_pair_flushes_no_receive(void **state)
+TEST(old_queue_pair_flushes_no_receive)
 {
-	(void)state;
 	core_ia->attr.no_late_flush = true;
 	core_device.error_qp = flush_receives;
 	make();
@@ -584,11 +554,10 @@ static void *lock_settled(void *arg)
 	return NULL;
 }
 
-static void calls_wait_for_a_change_to_end(void **state)
+TEST(calls_wait_for_a_change_to_end)
 {
 	pthread_t thread;
 
-	(void)state;
 	make();
 	settled = false;
 	ep->changing = true;
@@ -604,35 +573,6 @@ static void calls_wait_for_a_change_to_end(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(queue_pair_has_the_limits_of_the_endpoint),
-		TEST(type_follows_the_kind_of_endpoint),
-		TEST(endpoint_of_an_srq_receives_from_it),
-		TEST(queue_pair_is_made_once),
-		TEST(queue_pair_needs_a_pz),
-		TEST(queue_pair_that_the_device_refuses_is_none),
-		TEST(zero_based_memory_forbids_inline_data),
-		TEST(discard_evds_stand_in_for_missing_ones),
-		TEST(endpoint_with_evds_has_no_discard_evd),
-		TEST(only_replaced_discard_evds_end),
-		TEST(end_removes_every_trace),
-		TEST(end_removes_requests_of_an_evd_of_their_own),
-		TEST(end_releases_a_held_lock),
-		TEST(completions_of_other_endpoints_stay),
-		TEST(emptied_queue_pair_is_the_same),
-		TEST(queue_pair_is_taken_from_posts),
-		TEST(device_that_cannot_reset_gets_another_one),
-		TEST(refused_reset_leaves_the_posts),
-		TEST(lost_queue_pair_is_none),
-		TEST(queues_without_a_queue_pair_are_emptied),
-		TEST(exchange_moves_the_receives),
-		TEST(failed_exchange_changes_nothing),
-		TEST(receive_that_was_not_kept_forbids_an_exchange),
-		TEST(old_queue_pair_flushes_no_receive),
-		TEST(calls_wait_for_a_change_to_end),
-	};
-
 	alarm(60);	/* seconds: a call that waits for ever ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

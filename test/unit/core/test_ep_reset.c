@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_reset.c - dat_ep_reset of an endpoint that was connected, and receives that other threads post
  * meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static pthread_t thread;
 static DAT_RETURN posted;
@@ -21,7 +16,6 @@ static int in_device, reset_error;	/* receives that the device has */
 
 static int count_receive(struct ibv_recv_wr *wr)
 {
-	(void)wr;
 	in_device++;
 	return 0;
 }
@@ -39,7 +33,6 @@ static void *post(void *arg)
  * waits for the reset, or has posted. */
 static int post_meanwhile(struct ibv_qp *qp)
 {
-	(void)qp;
 	in_device = 0;
 	if (pthread_create(&thread, NULL, post, ep))
 		abort();
@@ -62,7 +55,6 @@ static bool lock_was_free;
 
 static int look_at_the_lock(struct ibv_qp *qp)
 {
-	(void)qp;
 	if (pthread_create(&thread, NULL, try_lock, &lock_was_free))
 		abort();
 	pthread_join(thread, NULL);
@@ -71,7 +63,6 @@ static int look_at_the_lock(struct ibv_qp *qp)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 4);
 	core_device.post_recv = count_receive;
 	core_device.reset_qp = post_meanwhile;
@@ -96,10 +87,11 @@ static int tear_down(void **state)
 	return core_endpoint_close(state);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* The device and the endpoint agree on what is posted. */
-static void receive_posted_meanwhile_comes_after_the_reset(void **state)
+TEST(receive_posted_meanwhile_comes_after_the_reset)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	pthread_join(thread, NULL);
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
@@ -111,9 +103,8 @@ static void receive_posted_meanwhile_comes_after_the_reset(void **state)
 }
 
 /* The endpoint stays as it was, with its QP. */
-static void reset_that_the_device_refuses_changes_nothing(void **state)
+TEST(reset_that_the_device_refuses_changes_nothing)
 {
-	(void)state;
 	reset_error = ENOMEM;
 	assert_int_not_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	pthread_join(thread, NULL);
@@ -124,23 +115,12 @@ static void reset_that_the_device_refuses_changes_nothing(void **state)
 }
 
 /* The device may wait for its peer. */
-static void lock_is_free_while_the_device_resets(void **state)
+TEST(lock_is_free_while_the_device_resets)
 {
-	(void)state;
 	core_device.reset_qp = look_at_the_lock;
 	lock_was_free = false;
 	assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	assert_true(lock_was_free);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(receive_posted_meanwhile_comes_after_the_reset),
-		TEST(reset_that_the_device_refuses_changes_nothing),
-		TEST(lock_is_free_while_the_device_resets),
-	};
-
-	return cmocka_run_group_tests_name("dat_ep_reset", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,10 +3,7 @@
  * fast path do. test/conform/states.c tests the calls. */
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/base/status.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 /* The short names of doc/spec/states.md; NO: the event is not legal; same: the state stays. */
 #define UNCONN	DAT_EP_STATE_UNCONNECTED
@@ -113,9 +110,8 @@ static void end(void)
 	dapl_mutex_unlock(&ep.lock);
 }
 
-static void each_event_has_its_effect_in_each_state(void **state)
+UNIT_TEST(each_event_has_its_effect_in_each_state)
 {
-	(void)state;
 	for (int event = 0; event < EP_EVENTS; event++)
 		for (int i = 0; i < STATES; i++) {
 			DAT_EP_STATE from = states[i];
@@ -135,22 +131,20 @@ static void each_event_has_its_effect_in_each_state(void **state)
 		}
 }
 
-static void step_works_without_a_place_for_the_event(void **state)
+UNIT_TEST(step_works_without_a_place_for_the_event)
 {
-	(void)state;
 	begin(ACT);
 	assert_true(dapl_ep_step(&ep, EP_ESTABLISHED, NULL));
 	assert_false(dapl_ep_step(&ep, EP_ESTABLISHED, NULL));
 	end();
 }
 
-static void one_end_of_a_connection_is_reported(void **state)
+UNIT_TEST(one_end_of_a_connection_is_reported)
 {
 	static const enum dapl_ep_event ends[] = { EP_PEER_CLOSED, EP_BROKEN, EP_DO_DISCONNECT,
 						   EP_DO_DISCONNECT_GRACEFUL, EP_DRAINED };
 	enum { ENDS = sizeof ends / sizeof *ends };
 
-	(void)state;
 	for (int a = 0; a < ENDS; a++)
 		for (int b = 0; b < ENDS; b++) {
 			DAT_EVENT_NUMBER first = 0, second = 0;
@@ -168,9 +162,8 @@ static void one_end_of_a_connection_is_reported(void **state)
 		}
 }
 
-static void posts_have_room_in_their_states_only(void **state)
+UNIT_TEST(posts_have_room_in_their_states_only)
 {
-	(void)state;
 	for (int i = 0; i < STATES; i++)
 		for (int late = 0; late < 2; late++) {
 			DAT_EP_STATE in = states[i];
@@ -187,9 +180,8 @@ static void posts_have_room_in_their_states_only(void **state)
 		}
 }
 
-static void endpoint_without_a_qp_has_no_room(void **state)
+UNIT_TEST(endpoint_without_a_qp_has_no_room)
 {
-	(void)state;
 	begin(CONN);
 	ep.qp = NULL;
 	dapl_ep_set_room(&ep);
@@ -198,9 +190,8 @@ static void endpoint_without_a_qp_has_no_room(void **state)
 	end();
 }
 
-static void leaving_connected_ends_the_fast_path(void **state)
+UNIT_TEST(leaving_connected_ends_the_fast_path)
 {
-	(void)state;
 	begin(CONN);
 	ep.up = true;
 	assert_true(dapl_ep_step(&ep, EP_BROKEN, NULL));
@@ -208,26 +199,12 @@ static void leaving_connected_ends_the_fast_path(void **state)
 	end();
 }
 
-static void provider_endpoint_begins_tentative(void **state)
+UNIT_TEST(provider_endpoint_begins_tentative)
 {
-	(void)state;
 	begin(UNCONN);
 	dapl_ep_begin_tentative(&ep);
 	assert_int_equal(ep.state, TENT);
 	end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_event_has_its_effect_in_each_state),
-		cmocka_unit_test(step_works_without_a_place_for_the_event),
-		cmocka_unit_test(one_end_of_a_connection_is_reported),
-		cmocka_unit_test(posts_have_room_in_their_states_only),
-		cmocka_unit_test(endpoint_without_a_qp_has_no_room),
-		cmocka_unit_test(leaving_connected_ends_the_fast_path),
-		cmocka_unit_test(provider_endpoint_begins_tentative),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_tuning.c - named attributes of an endpoint that set limits of its connection. */
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ep/ep_tuning.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_conn_tuning tuning;
 
 static int set_up(void **state)
 {
-	(void)state;
 	ia = core_ia_new();
 	ia->attr.tunes = DAPL_TUNES_ACK | DAPL_TUNES_RNR | DAPL_TUNES_CLASS;
 	memset(&tuning, 0, sizeof tuning);
@@ -23,7 +17,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	core_ia_free(ia);
 	return 0;
 }
@@ -35,10 +28,11 @@ static DAT_RETURN tune(const char *name, const char *value)
 	return dapl_ep_tune(ia, &attr, &tuning, BAD_PARAM(3));
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* Kept plus one: 0 is "not set". */
-static void each_name_sets_its_own_limit(void **state)
+TEST(each_name_sets_its_own_limit)
 {
-	(void)state;
 	assert_int_equal(tune("ack_timeout", "1"), DAT_SUCCESS);
 	assert_int_equal(tune("ack_retry", "2"), DAT_SUCCESS);
 	assert_int_equal(tune("rnr_timer", "3"), DAT_SUCCESS);
@@ -51,14 +45,13 @@ static void each_name_sets_its_own_limit(void **state)
 	assert_int_equal(tuning.traffic_class, 1);
 }
 
-static void largest_value_is_taken_and_the_next_refused(void **state)
+TEST(largest_value_is_taken_and_the_next_refused)
 {
 	static const struct {
 		const char *name, *max, *more;
 	} rows[] = { { "ack_timeout", "31", "32" }, { "ack_retry", "7", "8" }, { "rnr_timer", "31", "32" },
 		{ "rnr_retry", "7", "8" }, { "traffic_class", "255", "256" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(tune(rows[i].name, rows[i].max), DAT_SUCCESS);
 		assert_int_equal(tune(rows[i].name, rows[i].more), BAD_PARAM(3));
@@ -66,11 +59,10 @@ static void largest_value_is_taken_and_the_next_refused(void **state)
 	assert_int_equal(tuning.traffic_class, 256);	/* the refused one has changed nothing */
 }
 
-static void only_decimal_digits_are_a_number(void **state)
+TEST(only_decimal_digits_are_a_number)
 {
 	static const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x1", "1.0", "0001", "one" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (tune("ack_retry", bad[i]) != BAD_PARAM(3))
 			fail_msg("\"%s\" is taken", bad[i]);
@@ -78,14 +70,13 @@ static void only_decimal_digits_are_a_number(void **state)
 	assert_int_equal(tuning.ack_retry, 0);
 }
 
-static void unknown_names_are_refused(void **state)
+TEST(unknown_names_are_refused)
 {
-	(void)state;
 	assert_int_equal(tune("ack", "1"), BAD_PARAM(3));
 	assert_int_equal(tune("ack_retry_count", "1"), BAD_PARAM(3));
 }
 
-static void device_must_know_the_limit(void **state)
+TEST(device_must_know_the_limit)
 {
 	static const struct {
 		const char *name;
@@ -94,7 +85,6 @@ static void device_must_know_the_limit(void **state)
 		{ "rnr_timer", DAPL_TUNES_RNR }, { "rnr_retry", DAPL_TUNES_RNR },
 		{ "traffic_class", DAPL_TUNES_CLASS } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		ia->attr.tunes = rows[i].needs;
 		assert_int_equal(tune(rows[i].name, "1"), DAT_SUCCESS);
@@ -114,11 +104,10 @@ static int list_tuning(struct dapl_ep *ep)
 	return n;
 }
 
-static void limits_that_are_set_are_told(void **state)
+TEST(limits_that_are_set_are_told)
 {
 	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
 
-	(void)state;
 	assert_int_equal(list_tuning(ep), 1);
 	ep->tuning.ack_retry = 1;
 	ep->tuning.traffic_class = 256;
@@ -130,17 +119,4 @@ static void limits_that_are_set_are_told(void **state)
 	core_ep_free(ep);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(each_name_sets_its_own_limit),
-		TEST(largest_value_is_taken_and_the_next_refused),
-		TEST(only_decimal_digits_are_a_number),
-		TEST(unknown_names_are_refused),
-		TEST(device_must_know_the_limit),
-		TEST(limits_that_are_set_are_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

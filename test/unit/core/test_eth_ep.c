@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_ep.c - raw Ethernet endpoints as objects (eth/ep.c): their attributes, what a create that fails leaves,
  * and their end. What becomes of rules is test_eth_rule.c's matter. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "common/trace.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/srq.h"
@@ -15,6 +9,7 @@
 #include "dapl/core/eth/rule.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { RECEIVES = 6, SRQ_MOST = 1000 };	/* the records of both are rounded up to a power of 2 */
 
@@ -158,12 +153,13 @@ static void assert_raw(void)
 	core_assert_refs(&ep()->obj, 1);
 }
 
-static void endpoint_is_connected_at_once(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(endpoint_is_connected_at_once)
 {
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 	const DAT_EVD_HANDLE evds[][2] = { { evd, evd }, { evd, NULL }, { NULL, evd }, { NULL, NULL } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof evds / sizeof *evds; i++) {
 		core_eth.begun = NULL;
 		assert_int_equal(dapl_eth_ep_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, evds[i][0],
@@ -175,30 +171,75 @@ static void endpoint_is_connected_at_once(void **state)
 	}
 }
 
-/* Frames are 14 bytes to max_frame, and there is no RDMA and no inline data. */
-static void posts_have_the_limits_of_frames(void **state)
+/* Frames are 14 bytes to max_frame and a VLAN tag, and there is no RDMA and no inline data. */
+CASE(posts_have_the_limits_of_frames)
 {
-	(void)state;
 	core_ia->attr.max_inline = 96;
 	core_eth.attr.caps = DAT_ETH_CAP_TSO;
 	assert_int_equal(create(), DAT_SUCCESS);
 	assert_int_equal(ep()->min_message, 14);
-	assert_int_equal(ep()->max_message, CORE_ETH_FRAME);
+	assert_int_equal(ep()->max_message, CORE_ETH_FRAME + 4);
 	assert_int_equal(ep()->max_rdma, 0);
 	assert_int_equal(ep()->max_inline, 0);
-	assert_int_equal(ep()->eth->max_tso, CORE_ETH_TSO);
+	assert_int_equal(ep()->eth->max_tso, CORE_ETH_TSO + 4);
+	assert_int_equal(core_eth.config.max_frame, CORE_ETH_FRAME);
+	assert_int_equal(core_eth.config.max_tso, CORE_ETH_TSO);
 	assert_int_equal(ep()->eth->caps, DAT_ETH_CAP_TSO);
 	assert_false(ep()->eth->ring);
 }
 
-static void endpoint_needs_a_pz_and_has_no_connection_events(void **state)
+/* Whether the trace has a record with this text. */
+static struct {
+	const char *text;
+	bool found;
+} sought;
+
+static void seek(void *arg, const char *text, size_t length)
+{
+	sought.found |= memmem(text, length, sought.text, strlen(sought.text)) != NULL;
+}
+
+static bool is_traced(const char *text)
+{
+	sought.text = text;
+	sought.found = false;
+	trace_each(seek, NULL);
+	return sought.found;
+}
+
+CASE(trace_tells_what_is_wrong_with_an_attribute)
+{
+	static const struct {
+		DAT_NAMED_ATTR attr;
+		const char *text;
+	} rows[] = {
+		{ { "eth_recieve", "ring" }, "0 is \"eth_recieve\" = \"ring\", expected a name that is eth_receive" },
+		{ { "eth_receive", "rings" }, "0 is \"eth_receive\" = \"rings\", expected post, ring or xdp" },
+		{ { "eth_frames", "0" }, "\"eth_frames\" = \"0\", expected a number from 1 to 1048576" },
+		{ { "eth_snap", "65537" }, "\"eth_snap\" = \"65537\", expected a number from 1 to 65536" },
+		{ { "eth_checksum", "on" }, "\"eth_checksum\" = \"on\", expected device or verify" },
+		{ { "eth_fcs", "" }, "\"eth_fcs\" = \"\", expected strip or keep" },
+		{ { "eth_fcs", NULL }, "\"eth_fcs\" = \"NULL\", expected a name and a value that are not NULL" },
+	};
+
+	trace_set_level(TRC_LVL_ERROR);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		DAT_NAMED_ATTR attr = rows[i].attr;
+
+		assert_not_made(create_with(&attr, 1), BAD_PARAM(6));
+		if (!is_traced(rows[i].text))
+			fail_msg("%s", rows[i].text);
+	}
+	trace_set_level(TRC_LVL_OFF);
+}
+
+CASE(endpoint_needs_a_pz_and_has_no_connection_events)
 {
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 	const DAT_IA_HANDLE ia = (DAT_IA_HANDLE)core_ia;
 	const DAT_PZ_HANDLE pz = (DAT_PZ_HANDLE)core_pz;
 	const DAT_EVD_HANDLE connect = (DAT_EVD_HANDLE)core_conn_evd;
 
-	(void)state;
 	assert_not_made(dapl_eth_ep_create(ia, NULL, evd, evd, NULL, &attr, &handle), BAD_HANDLE(PZ));
 	assert_not_made(dapl_eth_ep_create(ia, pz, evd, evd, connect, &attr, &handle), BAD_HANDLE(EVD_CONN));
 	assert_not_made(dapl_eth_ep_create(NULL, pz, evd, evd, NULL, &attr, &handle), BAD_HANDLE(IA));
@@ -211,13 +252,12 @@ static void endpoint_needs_a_pz_and_has_no_connection_events(void **state)
 }
 
 /* The call is as dat_ep_create then. */
-static void other_service_types_are_no_raw_endpoints(void **state)
+CASE(other_service_types_are_no_raw_endpoints)
 {
 	DAT_NAMED_ATTR named = { "delayed_ack", "true" };
 	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .ep_provider_specific = &named,
 		.ep_provider_specific_count = 1 };
 
-	(void)state;
 	core_ia->attr.delayed_ack = true;
 	assert_int_equal(create_attr(&attr), DAT_SUCCESS);
 	assert_true(ep()->delayed_ack);
@@ -234,11 +274,10 @@ static void other_service_types_are_no_raw_endpoints(void **state)
 	assert_null(core_eth.begun);
 }
 
-static void device_without_raw_endpoints_refuses_the_service_type(void **state)
+CASE(device_without_raw_endpoints_refuses_the_service_type)
 {
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 
-	(void)state;
 	core_eth_remove();
 	assert_not_made(create(), BAD_PARAM(6));
 	assert_not_made(create_shared(NULL, 0), BAD_PARAM(7));
@@ -248,9 +287,8 @@ static void device_without_raw_endpoints_refuses_the_service_type(void **state)
 
 /* --- named attributes --------------------------------------------------------------------------------------------- */
 
-static void endpoint_without_attributes_has_posted_receives(void **state)
+CASE(endpoint_without_attributes_has_posted_receives)
 {
-	(void)state;
 	assert_int_equal(create(), DAT_SUCCESS);
 	assert_int_equal(core_eth.config.ring_frames, 0);
 	assert_int_equal(core_eth.config.snap, 0);
@@ -260,12 +298,11 @@ static void endpoint_without_attributes_has_posted_receives(void **state)
 	assert_int_equal(create_with(NULL, 3), DAT_SUCCESS);	/* none, as with any endpoint */
 }
 
-static void ring_has_the_frames_that_were_asked_for(void **state)
+CASE(ring_has_the_frames_that_were_asked_for)
 {
 	DAT_NAMED_ATTR ring[] = { { "eth_receive", "ring" }, { "eth_frames", "100" }, { "eth_snap", "200" } };
 	DAT_NAMED_ATTR post[] = { { "eth_frames", "100" }, { "eth_receive", "post" } };
 
-	(void)state;
 	assert_int_equal(create_with(ring, 3), DAT_SUCCESS);
 	assert_true(ep()->eth->ring);
 	assert_int_equal(core_eth.config.ring_frames, 100);
@@ -281,11 +318,10 @@ static void ring_has_the_frames_that_were_asked_for(void **state)
 }
 
 /* ETH-40 */
-static void af_xdp_needs_a_capability(void **state)
+CASE(af_xdp_needs_a_capability)
 {
 	DAT_NAMED_ATTR xdp[] = { { "eth_receive", "xdp" }, { "eth_frames", "100" } };
 
-	(void)state;
 	assert_int_equal(create_with(xdp, 2), DAT_SUCCESS);
 	assert_true(core_eth.config.xdp && ep()->eth->ring && ep()->eth->xdp);
 	assert_int_equal(core_eth.config.ring_frames, 100);
@@ -299,12 +335,11 @@ static void af_xdp_needs_a_capability(void **state)
 	assert_int_equal(create(), DAT_SUCCESS);
 }
 
-static void words_select_checksums_and_fcs(void **state)
+CASE(words_select_checksums_and_fcs)
 {
 	DAT_NAMED_ATTR on[] = { { "eth_checksum", "verify" }, { "eth_fcs", "keep" } };
 	DAT_NAMED_ATTR off[] = { { "eth_checksum", "device" }, { "eth_fcs", "strip" } };
 
-	(void)state;
 	assert_int_equal(create_with(&on[0], 1), DAT_SUCCESS);
 	assert_true(core_eth.config.verify);
 	assert_false(core_eth.config.fcs);
@@ -317,12 +352,11 @@ static void words_select_checksums_and_fcs(void **state)
 	assert_false(core_eth.config.verify || core_eth.config.fcs);
 }
 
-static void limits_of_numbers_are_accepted(void **state)
+CASE(limits_of_numbers_are_accepted)
 {
 	DAT_NAMED_ATTR least[] = { { "eth_receive", "ring" }, { "eth_frames", "1" }, { "eth_snap", "1" } };
 	DAT_NAMED_ATTR most[] = { { "eth_receive", "ring" }, { "eth_frames", "1048576" }, { "eth_snap", "65536" } };
 
-	(void)state;
 	assert_int_equal(create_with(least, 3), DAT_SUCCESS);
 	assert_int_equal(core_eth.config.ring_frames, 1);
 	assert_int_equal(core_eth.config.snap, 1);
@@ -332,7 +366,7 @@ static void limits_of_numbers_are_accepted(void **state)
 	assert_int_equal(core_eth.config.snap, 65536);
 }
 
-static void other_names_and_values_are_refused(void **state)
+CASE(other_names_and_values_are_refused)
 {
 	static const DAT_NAMED_ATTR bad[] = {
 		{ NULL, "1" }, { "eth_frames", NULL }, { "eth_ring", "ring" }, { "delayed_ack", "false" }, { "", "" },
@@ -344,7 +378,6 @@ static void other_names_and_values_are_refused(void **state)
 		{ "eth_checksum", "true" }, { "eth_checksum", "keep" }, { "eth_fcs", "verify" }, { "eth_fcs", "" },
 	};
 
-	(void)state;
 	core_ia->attr.delayed_ack = true;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		DAT_NAMED_ATTR named[] = { { "eth_snap", "10" }, bad[i] };
@@ -357,7 +390,7 @@ static void other_names_and_values_are_refused(void **state)
 
 /* --- what fails later ------------------------------------------------------------------------------------------- */
 
-static void error_of_the_device_leaves_nothing(void **state)
+CASE(error_of_the_device_leaves_nothing)
 {
 	static const struct {
 		int error;
@@ -368,7 +401,6 @@ static void error_of_the_device_leaves_nothing(void **state)
 		{ EBUSY, DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE) },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		core_eth.begin_error = rows[i].error;
 		assert_not_made(create(), rows[i].expected);
@@ -382,9 +414,8 @@ static void error_of_the_device_leaves_nothing(void **state)
 }
 
 /* Without a receive EVD the QP is not made before the endpoint begins. */
-static void missing_memory_leaves_nothing(void **state)
+CASE(missing_memory_leaves_nothing)
 {
-	(void)state;
 	fails_size = sizeof(struct dapl_eth);
 	assert_not_made(create(), NO_RESOURCE(MEMORY));
 	fails_size = sizeof(struct dapl_eth_frame);
@@ -397,11 +428,10 @@ static void missing_memory_leaves_nothing(void **state)
 	assert_null(core_eth.begun);
 }
 
-static void fcs_needs_its_capability(void **state)
+CASE(fcs_needs_its_capability)
 {
 	DAT_NAMED_ATTR keep = { "eth_fcs", "keep" }, strip = { "eth_fcs", "strip" };
 
-	(void)state;
 	core_eth.attr.caps = ~(uint64_t)DAT_ETH_CAP_FCS;
 	assert_not_made(create_with(&keep, 1), NOT_SUPPORTED);
 	assert_null(core_eth.begun);
@@ -411,9 +441,8 @@ static void fcs_needs_its_capability(void **state)
 	assert_int_equal(create_with(&keep, 1), DAT_SUCCESS);
 }
 
-static void endpoint_that_an_ia_close_ends_is_not_handed_over(void **state)
+CASE(endpoint_that_an_ia_close_ends_is_not_handed_over)
 {
-	(void)state;
 	closes = true;
 	assert_not_made(create(), BAD_HANDLE(IA));
 	assert_null(core_eth.begun);
@@ -443,9 +472,8 @@ static void assert_frame_is_told(uint32_t number, const void *record)
 }
 
 /* The device writes it where events look for it, with as many frames as there can be receives. */
-static void frame_is_told_as_the_device_describes_it(void **state)
+CASE(frame_is_told_as_the_device_describes_it)
 {
-	(void)state;
 	assert_int_equal(create(), DAT_SUCCESS);
 	assert_int_equal(core_eth.config.mask, 7);
 	for (uint32_t i = 0; i < 20; i++)
@@ -453,9 +481,8 @@ static void frame_is_told_as_the_device_describes_it(void **state)
 }
 
 /* An SRQ may be resized after the endpoint was made. */
-static void frames_are_kept_for_the_largest_srq(void **state)
+CASE(frames_are_kept_for_the_largest_srq)
 {
-	(void)state;
 	assert_int_equal(create_shared(NULL, 0), DAT_SUCCESS);
 	assert_raw();
 	assert_ptr_equal(wanted.srq, srq->srq);
@@ -467,14 +494,13 @@ static void frames_are_kept_for_the_largest_srq(void **state)
 	assert_int_equal(core_eth.config.mask, 1023);
 }
 
-static void ring_has_no_srq(void **state)
+CASE(ring_has_no_srq)
 {
 	DAT_NAMED_ATTR ring = { "eth_receive", "ring" };
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 	const DAT_IA_HANDLE ia = (DAT_IA_HANDLE)core_ia;
 	const DAT_PZ_HANDLE pz = (DAT_PZ_HANDLE)core_pz;
 
-	(void)state;
 	assert_not_made(create_shared(&ring, 1), NOT_SUPPORTED);
 	assert_not_made(dapl_eth_ep_create_with_srq(ia, pz, evd, evd, NULL, NULL, &attr, &handle), BAD_HANDLE(SRQ));
 	assert_not_made(dapl_eth_ep_create_with_srq(ia, pz, evd, evd, NULL, (DAT_SRQ_HANDLE)srq, NULL, &handle),
@@ -485,12 +511,11 @@ static void ring_has_no_srq(void **state)
 }
 
 /* The completion for which dat_eth_arm asks. */
-static void ready_record_makes_a_ready_event(void **state)
+CASE(ready_record_makes_a_ready_event)
 {
 	DAT_NAMED_ATTR ring = { "eth_receive", "ring" };
 	DAT_EVENT event;
 
-	(void)state;
 	assert_int_equal(create_with(&ring, 1), DAT_SUCCESS);
 	assert_int_equal(core_next_event(core_dto_evd, &event), 0);	/* opens the fast path */
 	for (int i = 0; i < 2; i++) {
@@ -512,11 +537,10 @@ static void count_error(struct ibv_qp *qp)
 }
 
 /* There is no peer to be graceful with, whatever waits. */
-static void endpoint_is_disconnected_at_once(void **state)
+CASE(endpoint_is_disconnected_at_once)
 {
 	static const DAT_CLOSE_FLAGS flags[] = { DAT_CLOSE_ABRUPT_FLAG, DAT_CLOSE_GRACEFUL_FLAG };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(create(), DAT_SUCCESS);
 		core_device.error_qp = count_error;
@@ -532,12 +556,11 @@ static void endpoint_is_disconnected_at_once(void **state)
 	}
 }
 
-static void refused_disconnect_keeps_the_rules(void **state)
+CASE(refused_disconnect_keeps_the_rules)
 {
 	DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY };
 	DAT_ETH_RULE_HANDLE added;
 
-	(void)state;
 	assert_int_equal(create(), DAT_SUCCESS);
 	assert_int_equal(dapl_eth_rule_add((DAT_HANDLE)handle, &rule, &added), DAT_SUCCESS);
 	assert_int_equal(dapl_eth_ep_disconnect(handle, (DAT_CLOSE_FLAGS)7), BAD_PARAM(2));
@@ -550,11 +573,10 @@ static void refused_disconnect_keeps_the_rules(void **state)
 	assert_int_equal(dapl_eth_rule_add((DAT_HANDLE)handle, &rule, &added), DAT_SUCCESS);
 }
 
-static void freed_endpoint_leaves_nothing(void **state)
+CASE(freed_endpoint_leaves_nothing)
 {
 	DAT_EP_HANDLE freed;
 
-	(void)state;
 	assert_int_equal(create_shared(NULL, 0), DAT_SUCCESS);
 	assert_true(dapl_in_use(&core_dto_evd->obj) && dapl_in_use(&srq->obj));
 	freed = handle;
@@ -569,33 +591,4 @@ static void freed_endpoint_leaves_nothing(void **state)
 	assert_not_made(DAT_SUCCESS, DAT_SUCCESS);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(endpoint_is_connected_at_once),
-		CASE(posts_have_the_limits_of_frames),
-		CASE(endpoint_needs_a_pz_and_has_no_connection_events),
-		CASE(other_service_types_are_no_raw_endpoints),
-		CASE(device_without_raw_endpoints_refuses_the_service_type),
-		CASE(endpoint_without_attributes_has_posted_receives),
-		CASE(ring_has_the_frames_that_were_asked_for),
-		CASE(af_xdp_needs_a_capability),
-		CASE(words_select_checksums_and_fcs),
-		CASE(limits_of_numbers_are_accepted),
-		CASE(other_names_and_values_are_refused),
-		CASE(error_of_the_device_leaves_nothing),
-		CASE(missing_memory_leaves_nothing),
-		CASE(fcs_needs_its_capability),
-		CASE(endpoint_that_an_ia_close_ends_is_not_handed_over),
-		CASE(frame_is_told_as_the_device_describes_it),
-		CASE(frames_are_kept_for_the_largest_srq),
-		CASE(ring_has_no_srq),
-		CASE(ready_record_makes_a_ready_event),
-		CASE(endpoint_is_disconnected_at_once),
-		CASE(refused_disconnect_keeps_the_rules),
-		CASE(freed_endpoint_leaves_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_group.c - groups of raw Ethernet endpoints as objects (eth/group.c): which are refused, what the device is
  * asked, and what a failure or a free leaves. Which frame comes to which endpoint is the device's matter. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/eth.h"
@@ -17,6 +10,7 @@
 #include "dapl/core/eth/rule.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 #define BAD_GROUP DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 
@@ -150,13 +144,14 @@ static void assert_malformed(const char *what)
 		fail_msg("%s", what);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- creating ------------------------------------------------------------------------------------------------ */
 
-static void group_comes_to_the_device_as_it_is(void **state)
+CASE(group_comes_to_the_device_as_it_is)
 {
 	struct dapl_group *group = created(EPS);
 
-	(void)state;
 	assert_ptr_equal(group->qp, core_eth.groups[0]);
 	assert_int_equal(core_eth.group.n, EPS);
 	for (int i = 0; i < EPS; i++)
@@ -169,7 +164,7 @@ static void group_comes_to_the_device_as_it_is(void **state)
 	free_group(group);
 }
 
-static void hash_is_of_the_fields_asked_for(void **state)
+CASE(hash_is_of_the_fields_asked_for)
 {
 	static const struct {
 		DAT_UINT32 fields;
@@ -180,7 +175,6 @@ static void hash_is_of_the_fields_asked_for(void **state)
 		{ DAT_ETH_RSS_IP | DAT_ETH_RSS_PORTS | DAT_ETH_RSS_INNER, (uint64_t)IP | PORTS | IBV_RX_HASH_INNER },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		rss.fields = rows[i].fields;
 		free_group(created(EPS));
@@ -188,11 +182,10 @@ static void hash_is_of_the_fields_asked_for(void **state)
 	}
 }
 
-static void missing_object_or_pointer_is_refused(void **state)
+CASE(missing_object_or_pointer_is_refused)
 {
 	const DAT_HANDLE ia = (DAT_HANDLE)core_ia;
 
-	(void)state;
 	assert_int_equal(dapl_eth_group_create(DAT_HANDLE_NULL, EPS, handles, &rss, &made), BAD_HANDLE(IA));
 	assert_int_equal(dapl_eth_group_create((DAT_HANDLE)core_pz, EPS, handles, &rss, &made), BAD_HANDLE(IA));
 	assert_int_equal(dapl_eth_group_create(ia, EPS, NULL, &rss, &made), BAD_PARAM(3));
@@ -201,9 +194,8 @@ static void missing_object_or_pointer_is_refused(void **state)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-static void device_without_groups_makes_none(void **state)
+CASE(device_without_groups_makes_none)
 {
-	(void)state;
 	core_eth.query_error = ENOENT;
 	assert_refused(EPS, NOT_SUPPORTED);
 	core_eth.query_error = ENOMEM;
@@ -220,11 +212,10 @@ static void device_without_groups_makes_none(void **state)
 }
 
 /* ETH-40 */
-static void af_xdp_is_in_no_group(void **state)
+CASE(af_xdp_is_in_no_group)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)handles[EPS - 1];
 
-	(void)state;
 	ep->eth->xdp = true;
 	assert_refused(EPS, NOT_SUPPORTED);
 	assert_int_equal(core_eth.group_calls, 0);
@@ -232,11 +223,10 @@ static void af_xdp_is_in_no_group(void **state)
 	free_group(created(EPS));
 }
 
-static void number_of_endpoints_has_a_limit(void **state)
+CASE(number_of_endpoints_has_a_limit)
 {
 	static const uint16_t first[1];
 
-	(void)state;
 	rss.table_size = 1;
 	rss.table = first;
 	core_eth.attr.max_group = EPS - 1;
@@ -248,9 +238,8 @@ static void number_of_endpoints_has_a_limit(void **state)
 	free_group(created(1));
 }
 
-static void malformed_fields_are_refused(void **state)
+CASE(malformed_fields_are_refused)
 {
-	(void)state;
 	rss.fields = 0;
 	assert_malformed("no field");
 	rss.fields = DAT_ETH_RSS_PORTS;
@@ -263,11 +252,10 @@ static void malformed_fields_are_refused(void **state)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-static void size_of_the_table_is_a_power_of_2(void **state)
+CASE(size_of_the_table_is_a_power_of_2)
 {
 	static const uint16_t zeroes[CORE_ETH_TABLE * 2];
 
-	(void)state;
 	rss.table = zeroes;
 	for (DAT_UINT32 size = 0; size <= CORE_ETH_TABLE * 2; size++) {
 		rss.table_size = size;
@@ -278,11 +266,10 @@ static void size_of_the_table_is_a_power_of_2(void **state)
 	}
 }
 
-static void entry_of_the_table_names_an_endpoint(void **state)
+CASE(entry_of_the_table_names_an_endpoint)
 {
 	uint16_t wrong[] = { EPS, 0, 1, 2 };
 
-	(void)state;
 	rss.table = NULL;
 	assert_malformed("no table");
 	rss.table = wrong;
@@ -294,12 +281,11 @@ static void entry_of_the_table_names_an_endpoint(void **state)
 }
 
 /* The endpoint of another service type has no eth. */
-static void member_is_a_raw_endpoint_of_the_ia(void **state)
+CASE(member_is_a_raw_endpoint_of_the_ia)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	struct dapl_ia *other_ia = core_ia_new();
 
-	(void)state;
 	handles[EPS - 1] = DAT_HANDLE_NULL;
 	assert_refused(EPS, BAD_HANDLE(EP));
 	handles[EPS - 1] = (DAT_EP_HANDLE)core_pz;
@@ -316,9 +302,8 @@ static void member_is_a_raw_endpoint_of_the_ia(void **state)
 	core_ia_free(other_ia);
 }
 
-static void endpoint_is_a_member_once(void **state)
+CASE(endpoint_is_a_member_once)
 {
-	(void)state;
 	handles[2] = handles[0];
 	assert_refused(EPS, BAD_PARAM(3));
 	handles[2] = handles[1];
@@ -326,20 +311,18 @@ static void endpoint_is_a_member_once(void **state)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-static void disconnected_endpoint_is_no_member(void **state)
+CASE(disconnected_endpoint_is_no_member)
 {
-	(void)state;
 	assert_int_equal(dapl_eth_ep_disconnect(handles[1], DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	assert_refused(EPS, BAD_STATE(EP_DISCONNECTED));
 	assert_int_equal(core_eth.group_calls, 0);
 	assert_int_equal(eps[1]->lock.state, 0);
 }
 
-static void endpoint_may_be_in_several_groups(void **state)
+CASE(endpoint_may_be_in_several_groups)
 {
 	struct dapl_group *first = created(EPS), *second = created(EPS);
 
-	(void)state;
 	assert_ptr_not_equal(first->qp, second->qp);
 	free_group(first);
 	free_group(second);
@@ -354,9 +337,8 @@ static void assert_fails(DAT_RETURN expected)
 	assert_null(core_eth.groups[0]);
 }
 
-static void failed_creation_leaves_nothing(void **state)
+CASE(failed_creation_leaves_nothing)
 {
-	(void)state;
 	for (int i = 1; i <= 2; i++) {
 		calloc_fails = i;
 		assert_fails(NO_RESOURCE(MEMORY));
@@ -375,24 +357,22 @@ static void failed_creation_leaves_nothing(void **state)
 
 /* --- another table ----------------------------------------------------------------------------------------- */
 
-static void new_table_comes_to_the_device(void **state)
+CASE(new_table_comes_to_the_device)
 {
 	static const uint16_t other[] = { 1, 1, 0, 2 };
 	struct dapl_group *group = created(EPS);
 
-	(void)state;
 	assert_int_equal(dapl_eth_group_set(made, other), DAT_SUCCESS);
 	assert_memory_equal(core_eth.group.table, other, sizeof other);
 	assert_int_equal(core_eth.group_calls, 2);
 	free_group(group);
 }
 
-static void table_that_is_refused_changes_nothing(void **state)
+CASE(table_that_is_refused_changes_nothing)
 {
 	uint16_t other[] = { 1, 1, 0, EPS };
 	struct dapl_group *group = created(EPS);
 
-	(void)state;
 	assert_int_equal(dapl_eth_group_set(made, NULL), BAD_PARAM(2));
 	assert_int_equal(dapl_eth_group_set(made, other), BAD_PARAM(2));
 	assert_int_equal(core_eth.group_calls, 1);
@@ -408,11 +388,10 @@ static void table_that_is_refused_changes_nothing(void **state)
 
 /* --- freeing ------------------------------------------------------------------------------------------------- */
 
-static void handle_of_another_object_is_no_group(void **state)
+CASE(handle_of_another_object_is_no_group)
 {
 	const DAT_HANDLE others[] = { DAT_HANDLE_NULL, (DAT_HANDLE)eps[0], (DAT_HANDLE)core_ia };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		assert_int_equal(dapl_eth_group_set(others[i], table), BAD_GROUP);
 		assert_int_equal(dapl_eth_group_free(others[i]), BAD_GROUP);
@@ -420,11 +399,10 @@ static void handle_of_another_object_is_no_group(void **state)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-static void freed_group_is_taken_from_the_device(void **state)
+CASE(freed_group_is_taken_from_the_device)
 {
 	struct dapl_group *group = created(EPS);
 
-	(void)state;
 	free_group(group);
 	assert_null(core_eth.groups[0]);
 	assert_int_equal(dapl_object_count(core_ia, DAPL_GROUP), 0);
@@ -435,13 +413,12 @@ static void freed_group_is_taken_from_the_device(void **state)
 		assert_int_equal(eps[i]->state, DAT_EP_STATE_CONNECTED);
 }
 
-static void rules_end_with_their_group(void **state)
+CASE(rules_end_with_their_group)
 {
 	const DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY };
 	struct dapl_group *group = created(EPS);
 	DAT_ETH_RULE_HANDLE of_group, of_member;
 
-	(void)state;
 	assert_int_equal(dapl_eth_rule_add(made, &rule, &of_group), DAT_SUCCESS);
 	assert_int_equal(dapl_eth_rule_add((DAT_HANDLE)eps[0], &rule, &of_member), DAT_SUCCESS);
 	free_group(group);
@@ -484,11 +461,10 @@ static void free_during_the_call(void)
 		__real_sched_yield();
 }
 
-static void free_waits_for_a_call_inside(void **state)
+CASE(free_waits_for_a_call_inside)
 {
 	struct dapl_group *group = created(EPS);
 
-	(void)state;
 	freeing_waits = freed_in_use = false;
 	after_unlock = free_during_the_call;
 	assert_int_equal(dapl_eth_group_set(made, table), DAT_SUCCESS);
@@ -500,30 +476,6 @@ static void free_waits_for_a_call_inside(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(group_comes_to_the_device_as_it_is),
-		CASE(hash_is_of_the_fields_asked_for),
-		CASE(missing_object_or_pointer_is_refused),
-		CASE(device_without_groups_makes_none),
-		CASE(af_xdp_is_in_no_group),
-		CASE(number_of_endpoints_has_a_limit),
-		CASE(malformed_fields_are_refused),
-		CASE(size_of_the_table_is_a_power_of_2),
-		CASE(entry_of_the_table_names_an_endpoint),
-		CASE(member_is_a_raw_endpoint_of_the_ia),
-		CASE(endpoint_is_a_member_once),
-		CASE(disconnected_endpoint_is_no_member),
-		CASE(endpoint_may_be_in_several_groups),
-		CASE(failed_creation_leaves_nothing),
-		CASE(new_table_comes_to_the_device),
-		CASE(table_that_is_refused_changes_nothing),
-		CASE(handle_of_another_object_is_no_group),
-		CASE(freed_group_is_taken_from_the_device),
-		CASE(rules_end_with_their_group),
-		CASE(free_waits_for_a_call_inside),
-	};
-
 	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

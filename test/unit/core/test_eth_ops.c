@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_ops.c - the calls of dat_eth_extensions.h (eth/ops.c): arguments that are refused, and what the device is
  * asked and answers. Sends, rules and groups have programs of their own; here their arguments come in order. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/eth.h"
 #include "dapl/core/eth/ops.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 #define INTERNAL_ERROR DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE)
 #define GONE DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)
@@ -76,7 +70,6 @@ static void stats(struct ibv_qp *qp, struct dapl_eth_stats *to)
 
 static int read_clock(struct dapl_device *dev, uint64_t *device_ns, uint64_t *system_ns, uint64_t *error_ns)
 {
-	(void)dev;
 	calls++;
 	*device_ns = 11;
 	*system_ns = 22;
@@ -220,30 +213,29 @@ static void assert_filled_by_size(void *handle, int op, const void *is, size_t h
 	assert_int_equal(call(handle, op, NULL), BAD_PARAM(2));
 }
 
-static void query_fills_in_what_the_caller_has_room_for(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(query_fills_in_what_the_caller_has_room_for)
 {
-	(void)state;
 	core_eth.attr.mtu = 1500;
 	core_eth.attr.max_table = 128;
 	assert_filled_by_size(core_ia, DAT_ETH_QUERY_OP, &core_eth.attr, sizeof core_eth.attr);
 }
 
-static void stats_fill_in_what_the_caller_has_room_for(void **state)
+CASE(stats_fill_in_what_the_caller_has_room_for)
 {
 	const struct dapl_eth_stats is = { .received = 1, .received_bytes = 2, .bad = 8 };
 
-	(void)state;
 	assert_filled_by_size(ring, DAT_ETH_STATS_OP, &is, sizeof is);
 }
 
 /* --- the IA ----------------------------------------------------------------------------------------------------- */
 
-static void provider_without_raw_endpoints_has_no_calls(void **state)
+CASE(provider_without_raw_endpoints_has_no_calls)
 {
 	static const int ops[] = { DAT_ETH_QUERY_OP, DAT_ETH_CLOCK_OP, DAT_ETH_MODERATE_OP, DAT_ETH_RULE_FREE_OP,
 		DAT_ETH_GROUP_FREE_OP, DAT_ETH_ARM_OP };
 
-	(void)state;
 	core_eth_remove();
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
 		assert_int_equal(call(core_ia, ops[i], NULL, NULL, NULL),
@@ -258,11 +250,10 @@ static const struct {
 	{ ENOMEM, NO_RESOURCE(DEVICE) } };
 enum { DEVICE_ERRORS = sizeof device_errors / sizeof *device_errors };
 
-static void query_is_of_an_ia(void **state)
+CASE(query_is_of_an_ia)
 {
 	union sized to;
 
-	(void)state;
 	assert_int_equal(fill(&to, 8, NULL, DAT_ETH_QUERY_OP), BAD_HANDLE(IA));
 	assert_int_equal(fill(&to, 8, ep, DAT_ETH_QUERY_OP), BAD_HANDLE(IA));
 	assert_untouched(&to, 4);
@@ -273,22 +264,20 @@ static void query_is_of_an_ia(void **state)
 	}
 }
 
-static void clock_tells_three_times(void **state)
+CASE(clock_tells_three_times)
 {
 	DAT_UINT64 t[3] = { 0 };
 
-	(void)state;
 	assert_int_equal(call(core_ia, DAT_ETH_CLOCK_OP, &t[0], &t[1], &t[2]), DAT_SUCCESS);
 	assert_int_equal(t[0], 11);
 	assert_int_equal(t[1], 22);
 	assert_int_equal(t[2], 33);
 }
 
-static void refused_clock_changes_nothing(void **state)
+CASE(refused_clock_changes_nothing)
 {
 	DAT_UINT64 t[3] = { 1, 2, 3 };
 
-	(void)state;
 	assert_int_equal(call(NULL, DAT_ETH_CLOCK_OP, &t[0], &t[1], &t[2]), BAD_HANDLE(IA));
 	assert_int_equal(call(ep, DAT_ETH_CLOCK_OP, &t[0], &t[1], &t[2]), BAD_HANDLE(IA));
 	assert_int_equal(call(core_ia, DAT_ETH_CLOCK_OP, NULL, &t[1], &t[2]), BAD_PARAM(2));
@@ -306,12 +295,11 @@ static void refused_clock_changes_nothing(void **state)
 
 /* --- the ring --------------------------------------------------------------------------------------------------- */
 
-static void poll_gives_what_the_device_has(void **state)
+CASE(poll_gives_what_the_device_has)
 {
 	DAT_ETH_FRAME frames[4];
 	DAT_COUNT got = 9;
 
-	(void)state;
 	polled = 3;
 	assert_int_equal(poll_frames(ring, frames, 4, &got), DAT_SUCCESS);
 	assert_int_equal(got, 3);
@@ -322,12 +310,11 @@ static void poll_gives_what_the_device_has(void **state)
 	assert_int_equal(got, 0);
 }
 
-static void failed_poll_changes_nothing(void **state)
+CASE(failed_poll_changes_nothing)
 {
 	DAT_ETH_FRAME frame;
 	DAT_COUNT got = 9;
 
-	(void)state;
 	polled = -EIO;
 	assert_int_equal(poll_frames(ring, &frame, 1, &got), INTERNAL_ERROR);
 	polled = -ENODEV;
@@ -335,12 +322,11 @@ static void failed_poll_changes_nothing(void **state)
 	assert_int_equal(got, 9);
 }
 
-static void arguments_of_a_poll_are_checked(void **state)
+CASE(arguments_of_a_poll_are_checked)
 {
 	DAT_ETH_FRAME frame;
 	DAT_COUNT got;
 
-	(void)state;
 	assert_int_equal(poll_frames(ring, NULL, 1, &got), BAD_PARAM(2));
 	assert_int_equal(poll_frames(ring, &frame, 0, &got), BAD_PARAM(3));
 	assert_int_equal(poll_frames(ring, &frame, -1, &got), BAD_PARAM(3));
@@ -348,9 +334,8 @@ static void arguments_of_a_poll_are_checked(void **state)
 	assert_int_equal(calls, 0);
 }
 
-static void release_gives_back_the_oldest(void **state)
+CASE(release_gives_back_the_oldest)
 {
-	(void)state;
 	assert_int_equal(release_frames(ring, 5), DAT_SUCCESS);
 	assert_int_equal(oldest_asked, 5);
 	assert_int_equal(release_frames(ring, 0), DAT_SUCCESS);
@@ -364,9 +349,8 @@ static void release_gives_back_the_oldest(void **state)
 }
 
 /* The device completes this record, of which core makes the event. */
-static void arm_names_the_ready_record(void **state)
+CASE(arm_names_the_ready_record)
 {
-	(void)state;
 	assert_int_equal(arm_ring(ring), DAT_SUCCESS);
 	assert_int_equal(calls, 1);
 	assert_true(armed_wr == (uintptr_t)&ring->eth->ready);
@@ -377,17 +361,15 @@ static void arm_names_the_ready_record(void **state)
 }
 
 /* The completion is in the CQ, and no event of the CQ wakes the thread that waits. */
-static void ready_ring_wakes_the_waiter_at_once(void **state)
+CASE(ready_ring_wakes_the_waiter_at_once)
 {
-	(void)state;
 	error = EALREADY;
 	assert_int_equal(arm_ring(ring), DAT_SUCCESS);
 	assert_int_equal(notices, 1);
 }
 
-static void arm_needs_a_receive_evd(void **state)
+CASE(arm_needs_a_receive_evd)
 {
-	(void)state;
 	ring->recv_evd = NULL;
 	assert_int_equal(arm_ring(ring), BAD_HANDLE(EVD_RECV));
 	assert_int_equal(poll_one(ring), (DAT_RETURN)DAT_QUEUE_EMPTY);	/* which needs none */
@@ -395,9 +377,8 @@ static void arm_needs_a_receive_evd(void **state)
 	ring->recv_evd = core_dto_evd;
 }
 
-static void ring_calls_need_a_ring(void **state)
+CASE(ring_calls_need_a_ring)
 {
-	(void)state;
 	assert_int_equal(poll_one(ep), NOT_SUPPORTED);
 	assert_int_equal(release_frames(ep, 0), NOT_SUPPORTED);
 	assert_int_equal(arm_ring(ep), NOT_SUPPORTED);
@@ -412,12 +393,11 @@ static void assert_ring_refused(DAT_RETURN expected)
 	assert_int_equal(calls, 0);
 }
 
-static void ring_is_read_while_the_endpoint_is_connected(void **state)
+CASE(ring_is_read_while_the_endpoint_is_connected)
 {
 	struct ibv_qp *qp = ring->qp;
 	union sized to;
 
-	(void)state;
 	ring->qp = NULL;		/* its reset has failed */
 	assert_ring_refused(dapl_bad_ep_state(DAT_EP_STATE_CONNECTED));
 	assert_int_equal(fill(&to, 8, ring, DAT_ETH_STATS_OP), dapl_bad_ep_state(DAT_EP_STATE_CONNECTED));
@@ -435,9 +415,8 @@ static DAT_RETURN moderate_evd(void *handle, DAT_COUNT frames, DAT_UINT32 us)
 	return call(handle, DAT_ETH_MODERATE_OP, frames, us);
 }
 
-static void moderation_is_set_for_the_cq_of_the_evd(void **state)
+CASE(moderation_is_set_for_the_cq_of_the_evd)
 {
-	(void)state;
 	assert_int_equal(moderate_evd(core_dto_evd, 16, 50), DAT_SUCCESS);
 	assert_int_equal(frames_asked, 16);
 	assert_int_equal(us_asked, 50);
@@ -450,9 +429,8 @@ static void moderation_is_set_for_the_cq_of_the_evd(void **state)
 	assert_int_equal(moderate_evd(core_dto_evd, 16, 50), NO_RESOURCE(DEVICE));
 }
 
-static void refused_moderation_does_not_reach_the_device(void **state)
+CASE(refused_moderation_does_not_reach_the_device)
 {
-	(void)state;
 	assert_int_equal(moderate_evd(NULL, 16, 50), BAD_HANDLE(EVD_REQUEST));
 	assert_int_equal(moderate_evd(ep, 16, 50), BAD_HANDLE(EVD_REQUEST));
 	assert_int_equal(moderate_evd(core_conn_evd, 16, 50), BAD_HANDLE(EVD_REQUEST));
@@ -466,14 +444,13 @@ static void refused_moderation_does_not_reach_the_device(void **state)
 
 /* --- which call it is ------------------------------------------------------------------------------------------- */
 
-static void calls_of_an_endpoint_need_a_raw_one(void **state)
+CASE(calls_of_an_endpoint_need_a_raw_one)
 {
 	static const int ops[] = { DAT_ETH_POLL_OP, DAT_ETH_RELEASE_OP, DAT_ETH_ARM_OP, DAT_ETH_POST_SEND_OP,
 		DAT_ETH_PACE_OP, DAT_ETH_STATS_OP, DAT_ETH_MODERATE_OP + 1 };
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	void *handles[] = { NULL, core_ia, plain };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
 		for (size_t k = 0; k < sizeof handles / sizeof *handles; k++)
 			if (call(handles[k], ops[i], NULL, NULL, NULL, NULL, NULL) != BAD_HANDLE(EP))
@@ -495,14 +472,13 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return 0;
 }
 
-static void send_comes_with_its_arguments_in_order(void **state)
+CASE(send_comes_with_its_arguments_in_order)
 {
 	const DAT_LMR_TRIPLET iov[] = { { .virtual_address = 64, .segment_length = 20 },
 		{ .virtual_address = 128, .segment_length = 40 } };
 	const DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_VLAN, .vlan_tci = 5 };
 	const DAT_DTO_COOKIE cookie = { .as_64 = 77 };
 
-	(void)state;
 	ep->max_send_iov = 2;
 	core_device.post_send = note_post;
 	assert_int_equal(call(ep, DAT_ETH_POST_SEND_OP, 2, iov, cookie, &how, DAT_COMPLETION_DEFAULT_FLAG),
@@ -523,25 +499,23 @@ static int note_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace)
 	return 0;
 }
 
-static void rate_is_set(void **state)
+CASE(rate_is_set)
 {
 	const DAT_ETH_PACE pace = { .bits_per_s = 8 };
 
-	(void)state;
 	core_eth_ops.pace = note_pace;
 	core_eth.attr.rate_max = 9;
 	assert_int_equal(call(ep, DAT_ETH_PACE_OP, &pace), DAT_SUCCESS);
 	assert_int_equal(calls, 1);
 }
 
-static void calls_for_rules_come_with_their_arguments_in_order(void **state)
+CASE(calls_for_rules_come_with_their_arguments_in_order)
 {
 	const DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY, .tag = 4 };
 	DAT_ETH_RULE_HANDLE handle;
 	DAT_UINT64 frames, bytes;
 	DAT_ETH_RULE copy;
 
-	(void)state;
 	assert_int_equal(call(ep, DAT_ETH_RULE_ADD_OP, &rule, &handle), DAT_SUCCESS);
 	core_eth.rules[0].frames = 6;
 	core_eth.rules[0].bytes = 360;
@@ -555,14 +529,13 @@ static void calls_for_rules_come_with_their_arguments_in_order(void **state)
 	assert_int_equal(core_eth_count(ring->qp), 0);
 }
 
-static void calls_for_groups_come_with_their_arguments_in_order(void **state)
+CASE(calls_for_groups_come_with_their_arguments_in_order)
 {
 	static const uint16_t table[1];
 	const DAT_ETH_RSS rss = { .fields = DAT_ETH_RSS_IP, .table_size = 1, .table = table };
 	const DAT_EP_HANDLE members[] = { (DAT_EP_HANDLE)ep, (DAT_EP_HANDLE)ring };
 	DAT_ETH_GROUP_HANDLE group;
 
-	(void)state;
 	assert_int_equal(call(core_ia, DAT_ETH_GROUP_CREATE_OP, 2, members, &rss, &group), DAT_SUCCESS);
 	assert_int_equal(((struct dapl_group *)group)->members, 2);
 	assert_int_equal(call(group, DAT_ETH_GROUP_SET_OP, table), DAT_SUCCESS);
@@ -571,33 +544,4 @@ static void calls_for_groups_come_with_their_arguments_in_order(void **state)
 	assert_null(core_eth.groups[0]);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(query_fills_in_what_the_caller_has_room_for),
-		CASE(stats_fill_in_what_the_caller_has_room_for),
-		CASE(provider_without_raw_endpoints_has_no_calls),
-		CASE(query_is_of_an_ia),
-		CASE(clock_tells_three_times),
-		CASE(refused_clock_changes_nothing),
-		CASE(poll_gives_what_the_device_has),
-		CASE(failed_poll_changes_nothing),
-		CASE(arguments_of_a_poll_are_checked),
-		CASE(release_gives_back_the_oldest),
-		CASE(arm_names_the_ready_record),
-		CASE(ready_ring_wakes_the_waiter_at_once),
-		CASE(arm_needs_a_receive_evd),
-		CASE(ring_calls_need_a_ring),
-		CASE(ring_is_read_while_the_endpoint_is_connected),
-		CASE(moderation_is_set_for_the_cq_of_the_evd),
-		CASE(refused_moderation_does_not_reach_the_device),
-		CASE(calls_of_an_endpoint_need_a_raw_one),
-		CASE(send_comes_with_its_arguments_in_order),
-		CASE(rate_is_set),
-		CASE(calls_for_rules_come_with_their_arguments_in_order),
-		CASE(calls_for_groups_come_with_their_arguments_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

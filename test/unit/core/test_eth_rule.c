@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_rule.c - rules of raw Ethernet endpoints and groups as objects (eth/rule.c): which are refused, what the
  * device is asked, and what ends them. Which frames match is the device's matter. */
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <unistd.h>
+#include "common/trace.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/eth.h"
@@ -19,6 +13,7 @@
 #include "test/unit/child.h"
 #include "test/unit/core/core_eth.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 #define BAD_RULE DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define BAD_PLACE DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2)
@@ -115,14 +110,15 @@ static void disconnect(struct dapl_ep *of)
 	assert_int_equal(dapl_eth_ep_disconnect((DAT_EP_HANDLE)of, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- adding --------------------------------------------------------------------------------------------- */
 
-static void rule_comes_to_the_device_as_it_is(void **state)
+CASE(rule_comes_to_the_device_as_it_is)
 {
 	DAT_ETH_RULE rule = rule_to(9), copy;
 	DAT_ETH_RULE_HANDLE handle;
 
-	(void)state;
 	rule.flags = DAT_ETH_ALL | DAT_ETH_ALL_MULTICAST | DAT_ETH_EGRESS;
 	rule.inner_key.port_dst = rule.inner_mask.port_dst = 77;
 	assert_int_equal(add(ep, &rule, &handle), DAT_SUCCESS);
@@ -137,13 +133,12 @@ static void rule_comes_to_the_device_as_it_is(void **state)
 }
 
 /* The endpoint of another service type has no eth. */
-static void rule_is_for_a_raw_endpoint_or_a_group(void **state)
+CASE(rule_is_for_a_raw_endpoint_or_a_group)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	const DAT_ETH_RULE rule = rule_to(1);
 	DAT_ETH_RULE_HANDLE handle;
 
-	(void)state;
 	assert_int_equal(add(NULL, &rule, &handle), BAD_HANDLE(EP));
 	assert_int_equal(add(plain, &rule, &handle), BAD_HANDLE(EP));
 	assert_int_equal(add(core_pz, &rule, &handle), BAD_HANDLE(EP));
@@ -152,12 +147,11 @@ static void rule_is_for_a_raw_endpoint_or_a_group(void **state)
 	assert_int_equal(core_eth.adds, 0);
 }
 
-static void missing_pointer_is_refused(void **state)
+CASE(missing_pointer_is_refused)
 {
 	const DAT_ETH_RULE rule = rule_to(1);
 	DAT_ETH_RULE_HANDLE handle;
 
-	(void)state;
 	assert_int_equal(add(ep, NULL, &handle), BAD_PARAM(2));
 	assert_int_equal(add(ep, &rule, NULL), BAD_PARAM(3));
 	core_assert_refs(&ep->obj, ep_refs);
@@ -172,11 +166,10 @@ static void assert_refused(const DAT_ETH_RULE *rule, const char *what)
 		fail_msg("%s", what);
 }
 
-static void malformed_rule_is_refused(void **state)
+CASE(malformed_rule_is_refused)
 {
 	DAT_ETH_RULE rule = rule_to(1);
 
-	(void)state;
 	rule.mode = 0;
 	assert_refused(&rule, "no mode");
 	rule = rule_to(1);
@@ -194,6 +187,25 @@ static void malformed_rule_is_refused(void **state)
 	assert_int_equal(core_eth.adds, 0);
 }
 
+/* Whether the trace has a record with this text. */
+static struct {
+	const char *text;
+	bool found;
+} sought;
+
+static void seek(void *arg, const char *text, size_t length)
+{
+	sought.found |= memmem(text, length, sought.text, strlen(sought.text)) != NULL;
+}
+
+static bool is_traced(const char *text)
+{
+	sought.text = text;
+	sought.found = false;
+	trace_each(seek, NULL);
+	return sought.found;
+}
+
 static DAT_ETH_RULE join(uint8_t version, uint8_t first)
 {
 	DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY, .flags = DAT_ETH_JOIN };
@@ -204,7 +216,7 @@ static DAT_ETH_RULE join(uint8_t version, uint8_t first)
 	return rule;
 }
 
-static void only_an_ip_group_can_be_joined(void **state)
+CASE(only_an_ip_group_can_be_joined)
 {
 	static const struct {
 		uint8_t version, first;
@@ -212,7 +224,6 @@ static void only_an_ip_group_can_be_joined(void **state)
 	} rows[] = { { 4, 223, false }, { 4, 224, true }, { 4, 239, true }, { 4, 240, false }, { 4, 255, false },
 		{ 6, 0xff, true }, { 6, 0xfe, false }, { 6, 224, false }, { 0, 224, false }, { 0, 0xff, false } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const DAT_ETH_RULE rule = join(rows[i].version, rows[i].first);
 		DAT_ETH_RULE_HANDLE handle;
@@ -220,6 +231,34 @@ static void only_an_ip_group_can_be_joined(void **state)
 		if (add(ep, &rule, &handle) != (rows[i].good ? DAT_SUCCESS : BAD_PARAM(2)))
 			fail_msg("row %zu", i);
 	}
+}
+
+/* Each refusal is of the same type: the trace tells them apart. */
+CASE(trace_tells_what_is_wrong_with_a_rule)
+{
+	DAT_ETH_RULE rule = rule_to(1);
+
+	trace_set_level(TRC_LVL_ERROR);
+	rule.mode = 0;
+	assert_refused(&rule, "mode");
+	assert_true(is_traced("dat_eth_rule_add refused: mode is 0, expected DAT_ETH_COPY"));
+	rule = rule_to(1);
+	rule.flags = 0x18;
+	assert_refused(&rule, "flags");
+	assert_true(is_traced("refused: flags have the unknown bits 0x10"));
+	rule = rule_to(1);
+	rule.key.protocol = 17;
+	rule.mask.protocol = 0;
+	assert_refused(&rule, "protocol");
+	assert_true(is_traced("refused: key.protocol has bits that mask.protocol does not have"));
+	rule = rule_to(1);
+	rule.inner_key.tunnel_id = 1;
+	assert_refused(&rule, "tunnel_id");
+	assert_true(is_traced("refused: inner_key.tunnel_id has bits that inner_mask.tunnel_id does not have"));
+	rule = join(4, 10);
+	assert_refused(&rule, "join");
+	assert_true(is_traced("refused: DAT_ETH_JOIN, but key.ip_version and key.ip_dst name no multicast group"));
+	trace_set_level(TRC_LVL_OFF);
 }
 
 static DAT_RETURN add_mode(void *at, DAT_UINT32 mode, DAT_UINT32 flags)
@@ -232,9 +271,8 @@ static DAT_RETURN add_mode(void *at, DAT_UINT32 mode, DAT_UINT32 flags)
 	return add(at, &rule, &handle);
 }
 
-static void frames_are_taken_where_the_device_can(void **state)
+CASE(frames_are_taken_where_the_device_can)
 {
-	(void)state;
 	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, 0), DAT_SUCCESS);
 	assert_int_equal(add_mode(ep, DAT_ETH_DROP, 0), DAT_SUCCESS);
 	assert_int_equal(add_mode(group, DAT_ETH_TAKE, 0), DAT_SUCCESS);
@@ -249,9 +287,8 @@ static void frames_are_taken_where_the_device_can(void **state)
 }
 
 /* ETH-40 */
-static void af_xdp_takes_and_drops_only(void **state)
+CASE(af_xdp_takes_and_drops_only)
 {
-	(void)state;
 	ep->eth->xdp = true;
 	ep->eth->caps = ~(uint64_t)DAT_ETH_CAP_TAKE;	/* that is of the ingress */
 	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, DAT_ETH_ALL), DAT_SUCCESS);
@@ -262,9 +299,8 @@ static void af_xdp_takes_and_drops_only(void **state)
 	assert_int_equal(core_eth.adds, 2);
 }
 
-static void mode_that_cannot_be_kept_is_not_supported(void **state)
+CASE(mode_that_cannot_be_kept_is_not_supported)
 {
-	(void)state;
 	assert_int_equal(add_mode(ep, DAT_ETH_DROP + 1, 0), NOT_SUPPORTED);
 	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, DAT_ETH_EGRESS), NOT_SUPPORTED);
 	assert_int_equal(add_mode(ep, DAT_ETH_DROP, DAT_ETH_EGRESS), NOT_SUPPORTED);
@@ -284,9 +320,8 @@ static void assert_not_added(void *at, DAT_RETURN expected)
 	assert_int_equal(dapl_object_count(core_ia, DAPL_RULE), 0);
 }
 
-static void refused_rule_leaves_nothing(void **state)
+CASE(refused_rule_leaves_nothing)
 {
-	(void)state;
 	no_memory = true;
 	assert_not_added(ep, NO_RESOURCE(MEMORY));
 	no_memory = false;
@@ -304,9 +339,8 @@ static void refused_rule_leaves_nothing(void **state)
 	assert_int_equal(dapl_eth_rule_free(added(ep, 1)), DAT_SUCCESS);	/* no refusal has left a lock */
 }
 
-static void disconnected_endpoint_gets_no_rule(void **state)
+CASE(disconnected_endpoint_gets_no_rule)
 {
-	(void)state;
 	disconnect(ep);
 	assert_not_added(ep, BAD_STATE(EP_DISCONNECTED));
 	assert_int_equal(core_eth.adds, 0);
@@ -314,11 +348,10 @@ static void disconnected_endpoint_gets_no_rule(void **state)
 
 /* --- freeing and asking ---------------------------------------------------------------------------------- */
 
-static void freed_rule_is_taken_from_the_device(void **state)
+CASE(freed_rule_is_taken_from_the_device)
 {
 	const DAT_ETH_RULE_HANDLE first = added(ep, 1), middle = added(ep, 2), last = added(ep, 3);
 
-	(void)state;
 	assert_int_equal(dapl_eth_rule_free(middle), DAT_SUCCESS);
 	assert_ended(middle);
 	assert_int_equal(core_eth_count(ep->qp), 2);
@@ -331,12 +364,11 @@ static void freed_rule_is_taken_from_the_device(void **state)
 }
 
 /* Another endpoint's rule gets the memory of one of them. */
-static void freed_rules_have_left_their_endpoint(void **state)
+CASE(freed_rules_have_left_their_endpoint)
 {
 	enum { DEAD_KEPT = 33 };	/* objects of a kind, from which on the oldest is used again */
 	DAT_ETH_RULE_HANDLE rule;
 
-	(void)state;
 	for (int i = 0; i <= DEAD_KEPT; i++)
 		assert_int_equal(dapl_eth_rule_free(added(ep, 1)), DAT_SUCCESS);
 	rule = added(other, 1);
@@ -344,11 +376,10 @@ static void freed_rules_have_left_their_endpoint(void **state)
 	assert_int_equal(query(rule), DAT_SUCCESS);
 }
 
-static void rule_of_a_group_is_freed(void **state)
+CASE(rule_of_a_group_is_freed)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(group, 1), stays = added(group, 2);
 
-	(void)state;
 	assert_int_equal(dapl_eth_rule_free(rule), DAT_SUCCESS);
 	assert_ended(rule);
 	core_assert_refs(&group->obj, group_refs + 1);
@@ -356,9 +387,8 @@ static void rule_of_a_group_is_freed(void **state)
 	assert_int_equal(query(stays), DAT_SUCCESS);
 }
 
-static void handle_of_another_object_is_no_rule(void **state)
+CASE(handle_of_another_object_is_no_rule)
 {
-	(void)state;
 	assert_int_equal(query(DAT_HANDLE_NULL), BAD_RULE);
 	assert_int_equal(query((DAT_HANDLE)ep), BAD_RULE);
 	assert_int_equal(dapl_eth_rule_free(DAT_HANDLE_NULL), BAD_RULE);
@@ -368,13 +398,12 @@ static void handle_of_another_object_is_no_rule(void **state)
 	core_assert_refs(&other->obj, ep_refs);
 }
 
-static void query_tells_what_the_device_has_counted(void **state)
+CASE(query_tells_what_the_device_has_counted)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(group, 2) };
 	DAT_UINT64 frames, bytes;
 	DAT_ETH_RULE copy;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		device_rule(rules[i])->frames = 10 + i;
 		device_rule(rules[i])->bytes = 20 + i;
@@ -387,12 +416,11 @@ static void query_tells_what_the_device_has_counted(void **state)
 }
 
 /* As a call finds it that has entered before the endpoint was disconnected, until its handle ends. */
-static void rule_without_one_of_the_device_counts_nothing(void **state)
+CASE(rule_without_one_of_the_device_counts_nothing)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 	DAT_UINT64 frames = 5, bytes = 5;
 
-	(void)state;
 	device_rule(rule)->qp = NULL;
 	((struct dapl_rule *)rule)->device_rule = NULL;
 	assert_int_equal(dapl_eth_rule_query(rule, NULL, &frames, &bytes), DAT_SUCCESS);
@@ -407,12 +435,11 @@ static void rule_without_one_of_the_device_counts_nothing(void **state)
 /* --- moving --------------------------------------------------------------------------------------------------- */
 
 /* The place of a rule is where it ends. */
-static void moved_rule_is_the_other_endpoints(void **state)
+CASE(moved_rule_is_the_other_endpoints)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1), stays = added(ep, 2);
 	DAT_UINT64 frames;
 
-	(void)state;
 	device_rule(rule)->frames = 4;
 	assert_int_equal(move(rule, other), DAT_SUCCESS);
 	assert_ptr_equal(device_rule(rule)->qp, other->qp);
@@ -428,13 +455,12 @@ static void moved_rule_is_the_other_endpoints(void **state)
 	core_assert_refs(&other->obj, ep_refs);
 }
 
-static void rule_moves_between_endpoints_and_groups(void **state)
+CASE(rule_moves_between_endpoints_and_groups)
 {
 	struct dapl_group *second = core_eth_group(other);
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 	struct dapl_object *const places[] = { &group->obj, &second->obj, &other->obj, &group->obj };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		assert_int_equal(move(rule, places[i]), DAT_SUCCESS);
 		core_assert_refs(&ep->obj, ep_refs);
@@ -449,11 +475,10 @@ static void rule_moves_between_endpoints_and_groups(void **state)
 	assert_int_equal(dapl_eth_group_free((DAT_HANDLE)second), DAT_SUCCESS);
 }
 
-static void move_to_its_own_place_does_nothing(void **state)
+CASE(move_to_its_own_place_does_nothing)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1), shared = added(group, 2);
 
-	(void)state;
 	assert_int_equal(move(rule, ep), DAT_SUCCESS);
 	assert_int_equal(move(shared, group), DAT_SUCCESS);
 	assert_int_equal(core_eth.moves, 0);
@@ -471,7 +496,7 @@ static void assert_stays(DAT_ETH_RULE_HANDLE rule, void *to, DAT_RETURN expected
 	core_assert_refs(&group->obj, group_refs);
 }
 
-static void refused_move_leaves_the_rule_where_it_is(void **state)
+CASE(refused_move_leaves_the_rule_where_it_is)
 {
 	static const struct {
 		int error;
@@ -482,7 +507,6 @@ static void refused_move_leaves_the_rule_where_it_is(void **state)
 	};
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		core_eth.move_error = rows[i].error;
 		assert_stays(rule, other, rows[i].expected);
@@ -495,13 +519,12 @@ static void refused_move_leaves_the_rule_where_it_is(void **state)
 	assert_int_equal(move(rule, group), DAT_SUCCESS);	/* no refusal has left a lock */
 }
 
-static void rule_moves_to_raw_endpoints_and_groups_of_its_ia(void **state)
+CASE(rule_moves_to_raw_endpoints_and_groups_of_its_ia)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 	struct dapl_ia *another = core_ia_new();
 
-	(void)state;
 	assert_stays(rule, NULL, BAD_PLACE);
 	assert_stays(rule, plain, BAD_PLACE);
 	assert_stays(rule, core_pz, BAD_PLACE);
@@ -515,11 +538,10 @@ static void rule_moves_to_raw_endpoints_and_groups_of_its_ia(void **state)
 }
 
 /* ETH-40 */
-static void rule_does_not_move_to_or_from_af_xdp(void **state)
+CASE(rule_does_not_move_to_or_from_af_xdp)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 
-	(void)state;
 	other->eth->xdp = true;
 	assert_stays(rule, other, NOT_SUPPORTED);
 	other->eth->xdp = false;
@@ -531,12 +553,11 @@ static void rule_does_not_move_to_or_from_af_xdp(void **state)
 	assert_int_equal(move(rule, other), DAT_SUCCESS);
 }
 
-static void rule_that_drops_moves_to_endpoints_only(void **state)
+CASE(rule_that_drops_moves_to_endpoints_only)
 {
 	DAT_ETH_RULE rule = rule_to(1);
 	DAT_ETH_RULE_HANDLE handle;
 
-	(void)state;
 	rule.mode = DAT_ETH_DROP;
 	assert_int_equal(add(ep, &rule, &handle), DAT_SUCCESS);
 	assert_stays(handle, group, NOT_SUPPORTED);
@@ -546,12 +567,11 @@ static void rule_that_drops_moves_to_endpoints_only(void **state)
 
 /* --- the end of an endpoint or a group ---------------------------------------------------------------------------- */
 
-static void disconnect_ends_the_rules_of_the_endpoint(void **state)
+CASE(disconnect_ends_the_rules_of_the_endpoint)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(ep, 2) }, of_other = added(other, 3),
 		of_group = added(group, 4);
 
-	(void)state;
 	disconnect(ep);
 	assert_ended(rules[0]);
 	assert_ended(rules[1]);
@@ -560,12 +580,11 @@ static void disconnect_ends_the_rules_of_the_endpoint(void **state)
 	assert_int_equal(query(of_group), DAT_SUCCESS);
 }
 
-static void rules_end_with_a_freed_endpoint(void **state)
+CASE(rules_end_with_a_freed_endpoint)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 	struct dapl_ep *freed = ep;
 
-	(void)state;
 	assert_int_equal(dapl_eth_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	ep = NULL;
 	assert_ended(rule);
@@ -578,7 +597,6 @@ static unsigned used_meanwhile;
 
 static void use_rules_of_freed(struct ibv_qp *qp)
 {
-	(void)qp;
 	used_meanwhile++;
 	assert_null(ep->qp);
 	assert_int_equal(query(rule_of_freed), DAT_SUCCESS);
@@ -587,9 +605,8 @@ static void use_rules_of_freed(struct ibv_qp *qp)
 	assert_int_equal(query(another_of_freed), DAT_SUCCESS);
 }
 
-static void rules_of_an_endpoint_that_is_being_freed_can_be_used(void **state)
+CASE(rules_of_an_endpoint_that_is_being_freed_can_be_used)
 {
-	(void)state;
 	rule_of_freed = added(ep, 1);
 	another_of_freed = added(ep, 2);
 	used_meanwhile = 0;
@@ -603,12 +620,11 @@ static void rules_of_an_endpoint_that_is_being_freed_can_be_used(void **state)
 	assert_ended(another_of_freed);
 }
 
-static void rules_end_with_a_freed_group(void **state)
+CASE(rules_end_with_a_freed_group)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(group, 1), added(group, 2) }, of_member = added(ep, 3);
 	struct dapl_group *freed = group;
 
-	(void)state;
 	assert_int_equal(dapl_eth_group_free((DAT_HANDLE)group), DAT_SUCCESS);
 	group = NULL;
 	assert_ended(rules[0]);
@@ -649,11 +665,10 @@ static void assert_call_is_waited_for(void *(*end)(void *), void *arg, DAT_ETH_R
 	assert_ended(handle);
 }
 
-static void end_of_a_rule_waits_for_calls_inside(void **state)
+CASE(end_of_a_rule_waits_for_calls_inside)
 {
 	const DAT_ETH_RULE_HANDLE freed = added(ep, 1), ended = added(ep, 2);
 
-	(void)state;
 	assert_call_is_waited_for(free_in_thread, freed, freed);
 	assert_call_is_waited_for(disconnect_in_thread, ep, ended);
 }
@@ -667,13 +682,12 @@ static void *move_there_and_back(void *rule)
 	return NULL;
 }
 
-static void moves_in_both_directions_do_not_block_each_other(void **state)
+CASE(moves_in_both_directions_do_not_block_each_other)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(ep, 2) };
 	pthread_t thread;
 	void *failed;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, move_there_and_back, rules[0]), 0);
 	assert_null(move_there_and_back(rules[1]));
 	assert_int_equal(pthread_join(thread, &failed), 0);
@@ -706,13 +720,12 @@ static void *add_in_thread(void *of)
 }
 
 /* A thread adds a rule while another one forks. */
-static void child_can_use_rules(void **state)
+CASE(child_can_use_rules)
 {
 	static struct dapl_fork_part first = { .rank = RANK_FORK + 1, .before = let_it_finish };
 	pthread_t thread;
 	pid_t pid;
 
-	(void)state;
 	sem_init(&inside, 0, 0);
 	sem_init(&forking, 0, 0);
 	dapl_fork_register(&first);
@@ -734,40 +747,6 @@ static void child_can_use_rules(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(rule_comes_to_the_device_as_it_is),
-		CASE(rule_is_for_a_raw_endpoint_or_a_group),
-		CASE(missing_pointer_is_refused),
-		CASE(malformed_rule_is_refused),
-		CASE(only_an_ip_group_can_be_joined),
-		CASE(frames_are_taken_where_the_device_can),
-		CASE(af_xdp_takes_and_drops_only),
-		CASE(mode_that_cannot_be_kept_is_not_supported),
-		CASE(refused_rule_leaves_nothing),
-		CASE(disconnected_endpoint_gets_no_rule),
-		CASE(freed_rule_is_taken_from_the_device),
-		CASE(freed_rules_have_left_their_endpoint),
-		CASE(rule_of_a_group_is_freed),
-		CASE(handle_of_another_object_is_no_rule),
-		CASE(query_tells_what_the_device_has_counted),
-		CASE(rule_without_one_of_the_device_counts_nothing),
-		CASE(moved_rule_is_the_other_endpoints),
-		CASE(rule_moves_between_endpoints_and_groups),
-		CASE(move_to_its_own_place_does_nothing),
-		CASE(refused_move_leaves_the_rule_where_it_is),
-		CASE(rule_moves_to_raw_endpoints_and_groups_of_its_ia),
-		CASE(rule_does_not_move_to_or_from_af_xdp),
-		CASE(rule_that_drops_moves_to_endpoints_only),
-		CASE(disconnect_ends_the_rules_of_the_endpoint),
-		CASE(rules_end_with_a_freed_endpoint),
-		CASE(rules_of_an_endpoint_that_is_being_freed_can_be_used),
-		CASE(rules_end_with_a_freed_group),
-		CASE(end_of_a_rule_waits_for_calls_inside),
-		CASE(moves_in_both_directions_do_not_block_each_other),
-		CASE(child_can_use_rules),
-	};
-
 	alarm(60);	/* seconds: a lock that is never released ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_send.c - sends of raw Ethernet endpoints with offloads, and their rate: which the device does not see, and
  * what it is given (eth/send.c). */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/core/eth/send.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_eth.h"
+#include "test/unit/unit.h"
 
 enum { MESSAGE = 1514, TSO = 60000, RATE_MIN = 1000, RATE_MAX = 2000,
 	ALL = DAT_ETH_CAP_TX_CSUM | DAT_ETH_CAP_TSO | DAT_ETH_CAP_VLAN_INSERT | DAT_ETH_CAP_LAUNCH |
@@ -43,7 +37,6 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	posts = paces = error = 0;
 	core_eth_start();
 	core_eth.attr.rate_min = RATE_MIN;
@@ -70,7 +63,9 @@ static DAT_RETURN send_frame(uint32_t length, DAT_ETH_SEND how)
 	return dapl_eth_post_send(ep, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = 7 }, &how, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static void members_without_their_flag_are_refused(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+CASE(members_without_their_flag_are_refused)
 {
 	static const DAT_ETH_SEND bad[] = {
 		{ .flags = 0x40000 }, { .reserved0 = 1 }, { .reserved = 1 }, { .mss = 1 }, { .header_length = 1 },
@@ -80,7 +75,6 @@ static void members_without_their_flag_are_refused(void **state)
 		{ .flags = DAT_ETH_SEND_VLAN, .vlan_type = 0x9100 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (send_frame(60, bad[i]) != BAD_PARAM(5))
 			fail_msg("row %zu", i);
@@ -90,23 +84,21 @@ static void members_without_their_flag_are_refused(void **state)
 }
 
 /* They are the sixth argument, behind those of the offload. */
-static void completion_flags_are_told_apart_from_offloads(void **state)
+CASE(completion_flags_are_told_apart_from_offloads)
 {
 	const DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_MORE };
 
-	(void)state;
 	ep->request_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	assert_int_equal(dapl_eth_post_send(ep, 0, NULL, (DAT_DTO_COOKIE){ .as_64 = 7 }, &how,
 					    DAT_COMPLETION_UNSIGNALLED_FLAG), BAD_PARAM(6));
 	assert_int_equal(posts, 0);
 }
 
-static void offload_reaches_the_device_as_it_is(void **state)
+CASE(offload_reaches_the_device_as_it_is)
 {
 	const DAT_ETH_SEND how = { .flags = DAT_ETH_SEND_TSO | DAT_ETH_SEND_VLAN | DAT_ETH_SEND_LAUNCH, .mss = 1000,
 		.header_length = 54, .vlan_tci = 5, .vlan_type = 0x88a8, .launch = 99 };
 
-	(void)state;
 	assert_int_equal(send_frame(60, how), DAT_SUCCESS);
 	assert_memory_equal(&asked, &how, sizeof how);
 	assert_int_equal(record->cookie.as_64, 7);
@@ -114,7 +106,7 @@ static void offload_reaches_the_device_as_it_is(void **state)
 	assert_int_equal(ep->counters[DCNT_EP_POST_SEND_DATA], 60);
 }
 
-static void offload_needs_its_capability(void **state)
+CASE(offload_needs_its_capability)
 {
 	static const struct {
 		DAT_UINT32 flag;
@@ -126,7 +118,6 @@ static void offload_needs_its_capability(void **state)
 		{ DAT_ETH_SEND_INNER_CSUM, DAT_ETH_CAP_INNER_CSUM },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		eth.caps = ALL & ~rows[i].cap;
 		assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = rows[i].flag }), NOT_SUPPORTED);
@@ -137,11 +128,10 @@ static void offload_needs_its_capability(void **state)
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_MORE }), DAT_SUCCESS);
 }
 
-static void only_a_cut_message_is_longer_than_a_frame(void **state)
+CASE(only_a_cut_message_is_longer_than_a_frame)
 {
 	const DAT_RETURN too_long = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 
-	(void)state;
 	assert_int_equal(send_frame(MESSAGE + 1, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_CSUM }), too_long);
 	assert_int_equal(send_frame(TSO + 1, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_TSO }), too_long);
 	assert_int_equal(posts, 0);
@@ -149,17 +139,15 @@ static void only_a_cut_message_is_longer_than_a_frame(void **state)
 	assert_int_equal(send_frame(TSO, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_TSO }), DAT_SUCCESS);
 }
 
-static void stamped_send_completes_with_its_own_event(void **state)
+CASE(stamped_send_completes_with_its_own_event)
 {
-	(void)state;
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_STAMP }), DAT_SUCCESS);
 	assert_int_equal(record->flags, REQ_EXTENSION);
 }
 
 /* Such a device finds the headers at the address of the segment, which must be a pointer then. */
-static void zero_based_memory_is_refused_if_headers_are_read(void **state)
+CASE(zero_based_memory_is_refused_if_headers_are_read)
 {
-	(void)state;
 	pz.zero_based = true;
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_CSUM }), DAT_SUCCESS);
 	core_eth_ops.reads_headers = true;
@@ -169,9 +157,8 @@ static void zero_based_memory_is_refused_if_headers_are_read(void **state)
 }
 
 /* The device finds the headers that an offload needs, or does not. */
-static void frame_that_does_not_fit_its_offload_is_a_bad_argument(void **state)
+CASE(frame_that_does_not_fit_its_offload_is_a_bad_argument)
 {
-	(void)state;
 	error = EINVAL;
 	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_CSUM }), BAD_PARAM(5));
 	error = ENOMEM;
@@ -183,9 +170,8 @@ static DAT_RETURN set_rate(uint64_t bits_per_s)
 	return dapl_eth_pace(ep, &(DAT_ETH_PACE){ .bits_per_s = bits_per_s, .burst = 3000, .frame = 60 });
 }
 
-static void rate_is_within_the_limits_of_the_device(void **state)
+CASE(rate_is_within_the_limits_of_the_device)
 {
-	(void)state;
 	assert_int_equal(dapl_eth_pace(ep, NULL), BAD_PARAM(2));
 	assert_int_equal(set_rate(RATE_MIN - 1), BAD_PARAM(2));
 	assert_int_equal(set_rate(RATE_MAX + 1), BAD_PARAM(2));
@@ -199,9 +185,8 @@ static void rate_is_within_the_limits_of_the_device(void **state)
 	assert_int_equal(pace.bits_per_s, 0);
 }
 
-static void rate_needs_a_connected_endpoint_that_can_pace(void **state)
+CASE(rate_needs_a_connected_endpoint_that_can_pace)
 {
-	(void)state;
 	eth.caps = ALL & ~DAT_ETH_CAP_PACE;
 	assert_int_equal(set_rate(RATE_MIN), NOT_SUPPORTED);
 	eth.caps = ALL;
@@ -215,21 +200,4 @@ static void rate_needs_a_connected_endpoint_that_can_pace(void **state)
 	assert_int_equal(set_rate(RATE_MIN), DAT_SUCCESS);	/* no refusal has left a lock */
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(members_without_their_flag_are_refused),
-		CASE(completion_flags_are_told_apart_from_offloads),
-		CASE(offload_reaches_the_device_as_it_is),
-		CASE(offload_needs_its_capability),
-		CASE(only_a_cut_message_is_longer_than_a_frame),
-		CASE(stamped_send_completes_with_its_own_event),
-		CASE(zero_based_memory_is_refused_if_headers_are_read),
-		CASE(frame_that_does_not_fit_its_offload_is_a_bad_argument),
-		CASE(rate_is_within_the_limits_of_the_device),
-		CASE(rate_needs_a_connected_endpoint_that_can_pace),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd.c - event dispatchers as objects: which streams and lengths are accepted, what a query tells, and what a
  * free does with the events that are left (evd.c). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static char request;		/* its address is the handle of a connection request */
@@ -24,7 +20,6 @@ static void note_refusal(DAT_CR_HANDLE cr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	refused = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .refuse_request = note_refusal };
 	core_device = (struct core_device){ .polling = NULL };
@@ -34,7 +29,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(core_device.cqs, 0);
 	assert_null(ia->objects[DAPL_EVD]);
 	assert_int_equal(ia->obj.calls, 0);
@@ -68,11 +62,12 @@ static DAT_EVD_PARAM param_of(struct dapl_evd *evd)
 	return param;
 }
 
-static void create_checks_its_arguments(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(create_checks_its_arguments)
 {
 	DAT_EVD_HANDLE evd;
 
-	(void)state;
 	assert_int_equal(create(8, DAT_EVD_DTO_FLAG, NULL), BAD_PARAM(5));
 	assert_int_equal(create(0, DAT_EVD_DTO_FLAG, &evd), BAD_PARAM(2));
 	assert_int_equal(create(ia->ia_attr.max_evd_qlen + 1, DAT_EVD_DTO_FLAG, &evd), NO_RESOURCE(TEVD));
@@ -85,11 +80,10 @@ static void create_checks_its_arguments(void **state)
 	assert_int_equal(ia->counters[DCNT_IA_EVD_CREATE], 0);
 }
 
-static void only_completions_need_a_queue_of_the_device(void **state)
+CASE(only_completions_need_a_queue_of_the_device)
 {
 	struct dapl_evd *events = evd_new(DAT_EVD_CONNECTION_FLAG | DAT_EVD_ASYNC_FLAG), *completions;
 
-	(void)state;
 	assert_int_equal(core_device.cqs, 0);
 	assert_int_equal(param_of(events).evd_flags, DAT_EVD_CONNECTION_FLAG);	/* the other bit is dropped */
 	completions = evd_new(DAT_EVD_DTO_FLAG);
@@ -101,12 +95,11 @@ static void only_completions_need_a_queue_of_the_device(void **state)
 	assert_int_equal(ia->counters[DCNT_IA_EVD_FREE], 2);
 }
 
-static void query_tells_the_state(void **state)
+CASE(query_tells_the_state)
 {
 	struct dapl_evd *evd = evd_new(DAT_EVD_DTO_FLAG);
 	DAT_EVD_HANDLE handle = (DAT_EVD_HANDLE)evd;
 
-	(void)state;
 	assert_int_equal(param_of(evd).evd_state,
 			 DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE | DAT_EVD_STATE_CONFIG_NOTIFY);
 	assert_int_equal(dapl_evd_disable(handle), DAT_SUCCESS);
@@ -125,11 +118,10 @@ static void query_tells_the_state(void **state)
 	end(evd);
 }
 
-static void evd_in_use_is_not_freed(void **state)
+CASE(evd_in_use_is_not_freed)
 {
 	struct dapl_evd *evd = evd_new(DAT_EVD_DTO_FLAG);
 
-	(void)state;
 	assert_true(dapl_use(&evd->obj));
 	assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), BAD_STATE(EVD_IN_USE));
 	dapl_unuse(&evd->obj);
@@ -143,13 +135,12 @@ static void evd_in_use_is_not_freed(void **state)
 }
 
 /* No call can answer them any more. */
-static void free_refuses_the_requests_that_are_left(void **state)
+CASE(free_refuses_the_requests_that_are_left)
 {
 	static const int numbers[] = { DAT_SOFTWARE_EVENT, DAT_CONNECTION_REQUEST_EVENT,
 		DAT_IB_UD_CONNECTION_REQUEST_EVENT };
 	struct dapl_evd *evd = evd_new(DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG);
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		DAT_EVENT event = { .event_number = (DAT_EVENT_NUMBER)numbers[i] };
 
@@ -162,15 +153,6 @@ static void free_refuses_the_requests_that_are_left(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(create_checks_its_arguments),
-		CASE(only_completions_need_a_queue_of_the_device),
-		CASE(query_tells_the_state),
-		CASE(evd_in_use_is_not_freed),
-		CASE(free_refuses_the_requests_that_are_left),
-	};
-
 	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_channel.c - a completion channel that cannot be read any more is reported once, and ends waits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <unistd.h>
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_wait.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *evd, *async_evd;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
@@ -27,7 +21,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	ia->async_evd = NULL;
 	core_evd_free(async_evd);
 	core_evd_free(evd);
@@ -50,11 +43,12 @@ static unsigned reports(DAT_HANDLE handle)
 	return n;
 }
 
-static void empty_channel_is_no_failure(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(empty_channel_is_no_failure)
 {
 	static const int errors[] = { EAGAIN, EINTR };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		core_device.channel_error = errors[i];
 		assert_true(dapl_evd_cq_event(evd));
@@ -63,9 +57,8 @@ static void empty_channel_is_no_failure(void **state)
 	assert_int_equal(reports(evd), 0);
 }
 
-static void lost_channel_is_reported_once(void **state)
+CASE(lost_channel_is_reported_once)
 {
-	(void)state;
 	core_device.channel_error = EIO;
 	assert_false(dapl_evd_cq_event(evd));
 	assert_true(evd->channel_lost);
@@ -74,18 +67,16 @@ static void lost_channel_is_reported_once(void **state)
 	assert_int_equal(reports(evd), 0);
 }
 
-static void lost_channel_of_a_discard_evd_names_no_handle(void **state)
+CASE(lost_channel_of_a_discard_evd_names_no_handle)
 {
-	(void)state;
 	evd->discard = true;
 	dapl_evd_lose_channel(evd, EIO);
 	assert_int_equal(reports(NULL), 1);
 	evd->discard = false;
 }
 
-static void lost_channel_wakes_the_waiter_each_time(void **state)
+CASE(lost_channel_wakes_the_waiter_each_time)
 {
-	(void)state;
 	evd->waiting = true;
 	for (int i = 0; i < 2; i++) {
 		evd->notified = false;
@@ -96,12 +87,11 @@ static void lost_channel_wakes_the_waiter_each_time(void **state)
 	assert_int_equal(reports(evd), 1);
 }
 
-static void wait_without_a_channel_does_not_block(void **state)
+CASE(wait_without_a_channel_does_not_block)
 {
 	DAT_COUNT more = -1;
 	DAT_EVENT event;
 
-	(void)state;
 	dapl_evd_lose_channel(evd, EIO);
 	assert_int_equal(DAT_GET_TYPE(dapl_evd_wait((DAT_EVD_HANDLE)evd, DAT_TIMEOUT_INFINITE, 1, &event, &more)),
 			 DAT_INTERNAL_ERROR);
@@ -112,15 +102,6 @@ static void wait_without_a_channel_does_not_block(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(empty_channel_is_no_failure),
-		CASE(lost_channel_is_reported_once),
-		CASE(lost_channel_of_a_discard_evd_names_no_handle),
-		CASE(lost_channel_wakes_the_waiter_each_time),
-		CASE(wait_without_a_channel_does_not_block),
-	};
-
 	alarm(60);	/* seconds: a wait that blocks for ever ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

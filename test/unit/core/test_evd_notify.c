@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_notify.c - events that are queued: room, overflow, and whether the CNO is triggered. The thread
  * that waits is test_evd_wait's. */
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *evd;
@@ -21,7 +16,6 @@ static struct dapl_cno cno;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_SOFTWARE_FLAG);
@@ -32,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	evd->cno = NULL;
 	core_evd_free(evd);
 	core_ia_free(ia);
@@ -57,11 +50,12 @@ static DAT_RETURN post_software(void *pointer)
 	return dapl_evd_post_se((DAT_EVD_HANDLE)evd, &is);
 }
 
-static void software_event_arrives_with_its_evd(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(software_event_arrives_with_its_evd)
 {
 	DAT_EVENT is;
 
-	(void)state;
 	assert_int_equal(post_software(&cno), DAT_SUCCESS);
 	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &is), DAT_SUCCESS);
 	assert_int_equal(is.event_number, DAT_SOFTWARE_EVENT);
@@ -71,30 +65,28 @@ static void software_event_arrives_with_its_evd(void **state)
 
 /* The IA of a connect EVD may be closed before that of the endpoint, which holds the EVD: no event is put, and
  * that is no overflow to report to the closed IA. */
-static void evd_that_has_ended_takes_no_event(void **state)
+TEST(evd_that_has_ended_takes_no_event)
 {
 	struct dapl_evd *async = core_async_evd_new(ia), *ended = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
 	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
 	DAT_ASYNCH_ERROR_EVENT_DATA error;
 	DAT_EVENT_NUMBER number;
 
-	(void)state;
-	dapl_evd_hold(ended);
+	dapl_evd_pin(ended);
 	core_evd_free(ended);
 	assert_false(dapl_evd_post(ended, &is));
-	assert_int_equal(ring_count(&ended->ring), 0);
+	assert_int_equal(evq_count(&ended->evq), 0);
 	assert_false(core_async_error(async, &error, &number));
-	dapl_evd_drop(ended);
+	dapl_evd_unpin(ended);
 	ia->async_evd = NULL;
 	core_evd_free(async);
 }
 
-static void arguments_of_software_events_are_checked(void **state)
+TEST(arguments_of_software_events_are_checked)
 {
 	struct dapl_evd *other = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
 	DAT_EVENT good = event(DAT_SOFTWARE_EVENT), bad = event(DAT_CONNECTION_EVENT_BROKEN);
 
-	(void)state;
 	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)ia, &good), BAD_HANDLE(EVD_REQUEST));
 	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)other, &good), BAD_PARAM(1));
 	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, NULL), BAD_PARAM(2));
@@ -112,13 +104,12 @@ static unsigned fill(void)
 	return count;
 }
 
-static void room_is_what_fits(void **state)
+TEST(room_is_what_fits)
 {
 	DAT_EVENT is;
 	unsigned all;
 
-	(void)state;
-	all = evd->ring.size;
+	all = evd->evq.size;
 	assert_true(all >= 8);
 	assert_true(dapl_evd_has_room(evd, all));
 	assert_false(dapl_evd_has_room(evd, all + 1));
@@ -129,27 +120,25 @@ static void room_is_what_fits(void **state)
 	assert_true(dapl_evd_has_room(evd, 1));
 }
 
-static void full_evd_refuses_a_software_event(void **state)
+TEST(full_evd_refuses_a_software_event)
 {
 	struct dapl_evd *async = core_async_evd_new(ia);
 	DAT_ASYNCH_ERROR_EVENT_DATA error;
 	DAT_EVENT_NUMBER number;
 
-	(void)state;
 	fill();
 	assert_int_equal(DAT_GET_TYPE(post_software(NULL)), DAT_QUEUE_FULL);
 	assert_false(core_async_error(async, &error, &number));	/* the caller knows it */
 	core_evd_free(async);
 }
 
-static void lost_event_is_an_overflow(void **state)
+TEST(lost_event_is_an_overflow)
 {
 	struct dapl_evd *async = core_async_evd_new(ia);
 	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
 	DAT_ASYNCH_ERROR_EVENT_DATA error;
 	DAT_EVENT_NUMBER number;
 
-	(void)state;
 	fill();
 	assert_false(dapl_evd_offer(evd, &is));		/* no overflow: the caller keeps the event */
 	assert_false(core_async_error(async, &error, &number));
@@ -162,29 +151,26 @@ static void lost_event_is_an_overflow(void **state)
 }
 
 /* It could be reported to itself only. */
-static void overflow_of_the_asynchronous_evd_is_not_reported(void **state)
+TEST(overflow_of_the_asynchronous_evd_is_not_reported)
 {
 	DAT_EVENT is = event(DAT_ASYNC_ERROR_EP_BROKEN);
 
-	(void)state;
 	ia->async_evd = evd;
 	fill();
 	assert_false(dapl_evd_post(evd, &is));
 	assert_int_equal(ia->counters[DCNT_IA_ASYNC_ERROR], 0);
 }
 
-static void event_triggers_the_cno(void **state)
+TEST(event_triggers_the_cno)
 {
-	(void)state;
 	evd->cno = &cno;
 	post_software(NULL);
 	assert_ptr_equal(cno.first, evd);
 }
 
 /* By dat_evd_disable, by its end, or because the thread in dat_evd_wait gets the event. */
-static void evd_may_trigger_no_cno(void **state)
+TEST(evd_may_trigger_no_cno)
 {
-	(void)state;
 	evd->cno = &cno;
 	evd->disabled = true;
 	post_software(NULL);
@@ -201,33 +187,15 @@ static void evd_may_trigger_no_cno(void **state)
 	evd->waiting = false;
 }
 
-static void receive_that_was_held_back_is_told(void **state)
+TEST(receive_that_was_held_back_is_told)
 {
-	(void)state;
 	evd->cno = &cno;
-	dapl_evd_unhold(evd);
+	dapl_evd_release(evd);
 	assert_null(cno.first);
-	evd->held_back = true;
-	dapl_evd_unhold(evd);
+	evd->awaits_established = true;
+	dapl_evd_release(evd);
 	assert_ptr_equal(cno.first, evd);
-	assert_false(evd->held_back);
+	assert_false(evd->awaits_established);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(software_event_arrives_with_its_evd),
-		TEST(evd_that_has_ended_takes_no_event),
-		TEST(arguments_of_software_events_are_checked),
-		TEST(room_is_what_fits),
-		TEST(full_evd_refuses_a_software_event),
-		TEST(lost_event_is_an_overflow),
-		TEST(overflow_of_the_asynchronous_evd_is_not_reported),
-		TEST(event_triggers_the_cno),
-		TEST(evd_may_trigger_no_cno),
-		TEST(receive_that_was_held_back_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

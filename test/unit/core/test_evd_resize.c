@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_resize.c - dat_evd_resize keeps what is queued, and lets other threads work meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/core/event/evd_notify.h"
@@ -13,6 +7,7 @@
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd_resize.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static int watch_error;		/* of the service thread; 0: it watches what it is given */
 
@@ -25,7 +20,6 @@ int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(stru
 
 static int set_up(void **state)
 {
-	(void)state;
 	watch_error = 0;
 	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 256);
 	return 0;
@@ -68,9 +62,10 @@ static void expect_send(uint64_t cookie)
 	assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, cookie);
 }
 
-static void events_and_completions_survive_in_order(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+CASE(events_and_completions_survive_in_order)
 {
-	(void)state;
 	for (unsigned i = 0; i < 8; i++)
 		put_software_event(i);
 	assert_int_equal(resize(16), DAT_SUCCESS);
@@ -86,9 +81,8 @@ static void events_and_completions_survive_in_order(void **state)
 		expect_send(1000 + i);
 }
 
-static void shrinking_below_the_queued_events_is_refused(void **state)
+CASE(shrinking_below_the_queued_events_is_refused)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		put_software_event(i);
 	complete_send(7);
@@ -101,7 +95,6 @@ static void shrinking_below_the_queued_events_is_refused(void **state)
 /* The thread that runs inside the device's resize. */
 static void *work(void *arg)
 {
-	(void)arg;
 	put_software_event(2);
 	expect_software_event(1);
 	expect_software_event(2);
@@ -120,9 +113,8 @@ static int work_meanwhile(struct ibv_cq *cq, int cqe)
 }
 
 /* With a lock of the EVD held here the thread would never end. */
-static void other_threads_post_and_dequeue_while_the_device_resizes(void **state)
+CASE(other_threads_post_and_dequeue_while_the_device_resizes)
 {
-	(void)state;
 	put_software_event(1);
 	complete_send(3);
 	core_device.resize_cq = work_meanwhile;
@@ -136,16 +128,15 @@ static int refuse(struct ibv_cq *cq, int cqe)
 	return ENOMEM;
 }
 
-static void a_refusal_by_the_device_changes_nothing(void **state)
+CASE(a_refusal_by_the_device_changes_nothing)
 {
 	struct ibv_wc *wc = evd->wc;
 
-	(void)state;
 	put_software_event(1);
 	core_device.resize_cq = refuse;
 	assert_int_equal(DAT_GET_TYPE(resize(500)), DAT_INSUFFICIENT_RESOURCES);
 	assert_int_equal(evd->qlen, 8);
-	assert_int_equal(evd->ring.size, 8);
+	assert_int_equal(evd->evq.size, 8);
 	assert_ptr_equal(evd->wc, wc);
 	expect_software_event(1);
 }
@@ -157,21 +148,19 @@ static int cannot_resize(struct ibv_cq *cq, int cqe)
 }
 
 /* The service thread must empty a CQ that cannot grow. */
-static void evd_that_nothing_would_empty_keeps_its_length(void **state)
+CASE(evd_that_nothing_would_empty_keeps_its_length)
 {
-	(void)state;
 	core_device.resize_cq = cannot_resize;
 	watch_error = ENOMEM;
 	assert_int_equal(resize(500), NO_RESOURCE(MEMORY));
 	assert_int_equal(evd->qlen, 8);
-	assert_int_equal(evd->ring.size, 8);
+	assert_int_equal(evd->evq.size, 8);
 }
 
-static void the_ring_ends_where_it_was_told(void **state)
+CASE(the_ring_ends_where_it_was_told)
 {
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 
-	(void)state;
 	assert_int_equal(resize(9), DAT_SUCCESS);	/* 16 slots */
 	for (unsigned i = 0; i < 9; i++)
 		put_software_event(i);
@@ -181,16 +170,6 @@ static void the_ring_ends_where_it_was_told(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(events_and_completions_survive_in_order),
-		CASE(shrinking_below_the_queued_events_is_refused),
-		CASE(other_threads_post_and_dequeue_while_the_device_resizes),
-		CASE(a_refusal_by_the_device_changes_nothing),
-		CASE(evd_that_nothing_would_empty_keeps_its_length),
-		CASE(the_ring_ends_where_it_was_told),
-	};
-
 	alarm(60);	/* seconds: a thread that waits for a lock for ever ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_wait.c - what a wait without an event takes, returns and leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_wait.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(8, DAT_EVD_DTO_FLAG, 16);
 	return 0;
 }
@@ -30,12 +25,13 @@ static DAT_RETURN look(DAT_COUNT threshold, DAT_COUNT *more)
 	return dapl_evd_wait((DAT_EVD_HANDLE)evd, 0, threshold, &event, more);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
 /* Their records are given back, or the endpoint runs out of them. */
-static void completions_without_an_event_are_taken(void **state)
+CASE(completions_without_an_event_are_taken)
 {
 	DAT_COUNT more = -1;
 
-	(void)state;
 	complete(REQ_SUPPRESS);
 	complete(REQ_MARKER);
 	assert_int_equal(DAT_GET_TYPE(look(1, &more)), DAT_TIMEOUT_EXPIRED);
@@ -43,11 +39,10 @@ static void completions_without_an_event_are_taken(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-static void event_behind_completions_without_one_is_found(void **state)
+CASE(event_behind_completions_without_one_is_found)
 {
 	DAT_COUNT more = -1;
 
-	(void)state;
 	complete(REQ_SUPPRESS);
 	complete(0);
 	complete(0);
@@ -56,11 +51,10 @@ static void event_behind_completions_without_one_is_found(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 1);
 }
 
-static void events_below_the_threshold_are_counted_and_left(void **state)
+CASE(events_below_the_threshold_are_counted_and_left)
 {
 	DAT_COUNT more = -1;
 
-	(void)state;
 	complete(0);
 	complete(0);
 	assert_int_equal(DAT_GET_TYPE(look(3, &more)), DAT_TIMEOUT_EXPIRED);
@@ -70,12 +64,11 @@ static void events_below_the_threshold_are_counted_and_left(void **state)
 	assert_int_equal(more, 2);
 }
 
-static void arguments_are_checked(void **state)
+CASE(arguments_are_checked)
 {
 	DAT_COUNT more = -1;
 	DAT_EVENT event;
 
-	(void)state;
 	assert_int_equal(look(0, &more), BAD_PARAM(3));
 	assert_int_equal(look(9, &more), BAD_PARAM(3));
 	assert_int_equal(DAT_GET_TYPE(look(8, &more)), DAT_TIMEOUT_EXPIRED);
@@ -84,22 +77,20 @@ static void arguments_are_checked(void **state)
 	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)ia, 0, 1, &event, &more), BAD_HANDLE(EVD_REQUEST));
 }
 
-static void second_waiter_is_refused(void **state)
+CASE(second_waiter_is_refused)
 {
 	DAT_COUNT more = -1;
 
-	(void)state;
 	evd->waiting = true;
 	assert_int_equal(look(1, &more), BAD_STATE(EVD_WAITER));
 	assert_true(evd->waiting);	/* of the first */
 	evd->waiting = false;
 }
 
-static void thresholds_need_every_completion_to_notify(void **state)
+CASE(thresholds_need_every_completion_to_notify)
 {
 	DAT_COUNT more = -1;
 
-	(void)state;
 	evd->solicited = true;
 	assert_int_equal(look(2, &more), BAD_STATE(EVD_CONFIG_SOLICITED));
 	evd->solicited = false;
@@ -118,7 +109,6 @@ static unsigned polls;
 
 static void complete_late(struct ibv_cq *cq)
 {
-	(void)cq;
 	if (++polls == LATE)
 		complete(0);
 }
@@ -133,17 +123,15 @@ static DAT_RETURN wait_for_late_completion(void)
 	return dapl_evd_wait((DAT_EVD_HANDLE)evd, MOMENT, 1, &event, &more);
 }
 
-static void completion_that_comes_soon_is_taken_without_blocking(void **state)
+CASE(completion_that_comes_soon_is_taken_without_blocking)
 {
-	(void)state;
 	assert_int_equal(wait_for_late_completion(), DAT_SUCCESS);
 	assert_in_range(polls, LATE, LATE + 2);
 	assert_int_equal(evd->counters[DCNT_EVD_WAIT_BLOCKED], 0);
 }
 
-static void wait_that_does_not_look_blocks(void **state)
+CASE(wait_that_does_not_look_blocks)
 {
-	(void)state;
 	evd->spin.left = 1;
 	assert_int_equal(DAT_GET_TYPE(wait_for_late_completion()), DAT_TIMEOUT_EXPIRED);
 	assert_in_range(polls, 1, LATE - 1);
@@ -159,9 +147,8 @@ static DAT_RETURN wait_for_nothing(struct dapl_evd *of)
 	return dapl_evd_wait((DAT_EVD_HANDLE)of, MOMENT, 1, &event, &more);
 }
 
-static void wait_learns_what_its_look_found(void **state)
+CASE(wait_learns_what_its_look_found)
 {
-	(void)state;
 	assert_int_equal(DAT_GET_TYPE(wait_for_nothing(evd)), DAT_TIMEOUT_EXPIRED);
 	assert_int_equal(evd->spin.skips, 1);
 	assert_int_equal(evd->spin.left, 1);
@@ -171,11 +158,10 @@ static void wait_learns_what_its_look_found(void **state)
 }
 
 /* What comes there is no answer of a peer that takes microseconds. */
-static void wait_for_other_events_blocks_at_once(void **state)
+CASE(wait_for_other_events_blocks_at_once)
 {
 	struct dapl_evd *other = core_evd_new(ia, 4, DAT_EVD_SOFTWARE_FLAG);
 
-	(void)state;
 	assert_int_equal(DAT_GET_TYPE(wait_for_nothing(other)), DAT_TIMEOUT_EXPIRED);
 	assert_int_equal(other->spin.skips, 0);
 	core_evd_free(other);
@@ -183,20 +169,6 @@ static void wait_for_other_events_blocks_at_once(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(completions_without_an_event_are_taken),
-		CASE(event_behind_completions_without_one_is_found),
-		CASE(events_below_the_threshold_are_counted_and_left),
-		CASE(arguments_are_checked),
-		CASE(second_waiter_is_refused),
-		CASE(thresholds_need_every_completion_to_notify),
-		CASE(completion_that_comes_soon_is_taken_without_blocking),
-		CASE(wait_that_does_not_look_blocks),
-		CASE(wait_learns_what_its_look_found),
-		CASE(wait_for_other_events_blocks_at_once),
-	};
-
 	alarm(60);	/* seconds: a wait that blocks for ever ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

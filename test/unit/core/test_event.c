@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_event.c - what completions of the extensions, of datagrams, of raw Ethernet endpoints and of SRQ buffers
  * become, and what is noted on the way (event.c). Plain completions are in test_dequeue.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/base/srq_records.h"
 #include "dapl/core/event/conn_hooks.h"
@@ -15,6 +9,7 @@
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static unsigned broken;
 static struct dapl_ep *last_broken;
@@ -32,7 +27,6 @@ static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned c
 
 static int set_up(void **state)
 {
-	(void)state;
 	broken = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken };
 	core_endpoint_open(64, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, 64);
@@ -69,7 +63,9 @@ static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event)
 	return (const void *)event->event_extension_data;
 }
 
-static void extension_requests_tell_their_type_and_status(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(extension_requests_tell_their_type_and_status)
 {
 	static const struct {
 		int op;
@@ -80,7 +76,6 @@ static void extension_requests_tell_their_type_and_status(void **state)
 	};
 	DAT_EVENT event;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		for (int ok = 0; ok < 2; ok++) {
 			struct dapl_dto *dto = core_post(ep, rows[i].op, REQ_EXTENSION, i);
@@ -95,11 +90,10 @@ static void extension_requests_tell_their_type_and_status(void **state)
 		}
 }
 
-static void immediate_data_comes_with_its_event(void **state)
+CASE(immediate_data_comes_with_its_event)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1), (struct ibv_wc){ .imm_data = 0x1234,
 		.opcode = IBV_WC_RECV_RDMA_WITH_IMM, .wc_flags = IBV_WC_WITH_IMM, .byte_len = 10 }, &event),
 			 DAT_SUCCESS);
@@ -117,11 +111,10 @@ static void immediate_data_comes_with_its_event(void **state)
 	assert_int_equal(ep->counters[DCNT_EP_RECV_DATA], 30);
 }
 
-static void invalidated_context_comes_with_its_event(void **state)
+CASE(invalidated_context_comes_with_its_event)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1), (struct ibv_wc){ .invalidated_rkey = 77,
 		.opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_INV }, &event), DAT_SUCCESS);
 	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 77);
@@ -130,13 +123,12 @@ static void invalidated_context_comes_with_its_event(void **state)
 	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 0);
 }
 
-static void bind_tells_window_and_status(void **state)
+CASE(bind_tells_window_and_status)
 {
 	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind;
 	struct dapl_dto *dto;
 	DAT_EVENT event;
 
-	(void)state;
 	bind = &event.event_data.rmr_completion_event_data;
 	dto = core_post(ep, DAT_DTO_BIND_MW, REQ_BIND, 5);
 	dto->rmr = (DAT_RMR_HANDLE)&srq;	/* any handle */
@@ -149,11 +141,10 @@ static void bind_tells_window_and_status(void **state)
 }
 
 /* Then unsignaled requests behind it count as flushed (flush.c). */
-static void only_a_failed_request_marks_its_queue(void **state)
+CASE(only_a_failed_request_marks_its_queue)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	complete(core_post(ep, DAT_DTO_SEND, REQ_SUPPRESS, 1), (struct ibv_wc){ .status = IBV_WC_SUCCESS }, &event);
 	complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2), (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR }, &event);
 	assert_false(ep->sq.failed);
@@ -162,11 +153,10 @@ static void only_a_failed_request_marks_its_queue(void **state)
 }
 
 /* The marker makes no event: the report must not wait for the next one. */
-static void failed_marker_is_reported_before_the_next_event(void **state)
+CASE(failed_marker_is_reported_before_the_next_event)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	core_complete(evd, &(struct ibv_wc){ .status = IBV_WC_REM_ACCESS_ERR,
 		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, REQ_MARKER, 1) });
 	assert_int_equal(complete(core_post(ep, DAT_DTO_SEND, 0, 2), (struct ibv_wc){ .status = IBV_WC_SUCCESS },
@@ -180,12 +170,11 @@ static void failed_marker_is_reported_before_the_next_event(void **state)
 }
 
 /* One dequeue finds both. */
-static void failures_of_two_endpoints_are_both_reported(void **state)
+CASE(failures_of_two_endpoints_are_both_reported)
 {
 	struct dapl_ep *other = core_ep_new(ia, evd, 4);
 	DAT_EVENT event;
 
-	(void)state;
 	core_complete(evd, &(struct ibv_wc){ .status = IBV_WC_REM_ACCESS_ERR,
 		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, REQ_MARKER, 1) });
 	assert_int_equal(complete(core_post(other, DAT_DTO_SEND, REQ_MARKER, 2),
@@ -196,24 +185,22 @@ static void failures_of_two_endpoints_are_both_reported(void **state)
 }
 
 /* Only success proves that the peer has accepted. */
-static void failed_receive_does_not_wait_for_established(void **state)
+CASE(failed_receive_does_not_wait_for_established)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	ep->up = false;
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
 				  (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR }, &event), DAT_SUCCESS);
-	assert_false(evd->held_back);
+	assert_false(evd->awaits_established);
 }
 
 /* As `queued` is set all dequeues take the slow path. */
-static void empty_ring_opens_the_fast_path(void **state)
+CASE(empty_ring_opens_the_fast_path)
 {
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 
-	(void)state;
 	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 	for (int i = 0; i < 2; i++) {
@@ -225,11 +212,10 @@ static void empty_ring_opens_the_fast_path(void **state)
 	assert_false(evd->queued);
 }
 
-static void dequeued_completions_are_no_notices(void **state)
+CASE(dequeued_completions_are_no_notices)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	dapl_evd_inspect(evd);
 	core_complete(evd, &(struct ibv_wc){ .wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, 0, 1) });
 	core_complete(evd, &(struct ibv_wc){ .wr_id = (uintptr_t)core_post(ep, DAT_DTO_RECEIVE, 0, 2),
@@ -247,11 +233,10 @@ static void dequeued_completions_are_no_notices(void **state)
 /* --- datagrams ------------------------------------------------------------------------------ */
 
 /* A datagram endpoint is never `up`; its receives do not wait for a connection. */
-static void datagram_makes_an_event_of_the_extension(void **state)
+CASE(datagram_makes_an_event_of_the_extension)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	ep->is_ud = true;
 	ep->up = false;
 	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
@@ -283,11 +268,10 @@ static void make_raw(void)
 	ep->up = false;
 }
 
-static void frame_comes_with_its_receive(void **state)
+CASE(frame_comes_with_its_receive)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	make_raw();
 	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
 				  (struct ibv_wc){ .opcode = IBV_WC_RECV, .byte_len = 62, .src_qp = 6 }, &event),
@@ -304,11 +288,10 @@ static void frame_comes_with_its_receive(void **state)
 	assert_int_equal(frame_of(&event)->length, 0);
 }
 
-static void ready_record_makes_a_ready_event(void **state)
+CASE(ready_record_makes_a_ready_event)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	make_raw();
 	eth.ready = (struct dapl_dto){ .ep = ep, .op = DAT_DTO_RECEIVE, .cookie = { .as_64 = 9 } };
 	assert_int_equal(complete(&eth.ready, (struct ibv_wc){ .opcode = IBV_WC_RECV, .src_qp = 1 }, &event),
@@ -318,11 +301,10 @@ static void ready_record_makes_a_ready_event(void **state)
 	assert_int_equal(frame_of(&event)->length, 0);	/* it is of no frame */
 }
 
-static void stamped_send_tells_when_the_frame_left(void **state)
+CASE(stamped_send_tells_when_the_frame_left)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	make_raw();
 	assert_int_equal(complete(core_post(ep, DAT_DTO_SEND, REQ_EXTENSION, 1),
 				  (struct ibv_wc){ .src_qp = 0x12, .imm_data = 0x89abcdef }, &event), DAT_SUCCESS);
@@ -364,11 +346,10 @@ static void free_srq(void)
 	dapl_srq_free_records(&srq);
 }
 
-static void buffer_of_an_srq_is_its_endpoints(void **state)
+CASE(buffer_of_an_srq_is_its_endpoints)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	make_srq();
 	dapl_evd_inspect(evd);	/* buffers are counted only then */
 	for (uint64_t i = 1; i <= 2; i++)
@@ -380,17 +361,16 @@ static void buffer_of_an_srq_is_its_endpoints(void **state)
 		assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
 		assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 7);
 		assert_int_equal(srq.posted, 2 - i);
-		assert_int_equal(ep->held, 2 - i);
+		assert_int_equal(ep->srq_polled, 2 - i);
 	}
 	assert_int_equal(ep->counters[DCNT_EP_RECV], 2);
 	free_srq();
 }
 
-static void buffer_of_a_freed_endpoint_makes_no_event(void **state)
+CASE(buffer_of_a_freed_endpoint_makes_no_event)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	make_srq();
 	assert_int_equal(complete(post_to_srq(1), (struct ibv_wc){ .opcode = IBV_WC_RECV, .qp_num = ep->qpn + 1 },
 				  &event), DAT_QUEUE_EMPTY);
@@ -398,27 +378,4 @@ static void buffer_of_a_freed_endpoint_makes_no_event(void **state)
 	free_srq();
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(extension_requests_tell_their_type_and_status),
-		CASE(immediate_data_comes_with_its_event),
-		CASE(invalidated_context_comes_with_its_event),
-		CASE(bind_tells_window_and_status),
-		CASE(only_a_failed_request_marks_its_queue),
-		CASE(failed_marker_is_reported_before_the_next_event),
-		CASE(failures_of_two_endpoints_are_both_reported),
-		CASE(failed_receive_does_not_wait_for_established),
-		CASE(empty_ring_opens_the_fast_path),
-		CASE(dequeued_completions_are_no_notices),
-		CASE(datagram_makes_an_event_of_the_extension),
-		CASE(frame_comes_with_its_receive),
-		CASE(ready_record_makes_a_ready_event),
-		CASE(stamped_send_tells_when_the_frame_left),
-		CASE(buffer_of_an_srq_is_its_endpoints),
-		CASE(buffer_of_a_freed_endpoint_makes_no_event),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ext.c - extension operations: which handles, endpoints and arguments each one refuses, what the device is given,
  * and that every argument reaches its place (ia/ext.c). Open-query is in test_open_query.c. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,6 +15,7 @@
 #include "test/unit/core/core_dm.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_queues.h"
+#include "test/unit/unit.h"
 
 enum { POSTS = 16, AT = 0x2000, KEY = 9, CONTEXT = 5, DM_SIZE = 4096, NO_FLAGS = 0 };
 
@@ -53,7 +48,6 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	posts = error = 0;
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, POSTS);
@@ -110,9 +104,10 @@ static void check_atomic(int opcode, int op)
 	assert_int_equal(record->cookie.as_64, cookie.as_64);
 }
 
-static void fetch_and_add_posts_its_arguments(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
+
+CASE(fetch_and_add_posts_its_arguments)
 {
-	(void)state;
 	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
 	check_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD);
 	assert_int_equal(posted.wr.atomic.compare_add, 3);
@@ -122,9 +117,8 @@ static void fetch_and_add_posts_its_arguments(void **state)
 	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 }
 
-static void compare_and_swap_posts_its_arguments(void **state)
+CASE(compare_and_swap_posts_its_arguments)
 {
-	(void)state;
 	assert_int_equal(swap(&local, &remote, NO_FLAGS), DAT_SUCCESS);
 	check_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, DAT_IB_DTO_CMP_SWAP);
 	assert_int_equal(posted.wr.atomic.compare_add, 8);
@@ -135,12 +129,11 @@ static void compare_and_swap_posts_its_arguments(void **state)
 	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 }
 
-static void atomic_needs_both_segments_of_8_bytes(void **state)
+CASE(atomic_needs_both_segments_of_8_bytes)
 {
 	DAT_LMR_TRIPLET buffer = local;
 	DAT_RMR_TRIPLET target = remote;
 
-	(void)state;
 	for (int i = 0; i < ATOMICS; i++) {
 		bool swaps = atomics[i] == swap;
 
@@ -159,9 +152,8 @@ static void atomic_needs_both_segments_of_8_bytes(void **state)
 	assert_int_equal(add(&local, &target, NO_FLAGS), DAT_SUCCESS);
 }
 
-static void endpoint_without_atomics_refuses(void **state)
+CASE(endpoint_without_atomics_refuses)
 {
-	(void)state;
 	for (int i = 0; i < ATOMICS; i++) {
 		ia->attr.atomics = false;
 		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), NOT_IMPLEMENTED);
@@ -178,9 +170,8 @@ static void endpoint_without_atomics_refuses(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void refused_atomic_leaves_no_record(void **state)
+CASE(refused_atomic_leaves_no_record)
 {
-	(void)state;
 	error = ENOMEM;
 	for (int i = 0; i < ATOMICS; i++)
 		assert_int_equal(atomics[i](&local, &remote, NO_FLAGS), NO_RESOURCE(MEMORY));
@@ -201,9 +192,8 @@ static DAT_RETURN write_immed(DAT_COUNT n, const DAT_RMR_TRIPLET *at)
 		    (int)DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 }
 
-static void write_with_immediate_data_posts_its_arguments(void **state)
+CASE(write_with_immediate_data_posts_its_arguments)
 {
-	(void)state;
 	assert_int_equal(write_immed(1, &remote), DAT_SUCCESS);
 	assert_int_equal(posted.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
 	assert_int_equal(posted.imm_data, 0x7777);
@@ -227,9 +217,8 @@ static DAT_RETURN send_immed(DAT_COUNT n)
 		    (int)DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 }
 
-static void send_with_immediate_data_posts_its_arguments(void **state)
+CASE(send_with_immediate_data_posts_its_arguments)
 {
-	(void)state;
 	assert_int_equal(send_immed(1), DAT_SUCCESS);
 	assert_int_equal(posted.opcode, IBV_WR_SEND_WITH_IMM);
 	assert_int_equal(posted.imm_data, 0x7777);
@@ -245,9 +234,8 @@ static void send_with_immediate_data_posts_its_arguments(void **state)
 	assert_int_equal(posts, 2);
 }
 
-static void endpoint_without_immediate_data_refuses(void **state)
+CASE(endpoint_without_immediate_data_refuses)
 {
-	(void)state;
 	ia->attr.write_immediate = false;
 	assert_int_equal(write_immed(1, &remote), NOT_IMPLEMENTED);
 	assert_int_equal(send_immed(1), NOT_IMPLEMENTED);
@@ -290,12 +278,11 @@ static int refuse_to_join(struct dapl_device *dev, struct ibv_qp *qp, const stru
 	return EINVAL;
 }
 
-static void connected_endpoint_refuses_operations_of_datagrams(void **state)
+CASE(connected_endpoint_refuses_operations_of_datagrams)
 {
 	struct sockaddr group = { .sa_family = AF_INET };
 	DAT_IB_ADDR_HANDLE to = { .ah = NULL };
 
-	(void)state;
 	__wrap_dapl_device_ops.join = refuse_to_join;
 	ia->attr.multicast = true;
 	assert_int_equal(send_ud(1, &local, &to), BAD_PARAM(1));
@@ -306,12 +293,11 @@ static void connected_endpoint_refuses_operations_of_datagrams(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void arguments_of_a_datagram_are_checked(void **state)
+CASE(arguments_of_a_datagram_are_checked)
 {
 	static struct ibv_ah unknown;
 	DAT_IB_ADDR_HANDLE to = { .ah = &unknown }, none = { .ah = NULL };
 
-	(void)state;
 	ep->is_ud = true;
 	ia->attr.mtu = 1500;
 	assert_int_equal(send_ud(2, &local, &to), BAD_PARAM(2));
@@ -326,13 +312,12 @@ static void arguments_of_a_datagram_are_checked(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void arguments_of_a_group_are_checked(void **state)
+CASE(arguments_of_a_group_are_checked)
 {
 	const struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr = { htonl(0xefc00001) } };
 	const struct sockaddr_in host = { .sin_family = AF_INET, .sin_addr = { htonl(0x7f000001) } };
 	const DAT_CONTEXT context = { .as_64 = 1 };
 
-	(void)state;
 	__wrap_dapl_device_ops.join = refuse_to_join;
 	ia->attr.multicast = true;
 	ia->attr.address.ss_family = AF_INET;
@@ -343,11 +328,10 @@ static void arguments_of_a_group_are_checked(void **state)
 	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), BAD_PARAM(2));	/* it is no member */
 }
 
-static void device_without_multicast_has_no_groups(void **state)
+CASE(device_without_multicast_has_no_groups)
 {
 	struct sockaddr group = { .sa_family = AF_INET };
 
-	(void)state;
 	ep->is_ud = true;
 	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &group, 0, (DAT_CONTEXT){ .as_64 = 1 }), NOT_IMPLEMENTED);
 	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), NOT_IMPLEMENTED);
@@ -368,11 +352,10 @@ static int map_page(uint32_t rkey, uint64_t at, uint64_t length, struct dapl_map
 	return 0;
 }
 
-static void memory_of_the_peer_is_mapped_and_unmapped(void **state)
+CASE(memory_of_the_peer_is_mapped_and_unmapped)
 {
 	DAT_PVOID at = NULL;
 
-	(void)state;
 	core_device.map_remote = map_page;
 	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, NULL), BAD_PARAM(3));
 	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, &at), DAT_SUCCESS);
@@ -405,12 +388,11 @@ static void assert_copied(uint64_t offset, uint64_t length, bool to_device)
 	assert_int_equal(core_dm.last.to_device, to_device);
 }
 
-static void device_memory_is_allocated_copied_mapped_and_freed(void **state)
+CASE(device_memory_is_allocated_copied_mapped_and_freed)
 {
 	DAT_DM_HANDLE dm = make_dm();
 	DAT_PVOID at = NULL;
 
-	(void)state;
 	assert_int_equal(core_dm.last.length, 64);
 	assert_int_equal(core_dm.last.log_align, 6);
 	assert_int_equal(call(dm, DAT_DM_COPY_TO_OP, (DAT_VLEN)8, &word, (DAT_VLEN)4), DAT_SUCCESS);
@@ -424,7 +406,7 @@ static void device_memory_is_allocated_copied_mapped_and_freed(void **state)
 	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
 }
 
-static void device_memory_is_registered(void **state)
+CASE(device_memory_is_registered)
 {
 	DAT_RMR_CONTEXT rmr_context = 0;
 	DAT_LMR_CONTEXT lmr_context = 0;
@@ -432,7 +414,6 @@ static void device_memory_is_registered(void **state)
 	DAT_LMR_HANDLE lmr = NULL;
 	DAT_PZ_HANDLE pz;
 
-	(void)state;
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
 	assert_int_equal(call(dm, DAT_DM_LMR_CREATE_OP, (DAT_VLEN)8, (DAT_VLEN)16, pz,
 			      (int)(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG), &lmr,
@@ -450,21 +431,19 @@ static void device_memory_is_registered(void **state)
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
-static void device_without_memory_allocates_none(void **state)
+CASE(device_without_memory_allocates_none)
 {
 	DAT_DM_HANDLE dm;
 
-	(void)state;
 	assert_int_equal(call(ia, DAT_DM_ALLOC_OP, (DAT_VLEN)64, (DAT_UINT32)0, &dm), NOT_SUPPORTED);
 }
 
 /* --- other objects, other numbers ------------------------------------------------------ */
 
-static void counters_are_those_of_the_handle(void **state)
+CASE(counters_are_those_of_the_handle)
 {
 	DAT_UINT64 value = 1;
 
-	(void)state;
 	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
 	assert_int_equal(call(ia, DAT_IB_QUERY_COUNTERS_OP, DCNT_IA_PZ_CREATE, &value, 0), DAT_SUCCESS);
 	assert_int_equal(value, 0);
@@ -483,33 +462,30 @@ static void counters_are_those_of_the_handle(void **state)
 	assert_int_equal(ia->counting, 0);
 }
 
-static void last_error_fills_as_much_as_the_caller_knows(void **state)
+CASE(last_error_fills_as_much_as_the_caller_knows)
 {
 	struct {
 		DAT_EVENT_NUMBER event;
 		DAT_DIAG_STEP step;
 	} old = { (DAT_EVENT_NUMBER)1, (DAT_DIAG_STEP)77 };
 
-	(void)state;
 	assert_int_equal(call(ep, DAT_DIAG_LAST_ERROR_OP, NULL, (DAT_COUNT)sizeof(DAT_LAST_ERROR)), BAD_PARAM(2));
 	assert_int_equal(call(ep, DAT_DIAG_LAST_ERROR_OP, &old, (DAT_COUNT)sizeof old.event), DAT_SUCCESS);
 	assert_int_equal(old.event, 0);
 	assert_int_equal(old.step, 77);
 }
 
-static void watch_of_the_network_takes_known_changes_only(void **state)
+CASE(watch_of_the_network_takes_known_changes_only)
 {
-	(void)state;
 	assert_int_equal(call(ia, DAT_NET_WATCH_OP, (DAT_UINT32)0x80000000), BAD_PARAM(2));
 	assert_int_equal(call(ia, DAT_NET_WATCH_OP, (DAT_UINT32)0), DAT_SUCCESS);
 }
 
-static void unknown_operations_are_not_implemented(void **state)
+CASE(unknown_operations_are_not_implemented)
 {
 	static const int unknown[] = { -1, 30, 999, 0xfff, 0x1001, 0x7fffffff, DAT_MAP_UNMAP_OP + 1,
 		DAT_NET_WATCH_OP + 1, DAT_ETH_QUERY_OP /* a device without raw Ethernet endpoints */ };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
 		assert_int_equal(call(ep, unknown[i], NULL, NULL, NULL), NOT_IMPLEMENTED);
 	for (int op = DAT_IB_COLLECTIVE_CREATE_MEMBER_OP; op <= DAT_IB_COLLECTIVE_BARRIER_OP; op++)
@@ -527,7 +503,7 @@ static void check_handles(const int *ops, size_t n, void *freed, void *other, DA
 				fail_msg("operation %#x, handle %zu", ops[i], j);
 }
 
-static void each_operation_refuses_wrong_handles(void **state)
+CASE(each_operation_refuses_wrong_handles)
 {
 	static const int of_eps[] = { DAT_IB_FETCH_AND_ADD_OP, DAT_IB_CMP_AND_SWAP_OP, DAT_IB_RDMA_WRITE_IMMED_OP,
 		DAT_SEND_IMMED_OP, DAT_IB_UD_SEND_OP, DAT_IB_UD_CM_FREE_OP, DAT_IB_UD_AH_FREE_OP, DAT_MCAST_JOIN_OP,
@@ -540,7 +516,6 @@ static void each_operation_refuses_wrong_handles(void **state)
 	const DAT_RETURN bad_handle = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
 
-	(void)state;
 	core_ep_free(freed);
 	check_handles(of_eps, sizeof of_eps / sizeof *of_eps, freed, evd, BAD_HANDLE(EP));
 	check_handles(of_dms, sizeof of_dms / sizeof *of_dms, freed, evd, bad_handle);
@@ -552,31 +527,6 @@ static void each_operation_refuses_wrong_handles(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
-	const struct CMUnitTest tests[] = {
-		CASE(fetch_and_add_posts_its_arguments),
-		CASE(compare_and_swap_posts_its_arguments),
-		CASE(atomic_needs_both_segments_of_8_bytes),
-		CASE(endpoint_without_atomics_refuses),
-		CASE(refused_atomic_leaves_no_record),
-		CASE(write_with_immediate_data_posts_its_arguments),
-		CASE(send_with_immediate_data_posts_its_arguments),
-		CASE(endpoint_without_immediate_data_refuses),
-		CASE(connected_endpoint_refuses_operations_of_datagrams),
-		CASE(arguments_of_a_datagram_are_checked),
-		CASE(arguments_of_a_group_are_checked),
-		CASE(device_without_multicast_has_no_groups),
-		CASE(memory_of_the_peer_is_mapped_and_unmapped),
-		CASE(device_memory_is_allocated_copied_mapped_and_freed),
-		CASE(device_memory_is_registered),
-		CASE(device_without_memory_allocates_none),
-		CASE(counters_are_those_of_the_handle),
-		CASE(last_error_fills_as_much_as_the_caller_knows),
-		CASE(watch_of_the_network_takes_known_changes_only),
-		CASE(unknown_operations_are_not_implemented),
-		CASE(each_operation_refuses_wrong_handles),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

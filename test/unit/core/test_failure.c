@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_failure.c - what an endpoint keeps of its last failure, and which failures are worth a line. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/conn/failure.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static struct dapl_diag said;		/* the last line */
 static unsigned lines;
@@ -40,7 +33,6 @@ static unsigned port_of(const struct sockaddr_storage *storage)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(0, 0, 4);
 	strcpy(ia->ia_attr.adapter_name, "ia0");
 	lines = 0;
@@ -62,11 +54,12 @@ static void explain_of(struct dapl_conn *of, struct dapl_conn_cause *cause)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void device_comes_before_what_the_endpoint_knows(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+TEST(device_comes_before_what_the_endpoint_knows)
 {
 	struct dapl_conn_cause cause;
 
-	(void)state;
 	core_device.explain = explain;
 	ep->remote = address(1);
 	ep->local = address(2);
@@ -76,11 +69,10 @@ static void device_comes_before_what_the_endpoint_knows(void **state)
 	assert_int_equal(port_of(&cause.local), 8);
 }
 
-static void endpoint_knows_addresses_without_a_connection(void **state)
+TEST(endpoint_knows_addresses_without_a_connection)
 {
 	struct dapl_conn_cause cause;
 
-	(void)state;
 	ep->remote = address(1);
 	ia->attr.address = address(3);
 	explain_of(NULL, &cause);
@@ -92,11 +84,10 @@ static void endpoint_knows_addresses_without_a_connection(void **state)
 	assert_int_equal(port_of(&cause.local), 2);
 }
 
-static void step_follows_from_the_state(void **state)
+TEST(step_follows_from_the_state)
 {
 	struct dapl_conn_cause cause;
 
-	(void)state;
 	explain_of(NULL, &cause);
 	assert_int_equal(cause.step, DAPL_STEP_TRANSFER);
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
@@ -104,13 +95,12 @@ static void step_follows_from_the_state(void **state)
 	assert_int_equal(cause.step, DAPL_STEP_CONNECT);
 }
 
-static void first_cause_stays(void **state)
+TEST(first_cause_stays)
 {
 	struct dapl_conn_cause causes[] = { { .err = EPIPE }, { .text = "the device says" },
 		{ .code_kind = DAPL_CODE_MPA } };
 	struct dapl_conn_cause unknown = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
 		struct dapl_conn_cause before = causes[i];
 
@@ -135,7 +125,7 @@ static void report(DAT_EP_STATE before, DAT_EVENT_NUMBER event)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void state_before_says_what_failed(void **state)
+TEST(state_before_says_what_failed)
 {
 	static const struct {
 		DAT_EP_STATE before;
@@ -143,7 +133,6 @@ static void state_before_says_what_failed(void **state)
 	} rows[] = { { DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DIAG_CONNECT },
 		{ DAT_EP_STATE_COMPLETION_PENDING, DIAG_ACCEPT }, { DAT_EP_STATE_CONNECTED, DIAG_CONNECTION } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		report(rows[i].before, DAT_CONNECTION_EVENT_BROKEN);
 		assert_int_equal(said.what, rows[i].what);
@@ -155,9 +144,8 @@ static void state_before_says_what_failed(void **state)
 }
 
 /* A program decides to reject or to disconnect: neither is a failure of the provider. */
-static void decisions_of_programs_are_no_lines(void **state)
+TEST(decisions_of_programs_are_no_lines)
 {
-	(void)state;
 	report(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	report(DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -174,11 +162,10 @@ static void report_ud(bool active, bool rejected, const struct dapl_conn_cause *
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void rejected_datagram_endpoint_is_no_line(void **state)
+TEST(rejected_datagram_endpoint_is_no_line)
 {
 	struct dapl_conn_cause cause = { .err = ETIMEDOUT };
 
-	(void)state;
 	report_ud(true, true, &cause);
 	assert_int_equal(lines, 0);
 	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_REJECT_EVENT);
@@ -189,13 +176,12 @@ static void rejected_datagram_endpoint_is_no_line(void **state)
 	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_ERROR_EVENT);
 }
 
-static void last_error_is_what_was_kept(void **state)
+TEST(last_error_is_what_was_kept)
 {
 	struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = EIO, .code_kind = DAPL_CODE_MPA,
 		.code = 0x20, .local = address(2), .remote = address(1) };
 	DAT_LAST_ERROR error;
 
-	(void)state;
 	memset(&error, 0xff, sizeof error);
 	assert_int_equal(dapl_failure_get(ep, &error, sizeof error), DAT_SUCCESS);
 	assert_int_equal(error.event, 0);
@@ -215,14 +201,13 @@ static void last_error_is_what_was_kept(void **state)
 }
 
 /* A program may be built with an older, shorter structure, or with a longer one. */
-static void callers_structure_is_not_exceeded(void **state)
+TEST(callers_structure_is_not_exceeded)
 {
 	struct {
 		DAT_LAST_ERROR error;
 		char after;
 	} room;
 
-	(void)state;
 	report(DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_BROKEN);
 	memset(&room, '#', sizeof room);
 	assert_int_equal(dapl_failure_get(ep, &room.error, offsetof(DAT_LAST_ERROR, step)), DAT_SUCCESS);
@@ -235,32 +220,14 @@ static void callers_structure_is_not_exceeded(void **state)
 	assert_int_equal(dapl_failure_get(ep, &room.error, -1), BAD_PARAM(2));
 }
 
-static void lack_of_descriptors_is_a_lack_of_endpoints(void **state)
+TEST(lack_of_descriptors_is_a_lack_of_endpoints)
 {
 	struct sockaddr_storage to = address(7);
 
-	(void)state;
 	dapl_mutex_lock(&ep->lock);
 	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, EMFILE), NO_RESOURCE(TEP));
 	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, ENOMEM), NO_RESOURCE(MEMORY));
 	dapl_mutex_unlock(&ep->lock);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		TEST(device_comes_before_what_the_endpoint_knows),
-		TEST(endpoint_knows_addresses_without_a_connection),
-		TEST(step_follows_from_the_state),
-		TEST(first_cause_stays),
-		TEST(state_before_says_what_failed),
-		TEST(decisions_of_programs_are_no_lines),
-		TEST(rejected_datagram_endpoint_is_no_line),
-		TEST(last_error_is_what_was_kept),
-		TEST(callers_structure_is_not_exceeded),
-		TEST(lack_of_descriptors_is_a_lack_of_endpoints),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_flush.c - the completions that core makes of posts which the device leaves when its queue pair fails:
  * which posts, in what order, with which status. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/flush.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 enum { POSTS = 256 };
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, POSTS);
 	ep->sq.in_error = ep->rq.in_error = true;
 	return 0;
@@ -52,12 +47,13 @@ static void expect(unsigned i, const struct dapl_dto *dto, enum ibv_wc_status st
 	assert_int_equal(evd->wc[evd->wc_head + i].qp_num, 17);
 }
 
-static void posts_that_the_device_left_follow_those_it_completed(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+CASE(posts_that_the_device_left_follow_those_it_completed)
 {
 	const struct dapl_dto *dto[5];
 	DAT_EVENT event;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		dto[i] = post(0, i);
 	complete(dto[0], IBV_WC_SUCCESS);
@@ -73,12 +69,11 @@ static void posts_that_the_device_left_follow_those_it_completed(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-static void unsignaled_requests_before_the_first_failure_succeeded(void **state)
+CASE(unsignaled_requests_before_the_first_failure_succeeded)
 {
 	const struct dapl_dto *dto[] = { post(REQ_UNSIGNALED, 0), post(REQ_UNSIGNALED, 1), post(0, 2),
 		post(REQ_UNSIGNALED, 3) };
 
-	(void)state;
 	flush();
 	assert_int_equal(polled(), 4);
 	expect(0, dto[0], IBV_WC_SUCCESS);
@@ -87,34 +82,31 @@ static void unsignaled_requests_before_the_first_failure_succeeded(void **state)
 	expect(3, dto[3], IBV_WC_WR_FLUSH_ERR);
 }
 
-static void unsignaled_requests_after_a_polled_failure_are_flushed(void **state)
+CASE(unsignaled_requests_after_a_polled_failure_are_flushed)
 {
 	const struct dapl_dto *failed = post(0, 0), *dto = post(REQ_UNSIGNALED, 1);
 
-	(void)state;
 	complete(failed, IBV_WC_REM_ACCESS_ERR);
 	flush();
 	expect(1, dto, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void unsignaled_requests_after_a_dequeued_failure_are_flushed(void **state)
+CASE(unsignaled_requests_after_a_dequeued_failure_are_flushed)
 {
 	const struct dapl_dto *dto = post(REQ_UNSIGNALED, 1);
 
-	(void)state;
 	ep->sq.failed = true;
 	flush();
 	expect(0, dto, IBV_WC_WR_FLUSH_ERR);
 }
 
 /* Completions of another endpoint, of an SRQ and of the other queue do not show how far this queue is. */
-static void completions_of_other_queues_do_not_count(void **state)
+CASE(completions_of_other_queues_do_not_count)
 {
 	struct dapl_ep *other = core_ep_new(ia, evd, 16);
 	struct dapl_dto *dto = post(0, 0), of_srq = { .ep = ep, .end = 1, .op = DAT_DTO_SEND,
 		.flags = REQ_SRQ };
 
-	(void)state;
 	complete(core_post(other, DAT_DTO_SEND, 0, 7), IBV_WC_SUCCESS);
 	complete(core_post(ep, DAT_DTO_RECEIVE, 0, 8), IBV_WC_SUCCESS);
 	complete(&of_srq, IBV_WC_SUCCESS);
@@ -127,22 +119,20 @@ static void completions_of_other_queues_do_not_count(void **state)
 	core_ep_free(other);
 }
 
-static void receives_are_flushed_too(void **state)
+CASE(receives_are_flushed_too)
 {
 	const struct dapl_dto *dto = core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 
-	(void)state;
 	dapl_evd_flush_posts(evd, ep, &ep->rq, true);
 	assert_int_equal(polled(), 1);
 	expect(0, dto, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void array_grows_for_more_posts_than_it_holds(void **state)
+CASE(array_grows_for_more_posts_than_it_holds)
 {
 	const struct dapl_dto *dto[POSTS];
 	uint32_t size = evd->wc_size;
 
-	(void)state;
 	assert_in_range(size, 1, POSTS - 1);
 	for (unsigned i = 0; i < POSTS; i++)
 		dto[i] = post(0, i);
@@ -154,12 +144,11 @@ static void array_grows_for_more_posts_than_it_holds(void **state)
 }
 
 /* The device's own completions fill the array exactly: they are moved first, however many there are. */
-static void completions_in_the_device_come_first_when_the_array_is_full(void **state)
+CASE(completions_in_the_device_come_first_when_the_array_is_full)
 {
 	const struct dapl_dto *dto[POSTS];
 	uint32_t size = evd->wc_size;
 
-	(void)state;
 	for (unsigned i = 0; i < POSTS; i++)
 		dto[i] = post(0, i);
 	for (unsigned i = 0; i < size + 1; i++)
@@ -170,11 +159,10 @@ static void completions_in_the_device_come_first_when_the_array_is_full(void **s
 		expect(i, dto[i], i < size + 1 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
 }
 
-static void positions_wrap(void **state)
+CASE(positions_wrap)
 {
 	const struct dapl_dto *dto[4];
 
-	(void)state;
 	ep->sq.head = ep->sq.tail = UINT32_MAX - 1;
 	for (unsigned i = 0; i < 4; i++)
 		dto[i] = post(0, i);
@@ -186,9 +174,8 @@ static void positions_wrap(void **state)
 	assert_int_equal(ep->sq.flushed_to, 2);
 }
 
-static void queue_that_works_is_left_alone(void **state)
+CASE(queue_that_works_is_left_alone)
 {
-	(void)state;
 	ep->sq.in_error = false;
 	post(0, 0);
 	evd->waiting = true;
@@ -198,11 +185,10 @@ static void queue_that_works_is_left_alone(void **state)
 	evd->waiting = false;
 }
 
-static void later_posts_are_flushed_once(void **state)
+CASE(later_posts_are_flushed_once)
 {
 	const struct dapl_dto *dto[2];
 
-	(void)state;
 	post(0, 0);
 	flush();
 	dto[0] = post(REQ_UNSIGNALED, 1);
@@ -214,9 +200,8 @@ static void later_posts_are_flushed_once(void **state)
 	expect(2, dto[1], IBV_WC_WR_FLUSH_ERR);
 }
 
-static void waiter_is_notified(void **state)
+CASE(waiter_is_notified)
 {
-	(void)state;
 	post(0, 0);
 	evd->waiting = true;
 	flush();
@@ -225,9 +210,8 @@ static void waiter_is_notified(void **state)
 }
 
 /* Flushed requests notify, whatever their flags say of a success; a marker never does. */
-static void flushed_requests_count_as_notices_of_an_inspected_evd(void **state)
+CASE(flushed_requests_count_as_notices_of_an_inspected_evd)
 {
-	(void)state;
 	dapl_evd_inspect(evd);
 	post(0, 0);
 	post(REQ_NO_NOTIFY, 1);
@@ -236,24 +220,4 @@ static void flushed_requests_count_as_notices_of_an_inspected_evd(void **state)
 	assert_int_equal(evd->notices, 2);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(posts_that_the_device_left_follow_those_it_completed),
-		CASE(unsignaled_requests_before_the_first_failure_succeeded),
-		CASE(unsignaled_requests_after_a_polled_failure_are_flushed),
-		CASE(unsignaled_requests_after_a_dequeued_failure_are_flushed),
-		CASE(completions_of_other_queues_do_not_count),
-		CASE(receives_are_flushed_too),
-		CASE(array_grows_for_more_posts_than_it_holds),
-		CASE(completions_in_the_device_come_first_when_the_array_is_full),
-		CASE(positions_wrap),
-		CASE(queue_that_works_is_left_alone),
-		CASE(later_posts_are_flushed_once),
-		CASE(waiter_is_notified),
-		CASE(flushed_requests_count_as_notices_of_an_inspected_evd),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,17 +3,10 @@
  * that are in these handlers. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/core/base/fork.h"
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 static char calls[64];		/* a letter for each: of the part, upper case after the fork */
 static bool blocking;		/* part a stays in its handler until `go` */
@@ -56,7 +49,6 @@ int __real_usleep(useconds_t us);
 int __wrap_usleep(useconds_t us);
 int __wrap_usleep(useconds_t us)
 {
-	(void)us;
 	if (++sleeps == go_at) {
 		__atomic_store_n(&left, true, __ATOMIC_SEQ_CST);
 		sem_post(&go);
@@ -67,7 +59,6 @@ int __wrap_usleep(useconds_t us)
 /* Not in the order of their ranks. */
 static int register_parts(void **state)
 {
-	(void)state;
 	sem_init(&inside, 0, 0);
 	sem_init(&go, 0, 0);
 	dapl_fork_register(&b);
@@ -79,7 +70,6 @@ static int register_parts(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(calls, 0, sizeof calls);
 	blocking = left = false;
 	sleeps = go_at = 0;
@@ -101,10 +91,11 @@ static bool child_is_called_backwards(void)
 	return !strcmp(calls, "abc321");
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* Of equal ranks the one that was registered first comes first. */
-static void parts_are_called_by_rank_and_backwards_after_the_fork(void **state)
+TEST(parts_are_called_by_rank_and_backwards_after_the_fork)
 {
-	(void)state;
 	fork_and(child_is_called_backwards);
 	assert_string_equal(calls, "abcDBA");
 }
@@ -116,17 +107,15 @@ static bool fork_again(void)
 	return !strcmp(calls, "abcDBA");
 }
 
-static void child_may_fork(void **state)
+TEST(child_may_fork)
 {
-	(void)state;
 	fork_and(fork_again);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------------- */
 
-static void wait_without_a_fork_returns_at_once(void **state)
+TEST(wait_without_a_fork_returns_at_once)
 {
-	(void)state;
 	dapl_fork_end();
 	assert_int_equal(sleeps, 0);
 }
@@ -137,9 +126,8 @@ static bool wait_at_once(void)
 	return sleeps == 0;
 }
 
-static void handlers_are_left_when_fork_returns(void **state)
+TEST(handlers_are_left_when_fork_returns)
 {
-	(void)state;
 	fork_and(wait_at_once);
 	dapl_fork_end();
 	assert_int_equal(sleeps, 0);
@@ -147,17 +135,15 @@ static void handlers_are_left_when_fork_returns(void **state)
 
 static void *fork_in_a_thread(void *arg)
 {
-	(void)arg;
 	fork_and(child_is_called_backwards);
 	return NULL;
 }
 
 /* The handler is let go by the 20th look. */
-static void thread_in_a_handler_is_waited_for(void **state)
+TEST(thread_in_a_handler_is_waited_for)
 {
 	pthread_t thread;
 
-	(void)state;
 	blocking = true;
 	go_at = 20;
 	assert_int_equal(pthread_create(&thread, NULL, fork_in_a_thread, NULL), 0);
@@ -168,11 +154,10 @@ static void thread_in_a_handler_is_waited_for(void **state)
 }
 
 /* At exit the thread may never run again: 10000 looks, a second. */
-static void wait_for_a_thread_that_stays_ends(void **state)
+TEST(wait_for_a_thread_that_stays_ends)
 {
 	pthread_t thread;
 
-	(void)state;
 	blocking = true;
 	assert_int_equal(pthread_create(&thread, NULL, fork_in_a_thread, NULL), 0);
 	sem_wait(&inside);
@@ -184,16 +169,6 @@ static void wait_for_a_thread_that_stays_ends(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(parts_are_called_by_rank_and_backwards_after_the_fork),
-		TEST(child_may_fork),
-		TEST(wait_without_a_fork_returns_at_once),
-		TEST(handlers_are_left_when_fork_returns),
-		TEST(thread_in_a_handler_is_waited_for),
-		TEST(wait_for_a_thread_that_stays_ends),
-	};
-
 	alarm(120);
-	return cmocka_run_group_tests(tests, register_parts, NULL);
+	return unit_run(register_parts, NULL);
 }

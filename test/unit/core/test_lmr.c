@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_lmr.c - memory regions: what is registered with the device, what is refused before, and how a region is found
  * by its contexts (lmr.c). */
-#include <errno.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "dapl/core/mem/dm.h"
@@ -17,6 +10,7 @@
 #include "dapl/core/mem/zero_based.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/core/core_queues.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 256, LOCAL = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 	READ = DAT_MEM_PRIV_REMOTE_READ_FLAG, WRITE = DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
@@ -62,7 +56,6 @@ static struct dapl_pz *pz_new(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	registrations = error = 0;
 	core_device = (struct core_device){ .reg_mr = note_registration };
 	ia = core_ia_new();
@@ -76,7 +69,6 @@ static int set_up(void **state)
 /* No call leaves a region behind, or an object entered or in use. */
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(core_device.mrs, 0);
 	assert_null(ia->objects[DAPL_LMR]);
 	assert_int_equal(pz->obj.calls, 0);
@@ -112,7 +104,9 @@ static void free_lmr(DAT_LMR_HANDLE lmr)
 	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
 }
 
-static void privileges_become_access_rights(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(privileges_become_access_rights)
 {
 	static const struct {
 		int priv, access;
@@ -124,7 +118,6 @@ static void privileges_become_access_rights(void **state)
 		{ ATOMIC, IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		ia->attr.bind_access = false;
 		assert_int_equal(dapl_lmr_access(ia, (DAT_MEM_PRIV_FLAGS)rows[i].priv), rows[i].access);
@@ -134,11 +127,10 @@ static void privileges_become_access_rights(void **state)
 	}
 }
 
-static void region_is_registered_as_asked_for(void **state)
+CASE(region_is_registered_as_asked_for)
 {
 	DAT_LMR_PARAM param;
 
-	(void)state;
 	assert_int_equal(create_at(memory, 100, LOCAL | READ), DAT_SUCCESS);
 	assert_ptr_equal(asked_addr, memory);
 	assert_int_equal(asked_length, 100);
@@ -168,11 +160,10 @@ static void region_is_registered_as_asked_for(void **state)
 }
 
 /* So that a peer that guesses the context gets nothing, and programs that pass on 0 notice. */
-static void region_without_remote_rights_has_no_remote_context(void **state)
+CASE(region_without_remote_rights_has_no_remote_context)
 {
 	static const int rights[] = { READ, WRITE, ATOMIC };
 
-	(void)state;
 	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
 	assert_int_equal(remote, 0);
 	free_lmr(handle);
@@ -184,14 +175,13 @@ static void region_without_remote_rights_has_no_remote_context(void **state)
 	}
 }
 
-static void outputs_are_optional_but_for_the_handle(void **state)
+CASE(outputs_are_optional_but_for_the_handle)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
 #define CREATE(ia, pz, priv, va, handle) \
 	dapl_lmr_create((DAT_IA_HANDLE)(ia), DAT_MEM_TYPE_VIRTUAL, region, SIZE, (DAT_PZ_HANDLE)(pz), \
 			(DAT_MEM_PRIV_FLAGS)(priv), (DAT_VA_TYPE)(va), handle, NULL, NULL, NULL, NULL)
 
-	(void)state;
 	assert_int_equal(CREATE(pz, pz, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(IA));
 	assert_int_equal(CREATE(ia, ia, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(PZ));
 	assert_int_equal(CREATE(other_ia, pz, LOCAL, DAT_VA_TYPE_VA, &handle), BAD_HANDLE(PZ));
@@ -205,9 +195,8 @@ static void outputs_are_optional_but_for_the_handle(void **state)
 	free_lmr(handle);
 }
 
-static void ranges_are_checked(void **state)
+CASE(ranges_are_checked)
 {
-	(void)state;
 	assert_int_equal(create_at(memory, 0, LOCAL), DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE));
 	assert_int_equal(create_at(memory, (1 << 20) + 1, LOCAL), BAD_PARAM(4));
 	assert_int_equal(create_at((void *)(UINTPTR_MAX - 10), 12, LOCAL), BAD_PARAM(4));
@@ -218,11 +207,10 @@ static void ranges_are_checked(void **state)
 	free_lmr(handle);
 }
 
-static void region_of_a_region_has_its_range_and_keeps_it(void **state)
+CASE(region_of_a_region_has_its_range_and_keeps_it)
 {
 	DAT_LMR_HANDLE base;
 
-	(void)state;
 	assert_int_equal(create_at(memory + 8, 64, LOCAL), DAT_SUCCESS);
 	base = handle;
 	assert_int_equal(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){ .for_lmr_handle = base }, 1, LOCAL | READ,
@@ -237,12 +225,11 @@ static void region_of_a_region_has_its_range_and_keeps_it(void **state)
 	free_lmr(base);
 }
 
-static void region_of_a_foreign_region_is_refused(void **state)
+CASE(region_of_a_foreign_region_is_refused)
 {
 	DAT_REGION_DESCRIPTION region = { .for_lmr_handle = (DAT_LMR_HANDLE)pz };
 	struct dapl_lmr *lmr;
 
-	(void)state;
 	assert_int_equal(create(DAT_MEM_TYPE_LMR, region, 1, LOCAL, DAT_VA_TYPE_VA), BAD_HANDLE(LMR));
 	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
 	region.for_lmr_handle = handle;
@@ -256,14 +243,13 @@ static void region_of_a_foreign_region_is_refused(void **state)
 	free_lmr((DAT_LMR_HANDLE)lmr);
 }
 
-static void only_memory_that_processes_can_share_is_shared(void **state)
+CASE(only_memory_that_processes_can_share_is_shared)
 {
 	static const char name[DAT_LMR_COOKIE_SIZE] = "name", other_name[DAT_LMR_COOKIE_SIZE] = "other";
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	DAT_LMR_HANDLE first;
 
-	(void)state;
 	assert_ptr_not_equal(map, MAP_FAILED);
 	/* the second page is private */
 	assert_ptr_equal(mmap(map, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0), map);
@@ -284,9 +270,8 @@ static void only_memory_that_processes_can_share_is_shared(void **state)
 	munmap(map, 2 * page);
 }
 
-static void zero_based_region_begins_at_address_0(void **state)
+CASE(zero_based_region_begins_at_address_0)
 {
-	(void)state;
 	ia->attr.zero_based = true;
 	assert_int_equal(create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = memory }, SIZE, LOCAL,
 				DAT_VA_TYPE_ZB), DAT_SUCCESS);
@@ -299,7 +284,7 @@ static void zero_based_region_begins_at_address_0(void **state)
 }
 
 /* A limit on locked memory is reported as what it is, whichever error the kernel gives for it. */
-static void refused_registration_leaves_nothing(void **state)
+CASE(refused_registration_leaves_nothing)
 {
 	static const struct {
 		int error;
@@ -309,7 +294,6 @@ static void refused_registration_leaves_nothing(void **state)
 		{ EFAULT, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE) },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		error = rows[i].error;
 		handle = (DAT_LMR_HANDLE)&handle_of_ia;
@@ -320,11 +304,10 @@ static void refused_registration_leaves_nothing(void **state)
 	assert_int_equal(ia->counters[DCNT_IA_LMR_CREATE], 0);
 }
 
-static void region_in_use_is_not_freed(void **state)
+CASE(region_in_use_is_not_freed)
 {
 	DAT_LMR_PARAM param;
 
-	(void)state;
 	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
 	assert_true(dapl_use(&((struct dapl_lmr *)handle)->obj));
 	assert_int_equal(dapl_lmr_free(handle), BAD_STATE(LMR_IN_USE));
@@ -336,7 +319,7 @@ static void region_in_use_is_not_freed(void **state)
 	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, &param), BAD_HANDLE(LMR));
 }
 
-static void range_is_held_if_all_of_it_is(void **state)
+CASE(range_is_held_if_all_of_it_is)
 {
 	static const struct {
 		DAT_VADDR at;
@@ -348,7 +331,6 @@ static void range_is_held_if_all_of_it_is(void **state)
 	};
 	const struct dapl_lmr lmr = { .param = { .registered_address = 100, .registered_size = 50 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (dapl_lmr_holds(&lmr, rows[i].at, rows[i].length) != rows[i].held)
 			fail_msg("row %zu", i);
@@ -360,13 +342,12 @@ static bool find_sink(struct dapl_pz *of, DAT_RMR_CONTEXT context, DAT_VADDR at,
 		.rmr_context = context }, sink);
 }
 
-static void remote_context_finds_its_region(void **state)
+CASE(remote_context_finds_its_region)
 {
 	const DAT_VADDR start = (uintptr_t)memory;
 	DAT_LMR_TRIPLET sink;
 	DAT_LMR_HANDLE without;
 
-	(void)state;
 	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
 	without = handle;
 	assert_false(find_sink(pz, 0, start, 8, &sink));	/* its context is none */
@@ -383,14 +364,13 @@ static void remote_context_finds_its_region(void **state)
 	free_lmr(without);
 }
 
-static void context_of_a_bound_window_finds_the_region(void **state)
+CASE(context_of_a_bound_window_finds_the_region)
 {
 	const DAT_LMR_TRIPLET range = { .virtual_address = (uintptr_t)memory, .segment_length = 32 };
 	DAT_LMR_TRIPLET sink;
 	struct dapl_rmr *rmr;
 	DAT_RMR_HANDLE window;
 
-	(void)state;
 	ia->attr.windows_1 = true;
 	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
 	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &window), DAT_SUCCESS);
@@ -406,13 +386,12 @@ static void context_of_a_bound_window_finds_the_region(void **state)
 	free_lmr(handle);
 }
 
-static void sync_wants_segments_of_regions(void **state)
+CASE(sync_wants_segments_of_regions)
 {
 	DAT_LMR_TRIPLET list[2] = { { .virtual_address = 1, .segment_length = 0 } };
 	DAT_RETURN (*const sync[])(DAT_IA_HANDLE, const DAT_LMR_TRIPLET *, DAT_VLEN) = { dapl_lmr_sync_rdma_read,
 		dapl_lmr_sync_rdma_write };
 
-	(void)state;
 	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
 	for (int i = 0; i < 2; i++) {
 		list[1] = (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)memory, .segment_length = SIZE,
@@ -434,25 +413,6 @@ static void sync_wants_segments_of_regions(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(privileges_become_access_rights),
-		CASE(region_is_registered_as_asked_for),
-		CASE(region_without_remote_rights_has_no_remote_context),
-		CASE(outputs_are_optional_but_for_the_handle),
-		CASE(ranges_are_checked),
-		CASE(region_of_a_region_has_its_range_and_keeps_it),
-		CASE(region_of_a_foreign_region_is_refused),
-		CASE(only_memory_that_processes_can_share_is_shared),
-		CASE(zero_based_region_begins_at_address_0),
-		CASE(refused_registration_leaves_nothing),
-		CASE(region_in_use_is_not_freed),
-		CASE(range_is_held_if_all_of_it_is),
-		CASE(remote_context_finds_its_region),
-		CASE(context_of_a_bound_window_finds_the_region),
-		CASE(sync_wants_segments_of_regions),
-	};
-
 	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -2,16 +2,9 @@
 /* test_mcast.c - the multicast groups of a datagram endpoint (conn/mcast.c): from the join until the endpoint leaves,
  * the join fails, or the endpoint is freed. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include <dat/dat_mcast_extensions.h>
 #include "dapl/core/conn/ep_free.h"
@@ -19,6 +12,7 @@
 #include "dapl/core/ep/ep_state.h"
 #include "test/unit/core/core_objects.h"
 #include "test/unit/core/core_ud.h"
+#include "test/unit/unit.h"
 
 #define NOT_IMPLEMENTED DAT_ERROR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 #define MEMBER_ALREADY DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE)
@@ -73,7 +67,6 @@ static void note_leave(struct dapl_membership *membership)
 
 static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
-	(void)qp;
 	sent = *wr;
 	sends++;
 	return 0;
@@ -85,12 +78,6 @@ __attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
-}
-
-unsigned __wrap_if_nametoindex(const char *name);
-unsigned __wrap_if_nametoindex(const char *name)
-{
-	return strcmp(name, "eth0") ? 0 : INTERFACE;
 }
 
 /* Another thread has changed the endpoint meanwhile. */
@@ -115,7 +102,7 @@ static int set_up(void **state)
 	if (core_objects_open(state))
 		return -1;
 	core_ia->attr.multicast = true;
-	strcpy(core_ia->attr.netdev, "eth0");
+	core_ia->attr.netdev_index = INTERFACE;
 	core_device.post_send = note_send;
 	joins = leaves = sends = 0;
 	join_error = 0;
@@ -196,13 +183,14 @@ static void assert_not_joined(const char *group, DAT_UINT32 flags, DAT_RETURN ex
 	assert_int_equal(next_number(), 0);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- joining --------------------------------------------------------------------------------------------- */
 
-static void join_is_the_devices(void **state)
+CASE(join_is_the_devices)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&asked;
 
-	(void)state;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	assert_int_equal(in->sin_family, AF_INET);
 	assert_int_equal(in->sin_addr.s_addr, inet_addr("239.1.2.3"));
@@ -214,11 +202,10 @@ static void join_is_the_devices(void **state)
 	assert_true(asked_send_only);
 }
 
-static void joined_group_is_reported_with_its_address_handle(void **state)
+CASE(joined_group_is_reported_with_its_address_handle)
 {
 	struct core_ud_event event = joined("239.1.2.3");
 
-	(void)state;
 	assert_int_equal(event.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 	assert_int_equal(event.type, DAT_IB_UD_REMOTE_AH);
 	assert_int_equal(event.status, DAT_OP_SUCCESS);
@@ -230,11 +217,10 @@ static void joined_group_is_reported_with_its_address_handle(void **state)
 	assert_int_equal(next_number(), 0);
 }
 
-static void endpoint_is_in_several_groups(void **state)
+CASE(endpoint_is_in_several_groups)
 {
 	struct core_ud_event first = joined("239.1.2.3"), second = joined("239.1.2.4");
 
-	(void)state;
 	assert_int_equal(second.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 	assert_int_equal(second.context.as_64, 6);
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
@@ -247,11 +233,10 @@ static void endpoint_is_in_several_groups(void **state)
 }
 
 /* Neither while it joins nor as a member; a group is its address, whatever the port. */
-static void group_is_joined_once(void **state)
+CASE(group_is_joined_once)
 {
 	struct sockaddr_storage address = address_of("239.1.2.3", 0);
 
-	(void)state;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	assert_int_equal(join("239.1.2.3", DAT_MCAST_SEND_ONLY), MEMBER_ALREADY);
 	tell(0, 0);
@@ -261,9 +246,8 @@ static void group_is_joined_once(void **state)
 	assert_int_equal(joins, 1);
 }
 
-static void device_without_multicast_has_no_groups(void **state)
+CASE(device_without_multicast_has_no_groups)
 {
-	(void)state;
 	core_ia->attr.multicast = false;
 	assert_not_joined("239.1.2.3", 0, NOT_IMPLEMENTED);
 	assert_int_equal(leave("239.1.2.3"), NOT_IMPLEMENTED);
@@ -273,9 +257,8 @@ static void device_without_multicast_has_no_groups(void **state)
 	assert_int_equal(leave("239.1.2.3"), NOT_IMPLEMENTED);
 }
 
-static void only_datagram_endpoints_are_in_groups(void **state)
+CASE(only_datagram_endpoints_are_in_groups)
 {
-	(void)state;
 	ep->is_ud = false;
 	assert_not_joined("239.1.2.3", 0, BAD_PARAM(1));
 	assert_int_equal(leave("239.1.2.3"), BAD_PARAM(1));
@@ -285,11 +268,10 @@ static void only_datagram_endpoints_are_in_groups(void **state)
 	ep->is_raw = false;
 }
 
-static void arguments_are_checked(void **state)
+CASE(arguments_are_checked)
 {
 	static const char *const others[] = { "223.255.255.255", "240.0.0.0", "ff02::1" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		assert_not_joined(others[i], 0, BAD_PARAM(2));
 		assert_int_equal(leave(others[i]), BAD_PARAM(2));
@@ -300,7 +282,7 @@ static void arguments_are_checked(void **state)
 	assert_not_joined("239.1.2.3", DAT_MCAST_SEND_ONLY | 0x80000000u, BAD_PARAM(3));
 }
 
-static void group_of_another_interface_is_refused(void **state)
+CASE(group_of_another_interface_is_refused)
 {
 	static const struct {
 		const char *group;
@@ -313,7 +295,6 @@ static void group_of_another_interface_is_refused(void **state)
 		{ "fe80::8", 0, 0, false }, { "224.0.0.9", 0, 0, false },
 	};
 
-	(void)state;
 	core_ia->attr.address.ss_family = AF_INET6;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct sockaddr_storage address = address_of(rows[i].group, rows[i].scope);
@@ -328,12 +309,11 @@ static void group_of_another_interface_is_refused(void **state)
 	}
 }
 
-static void endpoint_must_be_able_to_join(void **state)
+CASE(endpoint_must_be_able_to_join)
 {
 	struct dapl_pz *pz = ep->pz;
 	uint32_t magic = ep->obj.magic;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
 	assert_not_joined("239.1.2.3", 0, dapl_bad_ep_state(ep->state));
 	ep->state = DAT_EP_STATE_UNCONNECTED;
@@ -349,17 +329,15 @@ static void endpoint_must_be_able_to_join(void **state)
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 }
 
-static void join_waits_for_a_change_of_the_endpoint(void **state)
+CASE(join_waits_for_a_change_of_the_endpoint)
 {
-	(void)state;
 	ep->changing = true;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	assert_int_equal(joins, 1);
 }
 
-static void join_that_the_device_refuses_leaves_nothing(void **state)
+CASE(join_that_the_device_refuses_leaves_nothing)
 {
-	(void)state;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);	/* the endpoint has its QP */
 	assert_int_equal(leave("239.1.2.3"), DAT_SUCCESS);
 	joins = leaves = 0;
@@ -377,11 +355,10 @@ static void join_that_the_device_refuses_leaves_nothing(void **state)
 
 /* --- failures that the device reports ---------------------------------------------------------------------- */
 
-static void failed_join_is_reported_and_left(void **state)
+CASE(failed_join_is_reported_and_left)
 {
 	struct core_ud_event event;
 
-	(void)state;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	tell(0, ENODEV);
 	event = core_ud_next_event(ep);
@@ -400,11 +377,10 @@ static void failed_join_is_reported_and_left(void **state)
 }
 
 /* The consumer may still have sends to it. */
-static void membership_that_the_network_ends_is_kept_until_it_is_left(void **state)
+CASE(membership_that_the_network_ends_is_kept_until_it_is_left)
 {
 	struct core_ud_event event = joined("239.1.2.3"), end;
 
-	(void)state;
 	tell(0, ENETDOWN);
 	end = core_ud_next_event(ep);
 	assert_int_equal(end.number, DAT_IB_UD_CONNECTION_ERROR_EVENT);
@@ -418,9 +394,8 @@ static void membership_that_the_network_ends_is_kept_until_it_is_left(void **sta
 	assert_int_equal(leaves, 1);
 }
 
-static void endpoint_without_connect_evd_gets_no_event(void **state)
+CASE(endpoint_without_connect_evd_gets_no_event)
 {
-	(void)state;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	ep->connect_evd = NULL;
 	tell(0, 0);
@@ -432,11 +407,10 @@ static void endpoint_without_connect_evd_gets_no_event(void **state)
 
 /* --- leaving --------------------------------------------------------------------------------------------- */
 
-static void left_group_gets_no_datagrams(void **state)
+CASE(left_group_gets_no_datagrams)
 {
 	struct core_ud_event first = joined("239.1.2.3"), second = joined("239.1.2.4");
 
-	(void)state;
 	assert_int_equal(leave("239.1.2.5"), BAD_PARAM(2));
 	assert_int_equal(leaves, 0);
 	assert_int_equal(leave("239.1.2.3"), DAT_SUCCESS);
@@ -449,9 +423,8 @@ static void left_group_gets_no_datagrams(void **state)
 }
 
 /* The upcall was on its way. */
-static void group_that_is_left_while_joining_is_not_reported(void **state)
+CASE(group_that_is_left_while_joining_is_not_reported)
 {
-	(void)state;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	assert_int_equal(join("239.1.2.4", 0), DAT_SUCCESS);
 	assert_int_equal(leave("239.1.2.3"), DAT_SUCCESS);
@@ -465,9 +438,8 @@ static void group_that_is_left_while_joining_is_not_reported(void **state)
 }
 
 /* Those that the endpoint is in, and those that it is joining. */
-static void freed_endpoint_leaves_its_groups(void **state)
+CASE(freed_endpoint_leaves_its_groups)
 {
-	(void)state;
 	joined("239.1.2.3");
 	assert_int_equal(join("239.1.2.4", 0), DAT_SUCCESS);
 	assert_int_equal(ep->obj.refs, ep_refs + 2);
@@ -482,27 +454,6 @@ static void freed_endpoint_leaves_its_groups(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(join_is_the_devices),
-		CASE(joined_group_is_reported_with_its_address_handle),
-		CASE(endpoint_is_in_several_groups),
-		CASE(group_is_joined_once),
-		CASE(device_without_multicast_has_no_groups),
-		CASE(only_datagram_endpoints_are_in_groups),
-		CASE(arguments_are_checked),
-		CASE(group_of_another_interface_is_refused),
-		CASE(endpoint_must_be_able_to_join),
-		CASE(join_waits_for_a_change_of_the_endpoint),
-		CASE(join_that_the_device_refuses_leaves_nothing),
-		CASE(failed_join_is_reported_and_left),
-		CASE(membership_that_the_network_ends_is_kept_until_it_is_left),
-		CASE(endpoint_without_connect_evd_gets_no_event),
-		CASE(left_group_gets_no_datagrams),
-		CASE(group_that_is_left_while_joining_is_not_reported),
-		CASE(freed_endpoint_leaves_its_groups),
-	};
-
 	alarm(60);	/* seconds: a join waits for a change of the endpoint */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -2,14 +2,8 @@
 /* test_net_events.c - which events follow when the device and the kernel's messages differ for a moment, when the
  * EVD is full, and when a value cannot be read. The timer runs when the test says so. Messages of a socket are
  * test_net_messages.c's. */
-#include <errno.h>
 #include <ifaddrs.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include <sys/ioctl.h>
 #include <dat/dat_net_extensions.h>
 #include "common/interface.h"
 #include "dapl/core/base/ia_handle.h"
@@ -17,6 +11,7 @@
 #include "dapl/core/ia/net_events.h"
 #include "dapl/core/ia/net_list.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_net_watch w;
@@ -32,7 +27,7 @@ static int addresses_error;			/* of getifaddrs; without one the host has the IA'
 int __wrap_getifaddrs(struct ifaddrs **list);
 void __wrap_freeifaddrs(struct ifaddrs *list);
 #pragma GCC visibility pop
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
 bool __wrap_dapl_async_offer(struct dapl_ia *of, const DAT_EVENT *event);
 
@@ -51,20 +46,18 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 
 void __wrap_freeifaddrs(struct ifaddrs *list)
 {
-	(void)list;
 }
 
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 {
-	(void)netdev;
-	(void)request;
+	assert_int_equal(index, w.index);
+	assert_int_equal(request, SIOCGIFMTU);
 	ifr->ifr_mtu = 1500;
 	return 0;
 }
 
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *))
 {
-	(void)delay_us;
 	assert_ptr_equal(timer, &w.timer);
 	assert_null(started);
 	started = fire;
@@ -85,7 +78,6 @@ bool __wrap_dapl_async_offer(struct dapl_ia *of, const DAT_EVENT *event)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true } };
 	started = NULL;
 	events = 0;
@@ -101,7 +93,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	core_ia_free(ia);
 	return 0;
 }
@@ -150,11 +141,12 @@ static void expect_nothing_more(void)
 	assert_null(started);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- cases ----------------------------------------------------------------------------------------------------- */
 
-static void mtu_of_a_device_that_follows_late_is_reported(void **state)
+CASE(mtu_of_a_device_that_follows_late_is_reported)
 {
-	(void)state;
 	message(KIND_MTU, 9000);
 	fire();
 	assert_int_equal(events, 0);
@@ -165,9 +157,8 @@ static void mtu_of_a_device_that_follows_late_is_reported(void **state)
 }
 
 /* The next event does not count that change. */
-static void mtu_of_the_interface_alone_is_no_event(void **state)
+CASE(mtu_of_the_interface_alone_is_no_event)
 {
-	(void)state;
 	message(KIND_MTU, 9000);
 	fire();
 	fire();
@@ -181,9 +172,8 @@ static void mtu_of_the_interface_alone_is_no_event(void **state)
 	expect_nothing_more();
 }
 
-static void link_of_a_device_that_follows_late_waits_for_its_port_event(void **state)
+CASE(link_of_a_device_that_follows_late_waits_for_its_port_event)
 {
-	(void)state;
 	message(KIND_LINK, 0);
 	fire();
 	expect_nothing_more();
@@ -194,9 +184,8 @@ static void link_of_a_device_that_follows_late_waits_for_its_port_event(void **s
 	expect_nothing_more();
 }
 
-static void change_that_is_reported_before_its_message_counts_once(void **state)
+CASE(change_that_is_reported_before_its_message_counts_once)
 {
-	(void)state;
 	core_device.attr.port_active = false;
 	port_event();
 	fire();
@@ -211,9 +200,8 @@ static void change_that_is_reported_before_its_message_counts_once(void **state)
 	expect_event(DAT_NET_LINK, 0, 1, 2);
 }
 
-static void change_that_was_undone_has_equal_values(void **state)
+CASE(change_that_was_undone_has_equal_values)
 {
-	(void)state;
 	message(KIND_LINK, 0);
 	message(KIND_LINK, 1);
 	fire();
@@ -221,9 +209,8 @@ static void change_that_was_undone_has_equal_values(void **state)
 	expect_nothing_more();
 }
 
-static void event_that_a_full_evd_refuses_is_posted_later(void **state)
+CASE(event_that_a_full_evd_refuses_is_posted_later)
 {
-	(void)state;
 	full = true;
 	core_device.attr.port_active = false;
 	message(KIND_LINK, 0);
@@ -238,9 +225,8 @@ static void event_that_a_full_evd_refuses_is_posted_later(void **state)
 }
 
 /* Once the kind is asked for, the first event begins with the value of that moment. */
-static void kind_that_is_not_asked_for_is_no_event(void **state)
+CASE(kind_that_is_not_asked_for_is_no_event)
 {
-	(void)state;
 	w.what = DAT_NET_MTU;
 	core_device.attr.port_active = false;
 	message(KIND_LINK, 0);
@@ -255,9 +241,8 @@ static void kind_that_is_not_asked_for_is_no_event(void **state)
 	expect_event(DAT_NET_LINK, 0, 1, 0);
 }
 
-static void values_that_cannot_be_read_are_no_event(void **state)
+CASE(values_that_cannot_be_read_are_no_event)
 {
-	(void)state;
 	core_device.query_error = EIO;
 	addresses_error = ENOBUFS;
 	core_device.attr.mtu = 4096;
@@ -274,19 +259,4 @@ static void values_that_cannot_be_read_are_no_event(void **state)
 	assert_int_equal(ia->attr.mtu, 4096);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(mtu_of_a_device_that_follows_late_is_reported),
-		CASE(mtu_of_the_interface_alone_is_no_event),
-		CASE(link_of_a_device_that_follows_late_waits_for_its_port_event),
-		CASE(change_that_is_reported_before_its_message_counts_once),
-		CASE(change_that_was_undone_has_equal_values),
-		CASE(event_that_a_full_evd_refuses_is_posted_later),
-		CASE(kind_that_is_not_asked_for_is_no_event),
-		CASE(values_that_cannot_be_read_are_no_event),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

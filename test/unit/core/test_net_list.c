@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_net_list.c - the list of watched IAs: each is found, and removed without the others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ia/net_list.h"
+#include "test/unit/unit.h"
 
 enum { IAS = 3 };
 static struct dapl_ia ias[IAS];
@@ -13,7 +9,6 @@ static struct dapl_net_watch watches[IAS];
 
 static int set_up(void **state)
 {
-	(void)state;
 	dapl_mutex_lock(&dapl_net_lock);
 	assert_null(dapl_net_first());
 	for (int i = 0; i < IAS; i++) {
@@ -25,7 +20,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_net_clear();
 	assert_null(dapl_net_first());
 	dapl_mutex_unlock(&dapl_net_lock);
@@ -41,11 +35,12 @@ static unsigned listed(void)
 	return n;
 }
 
-static void each_ia_has_its_own_watch(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(each_ia_has_its_own_watch)
 {
 	static struct dapl_ia other;
 
-	(void)state;
 	assert_int_equal(listed(), IAS);
 	for (int i = 0; i < IAS; i++)
 		assert_ptr_equal(dapl_net_find(&ias[i]), &watches[i]);
@@ -67,20 +62,10 @@ static void remove_all(int first)
 		dapl_net_add(&watches[i]);
 }
 
-static void removed_watch_leaves_the_others(void **state)
+CASE(removed_watch_leaves_the_others)
 {
-	(void)state;
 	for (int first = 0; first < IAS; first++)
 		remove_all(first);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(each_ia_has_its_own_watch),
-		CASE(removed_watch_leaves_the_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -4,24 +4,18 @@
  * follows an overflow of the socket. The socket is replaced by one that the test writes to. Which watches get an event
  * is test_net_watch.c's. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ifaddrs.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/ia/net_watch.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 enum { UP = IFF_UP | IFF_RUNNING, DOWN = 0, OTHER = 77 /* index of an interface */ };
 
@@ -89,7 +83,6 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 
 void __wrap_freeifaddrs(struct ifaddrs *list)
 {
-	(void)list;
 }
 
 /* --- fixture --------------------------------------------------------------------------------------------------- */
@@ -108,7 +101,6 @@ static void set_address(const char *text)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true } };
 	if (dapl_service_get())
 		return -1;
@@ -117,8 +109,8 @@ static int set_up(void **state)
 	filled = 0;
 	ia = core_ia_new();
 	ia->attr = core_device.attr;
-	strcpy(ia->attr.netdev, "lo");
 	own_index = (int)if_nametoindex("lo");
+	ia->attr.netdev_index = own_index;
 	set_address("192.0.2.1");
 	async_evd = core_async_evd_new(ia);
 	return 0;
@@ -126,7 +118,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_net_forget(ia);
 	close(kernel);
 	kernel = watched = -1;
@@ -213,11 +204,12 @@ static void send_messages(void)
 	filled = 0;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- cases ----------------------------------------------------------------------------------------------------- */
 
-static void link_message_of_the_interface_is_an_event(void **state)
+CASE(link_message_of_the_interface_is_an_event)
 {
-	(void)state;
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
 	add_link(RTM_NEWLINK, own_index, IFF_UP, 0);	/* without a carrier */
@@ -234,9 +226,8 @@ static void link_message_of_the_interface_is_an_event(void **state)
 }
 
 /* A change of another interface would count as one of two that an event reports. */
-static void link_message_of_another_interface_is_ignored(void **state)
+CASE(link_message_of_another_interface_is_ignored)
 {
-	(void)state;
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
 	add_link(RTM_NEWLINK, OTHER, DOWN, 0);
@@ -246,9 +237,8 @@ static void link_message_of_another_interface_is_ignored(void **state)
 	assert_change(DAT_NET_LINK, 1, 0, 0);
 }
 
-static void changes_between_two_events_are_counted(void **state)
+CASE(changes_between_two_events_are_counted)
 {
-	(void)state;
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
 	add_link(RTM_NEWLINK, own_index, DOWN, 0);
@@ -259,9 +249,8 @@ static void changes_between_two_events_are_counted(void **state)
 	assert_change(DAT_NET_LINK, 1, 0, 2);
 }
 
-static void mtu_of_the_device_is_reported(void **state)
+CASE(mtu_of_the_device_is_reported)
 {
-	(void)state;
 	watch(DAT_NET_MTU);
 	core_device.attr.mtu = 4096;
 	add_link(RTM_NEWLINK, own_index, UP, 9000);
@@ -269,9 +258,8 @@ static void mtu_of_the_device_is_reported(void **state)
 	assert_change(DAT_NET_MTU, 1500, 4096, 0);
 }
 
-static void own_address_that_goes_is_an_event(void **state)
+CASE(own_address_that_goes_is_an_event)
 {
-	(void)state;
 	watch(DAT_NET_ADDRESS);
 	address_present = false;
 	add_address(RTM_DELADDR, IFA_LOCAL, "192.0.2.2");	/* another: changes of it are not counted */
@@ -287,9 +275,8 @@ static void own_address_that_goes_is_an_event(void **state)
 	assert_change(DAT_NET_ADDRESS, 0, 1, 0);
 }
 
-static void ipv6_message_has_its_address_elsewhere(void **state)
+CASE(ipv6_message_has_its_address_elsewhere)
 {
-	(void)state;
 	set_address("2001:db8::1");
 	watch(DAT_NET_ADDRESS);
 	address_present = false;
@@ -301,11 +288,10 @@ static void ipv6_message_has_its_address_elsewhere(void **state)
 }
 
 /* A bridge reports its ports with a family of its own. */
-static void message_of_a_bridge_is_ignored(void **state)
+CASE(message_of_a_bridge_is_ignored)
 {
 	struct nlmsghdr *h;
 
-	(void)state;
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
 	add_link(RTM_NEWLINK, own_index, DOWN, 0);
@@ -317,9 +303,8 @@ static void message_of_a_bridge_is_ignored(void **state)
 }
 
 /* Each would bring the link up between, if it was read. */
-static void malformed_messages_are_ignored(void **state)
+CASE(malformed_messages_are_ignored)
 {
-	(void)state;
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
 	add_link(RTM_NEWLINK, own_index, DOWN, 0);
@@ -332,9 +317,8 @@ static void malformed_messages_are_ignored(void **state)
 }
 
 /* No message reports the change. */
-static void overflow_is_followed_by_the_present_state(void **state)
+CASE(overflow_is_followed_by_the_present_state)
 {
-	(void)state;
 	watch(DAT_NET_LINK | DAT_NET_ADDRESS);
 	core_device.attr.port_active = false;
 	address_present = false;
@@ -346,9 +330,8 @@ static void overflow_is_followed_by_the_present_state(void **state)
 }
 
 /* The link was down in a message, and is up: a message that it is down again is news. */
-static void overflow_forgets_what_was_seen(void **state)
+CASE(overflow_forgets_what_was_seen)
 {
-	(void)state;
 	watch(DAT_NET_LINK | DAT_NET_ADDRESS);
 	address_present = false;
 	__atomic_store_n(&overflow, true, __ATOMIC_SEQ_CST);
@@ -363,20 +346,6 @@ static void overflow_forgets_what_was_seen(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(link_message_of_the_interface_is_an_event),
-		CASE(link_message_of_another_interface_is_ignored),
-		CASE(changes_between_two_events_are_counted),
-		CASE(mtu_of_the_device_is_reported),
-		CASE(own_address_that_goes_is_an_event),
-		CASE(ipv6_message_has_its_address_elsewhere),
-		CASE(message_of_a_bridge_is_ignored),
-		CASE(malformed_messages_are_ignored),
-		CASE(overflow_is_followed_by_the_present_state),
-		CASE(overflow_forgets_what_was_seen),
-	};
-
 	alarm(60);	/* seconds: an event that never comes ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -2,12 +2,6 @@
 /* test_net_watch.c - events of a device's port and of its loss: which watches get them; and that a child of a fork
  * has no watch. Changes of interfaces are in test/life/net_events.c. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <dat/dat_net_extensions.h>
@@ -15,13 +9,13 @@
 #include "dapl/core/ia/net_watch.h"
 #include "test/unit/child.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *async_evd;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true } };
 	if (dapl_service_get())
 		return -1;
@@ -33,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_net_forget(ia);
 	ia->async_evd = NULL;
 	core_evd_free(async_evd);
@@ -59,12 +52,13 @@ static void wait_for_change(DAT_NET_CHANGE_DATA *data)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* Twice: the first must leave no lock behind. */
-static void lost_device_is_reported_to_watches_of_it(void **state)
+CASE(lost_device_is_reported_to_watches_of_it)
 {
 	DAT_NET_CHANGE_DATA data;
 
-	(void)state;
 	dapl_net_device_lost(ia);	/* no watch */
 	assert_int_equal(dapl_net_watch(ia, DAT_NET_LINK | DAT_NET_MTU), DAT_SUCCESS);
 	dapl_net_device_lost(ia);
@@ -84,23 +78,21 @@ static void lost_device_is_reported_to_watches_of_it(void **state)
 	assert_false(change(&data));
 }
 
-static void loss_of_another_device_is_not_told(void **state)
+CASE(loss_of_another_device_is_not_told)
 {
 	struct dapl_ia *other = core_ia_new();
 	DAT_NET_CHANGE_DATA data;
 
-	(void)state;
 	assert_int_equal(dapl_net_watch(ia, DAT_NET_RDMA), DAT_SUCCESS);
 	dapl_net_device_lost(other);
 	assert_false(change(&data));
 	core_ia_free(other);
 }
 
-static void port_that_goes_down_is_told_with_both_values(void **state)
+CASE(port_that_goes_down_is_told_with_both_values)
 {
 	DAT_NET_CHANGE_DATA data;
 
-	(void)state;
 	assert_int_equal(dapl_net_watch(ia, DAT_NET_LINK), DAT_SUCCESS);
 	core_device.attr.port_active = false;
 	dapl_net_port_changed(ia, 0);
@@ -112,11 +104,10 @@ static void port_that_goes_down_is_told_with_both_values(void **state)
 }
 
 /* The report has no value: the device is queried. */
-static void port_that_changed_somehow_is_looked_at(void **state)
+CASE(port_that_changed_somehow_is_looked_at)
 {
 	DAT_NET_CHANGE_DATA data;
 
-	(void)state;
 	assert_int_equal(dapl_net_watch(ia, DAT_NET_MTU), DAT_SUCCESS);
 	core_device.attr.mtu = 9000;
 	dapl_net_port_changed(ia, -1);
@@ -127,11 +118,10 @@ static void port_that_changed_somehow_is_looked_at(void **state)
 	assert_int_equal(ia->attr.mtu, 9000);	/* datagrams may have this length now */
 }
 
-static void unknown_kinds_and_ias_without_an_evd_are_refused(void **state)
+CASE(unknown_kinds_and_ias_without_an_evd_are_refused)
 {
 	struct dapl_evd *evd = ia->async_evd;
 
-	(void)state;
 	assert_int_equal(dapl_net_watch(ia, 0x80000000u | DAT_NET_LINK), BAD_PARAM(2));
 	ia->async_evd = NULL;
 	assert_int_equal(dapl_net_watch(ia, DAT_NET_LINK), NOT_SUPPORTED);
@@ -140,13 +130,12 @@ static void unknown_kinds_and_ias_without_an_evd_are_refused(void **state)
 }
 
 /* The child may forget the IA that its parent watches, though the child has no service thread. */
-static void child_of_a_fork_has_no_watch_and_no_socket(void **state)
+CASE(child_of_a_fork_has_no_watch_and_no_socket)
 {
 	int fd = fcntl(STDERR_FILENO, F_DUPFD, 0);	/* the lowest free number: that of the socket */
 	DAT_NET_CHANGE_DATA data;
 	pid_t child;
 
-	(void)state;
 	close(fd);
 	dapl_net_watch_forks();
 	assert_int_equal(dapl_net_watch(ia, DAT_NET_RDMA), DAT_SUCCESS);
@@ -166,16 +155,6 @@ static void child_of_a_fork_has_no_watch_and_no_socket(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(lost_device_is_reported_to_watches_of_it),
-		CASE(loss_of_another_device_is_not_told),
-		CASE(port_that_goes_down_is_told_with_both_values),
-		CASE(port_that_changed_somehow_is_looked_at),
-		CASE(unknown_kinds_and_ias_without_an_evd_are_refused),
-		CASE(child_of_a_fork_has_no_watch_and_no_socket),
-	};
-
 	alarm(60);	/* seconds: a lock that is never released, or an event that never comes, ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_object.c - life of objects: handles, kills, uses, references, and memory that is used again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 enum { DEAD_KEPT = 33 };	/* of a kind, from which on the oldest is used again */
 
@@ -14,7 +10,6 @@ static unsigned ended;
 
 static void count_end(struct dapl_object *obj)
 {
-	(void)obj;
 	ended++;
 }
 
@@ -32,7 +27,6 @@ int __wrap_sched_yield(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	ia = core_ia_new();
 	ended = 0;
 	return 0;
@@ -40,7 +34,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(ia->ending, 0);
 	core_ia_free(ia);
 	return 0;
@@ -69,7 +62,6 @@ static void handle_is_good_from_publish_to_kill(void **state)
 {
 	struct dapl_pz *pz = pz_new();
 
-	(void)state;
 	assert_null(dapl_pz_enter((DAT_HANDLE)pz));
 	dapl_object_publish(&pz->obj);
 	assert_ptr_equal(dapl_pz_enter((DAT_HANDLE)pz), pz);
@@ -84,7 +76,6 @@ static void handle_of_another_kind_is_bad(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	assert_null(dapl_lmr_enter((DAT_HANDLE)pz));
 	assert_null(dapl_pz_enter(DAT_HANDLE_NULL));
 	assert_ptr_equal(dapl_object_enter_any((DAT_HANDLE)pz), &pz->obj);
@@ -98,7 +89,6 @@ static void second_kill_loses(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	assert_true(dapl_object_kill(&pz->obj));
 	assert_false(dapl_object_kill(&pz->obj));
 	assert_int_equal(dapl_object_kill_unused(&pz->obj), KILL_LOST);
@@ -109,7 +99,6 @@ static void object_in_use_is_not_killed(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	assert_true(dapl_use(&pz->obj));
 	dapl_use_again(&pz->obj);
 	assert_int_equal(dapl_object_kill_unused(&pz->obj), KILL_IN_USE);
@@ -127,7 +116,6 @@ static void users_of_a_killed_object_can_grow(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	assert_true(dapl_use(&pz->obj));
 	assert_true(dapl_object_kill(&pz->obj));
 	assert_true(dapl_in_use(&pz->obj));
@@ -142,7 +130,6 @@ static void last_reference_ends_the_object(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	dapl_object_get(&pz->obj);
 	kill(pz);
 	assert_int_equal(ended, 0);
@@ -156,7 +143,6 @@ static void ia_lists_what_is_alive(void **state)
 	struct dapl_pz *pz[3];
 	size_t count;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		pz[i] = pz_published();
 	assert_int_equal(dapl_object_count(ia, DAPL_PZ), 3);
@@ -180,7 +166,6 @@ static void oldest_dead_object_is_used_again(void **state)
 {
 	struct dapl_pz *pz[DEAD_KEPT], *again;
 
-	(void)state;
 	for (int i = 0; i < DEAD_KEPT; i++)
 		pz[i] = pz_published();
 	for (int i = 0; i < DEAD_KEPT; i++)
@@ -199,7 +184,6 @@ static void memory_that_is_used_again_is_zeroed(void **state)
 {
 	struct dapl_pz *pz;
 
-	(void)state;
 	for (int i = 0; i <= 2 * DEAD_KEPT; i++) {
 		pz = pz_published();
 		assert_null(pz->pd);
@@ -217,7 +201,6 @@ static void free_waits_for_the_calls_of_others(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	dapl_object_enter_own(&pz->obj);	/* by the free itself */
 	dapl_object_enter_own(&pz->obj);
 	assert_true(dapl_object_kill(&pz->obj));
@@ -238,7 +221,6 @@ static void calls_of_a_stale_handle_survive_a_reuse(void **state)
 	struct dapl_pz *stale = pz_published(), *pz = NULL;
 	int reuses;
 
-	(void)state;
 	dapl_object_enter_own(&stale->obj);
 	kill(stale);
 	for (reuses = 0; pz != stale && reuses <= 2 * DEAD_KEPT; reuses++) {
@@ -255,7 +237,6 @@ static void close_looks_again_while_a_call_is_inside(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	assert_ptr_equal(dapl_pz_enter((DAT_HANDLE)pz), pz);
 	assert_false(dapl_object_condemn_all(ia));	/* killed just now */
 	assert_false(dapl_object_is_live(&pz->obj));
@@ -271,7 +252,6 @@ static void close_waits_for_a_free_in_progress(void **state)
 {
 	struct dapl_pz *pz = pz_published();
 
-	(void)state;
 	assert_true(dapl_object_kill(&pz->obj));	/* a free of the consumer's has begun */
 	assert_false(dapl_object_condemn_all(ia));
 	dapl_object_bury(&pz->obj);

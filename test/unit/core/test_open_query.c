@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_open_query.c - attributes without an open IA: what a query tells, which arguments it refuses, and that the
  * device is closed and the handle left alone whatever fails (ia/ext.c). */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/descriptors.h"
+#include "test/unit/unit.h"
 
 static struct dapl_entry entry = { .info = { .ia_name = "ofa-v2-test", .dapl_version_major = 2, .dapl_version_minor = 1,
 	.is_thread_safe = DAT_TRUE }, .params = (char *)"eth7 0" };
@@ -30,7 +24,6 @@ struct dapl_entry *__wrap_dapl_entry_find(const char *name)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .limits = { .max_qp = 33 } } };
 	handle = (DAT_HANDLE)&untouched;
 	ia_attr.max_eps = provider_attr.dapl_version_minor = 99;
@@ -41,7 +34,6 @@ static int set_up(void **state)
 /* The device is closed, and the service thread has ended with its descriptors. */
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(core_device.opens, 0);
 	assert_int_equal(open_descriptors(), descriptors);
 	return 0;
@@ -75,9 +67,10 @@ static DAT_RETURN close_query(const void *of)
 	return call(of, DAT_IB_CLOSE_QUERY_OP);
 }
 
-static void query_tells_the_attributes_of_a_closed_device(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(query_tells_the_attributes_of_a_closed_device)
 {
-	(void)state;
 	assert_int_equal(open_all(), DAT_SUCCESS);
 	assert_string_equal(core_device.opened, "eth7 0");
 	assert_int_equal(core_device.opens, 0);
@@ -92,11 +85,10 @@ static void query_tells_the_attributes_of_a_closed_device(void **state)
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 
-static void queries_are_independent(void **state)
+CASE(queries_are_independent)
 {
 	DAT_HANDLE first;
 
-	(void)state;
 	assert_int_equal(open_all(), DAT_SUCCESS);
 	first = handle;
 	assert_int_equal(open_all(), DAT_SUCCESS);
@@ -107,9 +99,8 @@ static void queries_are_independent(void **state)
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 
-static void only_attributes_of_a_mask_are_told(void **state)
+CASE(only_attributes_of_a_mask_are_told)
 {
-	(void)state;
 	assert_int_equal(open_query("ofa-v2-test", &handle, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr),
 			 DAT_SUCCESS);
 	assert_int_equal(provider_attr.dapl_version_minor, 1);
@@ -129,12 +120,11 @@ static void check_refused(DAT_RETURN ret, DAT_RETURN_TYPE type)
 	assert_int_equal(provider_attr.dapl_version_minor, 99);
 }
 
-static void arguments_are_checked(void **state)
+CASE(arguments_are_checked)
 {
 	const DAT_IA_ATTR_MASK all_ia = DAT_IA_FIELD_ALL;
 	const DAT_PROVIDER_ATTR_MASK all = DAT_PROVIDER_FIELD_ALL;
 
-	(void)state;
 	assert_int_equal(open_query("ofa-v2-other", &handle, all_ia, &ia_attr, all, &provider_attr),
 			 DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
 	assert_null(core_device.opened);
@@ -148,9 +138,8 @@ static void arguments_are_checked(void **state)
 	check_refused(open_query("ofa-v2-test", &handle, all_ia, &ia_attr, all, NULL), DAT_INVALID_PARAMETER);
 }
 
-static void failed_device_changes_nothing(void **state)
+CASE(failed_device_changes_nothing)
 {
-	(void)state;
 	core_device.open_error = ENODEV;
 	check_refused(open_all(), DAT_PROVIDER_NOT_FOUND);
 	core_device.open_error = EINVAL;	/* as of dat_ia_open: the entry is no good */
@@ -167,11 +156,10 @@ static void failed_device_changes_nothing(void **state)
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 
-static void only_a_query_is_closed_and_once(void **state)
+CASE(only_a_query_is_closed_and_once)
 {
 	struct dapl_ia *ia = core_ia_new();
 
-	(void)state;
 	assert_int_equal(close_query(NULL), BAD_HANDLE(IA));
 	assert_int_equal(close_query(ia), BAD_HANDLE(IA));
 	assert_int_equal(open_all(), DAT_SUCCESS);
@@ -180,17 +168,4 @@ static void only_a_query_is_closed_and_once(void **state)
 	core_ia_free(ia);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(query_tells_the_attributes_of_a_closed_device),
-		CASE(queries_are_independent),
-		CASE(only_attributes_of_a_mask_are_told),
-		CASE(arguments_are_checked),
-		CASE(failed_device_changes_nothing),
-		CASE(only_a_query_is_closed_and_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_polled.c - operations on the polled completions of an EVD: what they keep, and that the device is
  * polled under the lock of the EVD. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/polled.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *evd;
@@ -31,7 +27,6 @@ static void expect_lock(struct ibv_cq *cq)
 
 static int set_up(void **state)
 {
-	(void)state;
 	polls = 0;
 	core_device = (struct core_device){ .polling = expect_lock };
 	ia = core_ia_new();
@@ -44,7 +39,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	core_ep_free(other);
 	core_ep_free(ep);
 	core_evd_free(evd);
@@ -70,9 +64,10 @@ static void expect_cookies(const uint64_t *cookies, unsigned n)
 	assert_int_equal(evd->wc_tail - evd->wc_head, 0);
 }
 
-static void suppressed_successes_are_reaped(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(suppressed_successes_are_reaped)
 {
-	(void)state;
 	assert_false(dapl_evd_reap_suppressed(evd));
 	complete(ep, DAT_DTO_SEND, REQ_SUPPRESS, 1, IBV_WC_SUCCESS);
 	complete(ep, DAT_DTO_SEND, REQ_MARKER, 2, IBV_WC_SUCCESS);
@@ -88,11 +83,10 @@ static void suppressed_successes_are_reaped(void **state)
 }
 
 /* Only events of its own queue hold a suppressed request back. */
-static void suppressed_success_waits_for_its_own_queue_only(void **state)
+CASE(suppressed_success_waits_for_its_own_queue_only)
 {
 	static const uint64_t left[] = { 1, 2 };
 
-	(void)state;
 	complete(other, DAT_DTO_SEND, 0, 1, IBV_WC_SUCCESS);
 	complete(ep, DAT_DTO_RECEIVE, 0, 2, IBV_WC_SUCCESS);
 	complete(ep, DAT_DTO_SEND, REQ_SUPPRESS, 3, IBV_WC_SUCCESS);
@@ -103,29 +97,26 @@ static void suppressed_success_waits_for_its_own_queue_only(void **state)
 
 static bool has_cookie(const struct dapl_dto *dto, const struct ibv_wc *wc, const void *arg)
 {
-	(void)wc;
 	return dto->cookie.as_64 == *(const uint64_t *)arg;
 }
 
-static void completions_are_found_where_they_are(void **state)
+CASE(completions_are_found_where_they_are)
 {
 	uint64_t cookie;
 
-	(void)state;
 	for (cookie = 1; cookie <= 3; cookie++)
 		complete(ep, DAT_DTO_SEND, 0, cookie, IBV_WC_SUCCESS);
 	for (cookie = 0; cookie <= 4; cookie++)
-		assert_int_equal(dapl_evd_holds(evd, has_cookie, &cookie), cookie >= 1 && cookie <= 3);
+		assert_int_equal(dapl_evd_contains(evd, has_cookie, &cookie), cookie >= 1 && cookie <= 3);
 	expect_cookies((const uint64_t[]){ 1, 2, 3 }, 3);
 	cookie = 3;
-	assert_false(dapl_evd_holds(evd, has_cookie, &cookie));
+	assert_false(dapl_evd_contains(evd, has_cookie, &cookie));
 }
 
-static void purge_removes_the_endpoint_and_keeps_the_order_of_others(void **state)
+CASE(purge_removes_the_endpoint_and_keeps_the_order_of_others)
 {
 	static const uint64_t left[] = { 1, 3, 5 };
 
-	(void)state;
 	for (uint64_t cookie = 1; cookie <= 5; cookie++)
 		complete(cookie % 2 ? other : ep, DAT_DTO_SEND, 0, cookie, IBV_WC_SUCCESS);
 	dapl_evd_purge(evd, ep, &ep->sq);
@@ -135,9 +126,8 @@ static void purge_removes_the_endpoint_and_keeps_the_order_of_others(void **stat
 }
 
 /* A purge takes back what the removed completions had counted. */
-static void purge_corrects_the_notices(void **state)
+CASE(purge_corrects_the_notices)
 {
-	(void)state;
 	dapl_evd_inspect(evd);
 	complete(ep, DAT_DTO_SEND, 0, 1, IBV_WC_SUCCESS);
 	complete(ep, DAT_DTO_SEND, REQ_NO_NOTIFY, 2, IBV_WC_SUCCESS);
@@ -152,16 +142,4 @@ static void purge_corrects_the_notices(void **state)
 	assert_int_equal(evd->notices, 0);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(suppressed_successes_are_reaped),
-		CASE(suppressed_success_waits_for_its_own_queue_only),
-		CASE(completions_are_found_where_they_are),
-		CASE(purge_removes_the_endpoint_and_keeps_the_order_of_others),
-		CASE(purge_corrects_the_notices),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,12 +2,6 @@
 /* test_post.c - the calls that post: what the device, the record and the counters are given on the fast path, that a
  * refused post leaves none of them, and which posts take the slow path (post.c). The slow path is in test_post_slow.c
  * and test_post_recv.c. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post.h"
@@ -15,6 +9,7 @@
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 enum { LIMIT = 16, MESSAGE = 100, RDMA = 200, INLINE = 32, CONTEXT = 5, KEY = 9, AT = 0x2000,
 	SUPPRESS = DAT_COMPLETION_SUPPRESS_FLAG, FENCE = DAT_COMPLETION_BARRIER_FENCE_FLAG };
@@ -56,7 +51,6 @@ static int note_receive(struct ibv_recv_wr *wr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	posts = receives = error = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, LIMIT);
 	core_device.post_send = note_post;
@@ -124,11 +118,12 @@ static struct dapl_queue *queue_of(int kind)
 	return kind == RECEIVE ? &ep->rq : &ep->sq;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
+
 /* --- what is posted -------------------------------------------------------------------- */
 
-static void plain_post_is_recorded_and_counted(void **state)
+CASE(plain_post_is_recorded_and_counted)
 {
-	(void)state;
 	for (int i = 0; i < KINDS; i++) {
 		struct dapl_queue *q = queue_of(i);
 		uint32_t before = q->head;
@@ -155,11 +150,10 @@ static void plain_post_is_recorded_and_counted(void **state)
 	assert_int_equal(receives, 1);
 }
 
-static void completion_gives_the_record_back(void **state)
+CASE(completion_gives_the_record_back)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	for (int i = 0; i < 3 * LIMIT; i++) {
 		const struct kind *kind = &kinds[i % KINDS];
 
@@ -173,9 +167,8 @@ static void completion_gives_the_record_back(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq) + dapl_queue_count(&ep->rq), 0);
 }
 
-static void rdma_names_the_memory_of_the_peer(void **state)
+CASE(rdma_names_the_memory_of_the_peer)
 {
-	(void)state;
 	for (int i = 1; i < RECEIVE; i++) {
 		posted.wr.rdma.remote_addr = posted.wr.rdma.rkey = 0;
 		assert_int_equal(kinds[i].post(40, 0), DAT_SUCCESS);
@@ -184,14 +177,13 @@ static void rdma_names_the_memory_of_the_peer(void **state)
 	}
 }
 
-static void short_payloads_go_inline_but_not_into_reads(void **state)
+CASE(short_payloads_go_inline_but_not_into_reads)
 {
 	static const struct {
 		uint32_t length;
 		unsigned flags;
 	} rows[] = { { 1, IBV_SEND_INLINE }, { INLINE, IBV_SEND_INLINE }, { INLINE + 1, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(send_bytes(rows[i].length, 0), DAT_SUCCESS);
 		assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | rows[i].flags);
@@ -205,9 +197,8 @@ static void short_payloads_go_inline_but_not_into_reads(void **state)
 }
 
 /* Otherwise their records would never be given back. */
-static void suppressed_post_of_each_half_queue_is_signaled(void **state)
+CASE(suppressed_post_of_each_half_queue_is_signaled)
 {
-	(void)state;
 	for (int i = 0; i < LIMIT; i++) {
 		bool signaled = i == LIMIT / 2;
 
@@ -219,11 +210,10 @@ static void suppressed_post_of_each_half_queue_is_signaled(void **state)
 	assert_int_equal(ep->counters[DCNT_EP_POST_SEND] + ep->counters[DCNT_EP_POST_WRITE], LIMIT);
 }
 
-static void odd_posts_are_posted_all_the_same(void **state)
+CASE(odd_posts_are_posted_all_the_same)
 {
 	DAT_LMR_TRIPLET two[2] = { *segment(8), *segment(4) };
 
-	(void)state;
 	assert_int_equal(dapl_ep_post_send(EP, 2, two, cookie, 0), DAT_SUCCESS);
 	assert_int_equal(segments, 2);
 	assert_int_equal(dapl_ep_post_rdma_write(EP, 2, two, cookie, remote_of(12), 0), DAT_SUCCESS);
@@ -247,9 +237,8 @@ static void odd_posts_are_posted_all_the_same(void **state)
 
 /* --- what is refused ------------------------------------------------------------------- */
 
-static void lengths_are_limited(void **state)
+CASE(lengths_are_limited)
 {
-	(void)state;
 	assert_int_equal(send_bytes(MESSAGE + 1, 0), TOO_LONG);
 	assert_int_equal(send_bytes(MESSAGE + 1, SUPPRESS), TOO_LONG);
 	assert_int_equal(write_bytes(151, 0), TOO_LONG);	/* beyond the memory of the peer */
@@ -266,9 +255,8 @@ static void lengths_are_limited(void **state)
 	assert_int_equal(sge.length, 40);
 }
 
-static void missing_arguments_are_refused(void **state)
+CASE(missing_arguments_are_refused)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_post_send(EP, 1, NULL, cookie, 0), BAD_PARAM(3));
 	assert_int_equal(dapl_ep_post_send(EP, 1, NULL, cookie, DAT_COMPLETION_SUPPRESS_FLAG), BAD_PARAM(3));
 	assert_int_equal(dapl_ep_post_send(EP, -1, segment(1), cookie, 0), BAD_PARAM(2));
@@ -286,9 +274,8 @@ static void missing_arguments_are_refused(void **state)
 	assert_int_equal(posts + receives, 0);
 }
 
-static void full_queue_refuses_and_stays_as_it_is(void **state)
+CASE(full_queue_refuses_and_stays_as_it_is)
 {
-	(void)state;
 	for (int kind = 0; kind < KINDS; kind += RECEIVE) {	/* sends, receives */
 		for (int i = 0; i < LIMIT; i++)
 			assert_int_equal(kinds[kind].post(40, 0), DAT_SUCCESS);
@@ -300,9 +287,8 @@ static void full_queue_refuses_and_stays_as_it_is(void **state)
 	assert_int_equal(receives, LIMIT);
 }
 
-static void post_that_the_device_refuses_is_taken_back(void **state)
+CASE(post_that_the_device_refuses_is_taken_back)
 {
-	(void)state;
 	for (int i = 0; i < KINDS; i++) {
 		error = ENOMEM;
 		assert_int_equal(kinds[i].post(40, 0), NO_RESOURCE(MEMORY));
@@ -318,9 +304,8 @@ static void post_that_the_device_refuses_is_taken_back(void **state)
 }
 
 /* Such a device reports -1 for a request that it has queued: a completion follows. */
-static void post_that_was_queued_in_spite_of_an_error_stands(void **state)
+CASE(post_that_was_queued_in_spite_of_an_error_stands)
 {
-	(void)state;
 	ia->attr.no_late_flush = true;
 	error = -1;
 	for (int i = 0; i < KINDS; i++) {
@@ -340,9 +325,8 @@ static void set_room(void)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void requests_need_a_connection_but_receives_do_not(void **state)
+CASE(requests_need_a_connection_but_receives_do_not)
 {
-	(void)state;
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	set_room();
 	for (int i = 0; i < RECEIVE; i++)
@@ -352,9 +336,8 @@ static void requests_need_a_connection_but_receives_do_not(void **state)
 	assert_int_equal(receives, 1);
 }
 
-static void raw_endpoint_has_no_memory_of_a_peer(void **state)
+CASE(raw_endpoint_has_no_memory_of_a_peer)
 {
-	(void)state;
 	ep->is_raw = ep->is_ud = true;
 	set_room();
 	assert_int_equal(write_bytes(40, 0), NOT_SUPPORTED);
@@ -365,12 +348,11 @@ static void raw_endpoint_has_no_memory_of_a_peer(void **state)
 	assert_int_equal(send_bytes(40, 0), DAT_SUCCESS);
 }
 
-static void handles_of_other_objects_are_refused(void **state)
+CASE(handles_of_other_objects_are_refused)
 {
 	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
 	void *const wrong[] = { freed, evd };
 
-	(void)state;
 	core_ep_free(freed);
 	for (int i = 0; i < 2; i++) {
 		DAT_EP_HANDLE handle = (DAT_EP_HANDLE)wrong[i];
@@ -396,9 +378,8 @@ static DAT_RETURN invalidate(DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_BOOLEAN flag
 	return dapl_ep_post_send_with_invalidate(EP, n, iov, cookie, 0, flag, KEY);
 }
 
-static void send_invalidates_if_asked_to(void **state)
+CASE(send_invalidates_if_asked_to)
 {
-	(void)state;
 	assert_int_equal(invalidate(1, segment(40), DAT_TRUE), DAT_SUCCESS);
 	assert_int_equal(posted.opcode, IBV_WR_SEND_WITH_INV);
 	assert_int_equal(posted.invalidate_rkey, KEY);
@@ -418,7 +399,7 @@ static void send_invalidates_if_asked_to(void **state)
 	assert_int_equal(posted.opcode, IBV_WR_SEND);
 }
 
-static void read_to_rmr_reads_into_the_lmr_of_the_context(void **state)
+CASE(read_to_rmr_reads_into_the_lmr_of_the_context)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
 	DAT_LMR_CONTEXT lmr_context = 0;
@@ -426,7 +407,6 @@ static void read_to_rmr_reads_into_the_lmr_of_the_context(void **state)
 	DAT_LMR_HANDLE lmr;
 	DAT_PZ_HANDLE pz, other;
 
-	(void)state;
 	ia->ia_attr.max_lmr_block_size = 1 << 20;
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &other), DAT_SUCCESS);
@@ -457,26 +437,6 @@ static void read_to_rmr_reads_into_the_lmr_of_the_context(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
-	const struct CMUnitTest tests[] = {
-		CASE(plain_post_is_recorded_and_counted),
-		CASE(completion_gives_the_record_back),
-		CASE(rdma_names_the_memory_of_the_peer),
-		CASE(short_payloads_go_inline_but_not_into_reads),
-		CASE(suppressed_post_of_each_half_queue_is_signaled),
-		CASE(odd_posts_are_posted_all_the_same),
-		CASE(lengths_are_limited),
-		CASE(missing_arguments_are_refused),
-		CASE(full_queue_refuses_and_stays_as_it_is),
-		CASE(post_that_the_device_refuses_is_taken_back),
-		CASE(post_that_was_queued_in_spite_of_an_error_stands),
-		CASE(requests_need_a_connection_but_receives_do_not),
-		CASE(raw_endpoint_has_no_memory_of_a_peer),
-		CASE(handles_of_other_objects_are_refused),
-		CASE(send_invalidates_if_asked_to),
-		CASE(read_to_rmr_reads_into_the_lmr_of_the_context),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_late.c - posts to a queue pair in ERR of a device that would never complete them: which are
  * completed by core, and that the others are refused and leave no lock behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 16);
 	ia->attr.no_late_flush = true;
 	ep->qp = core_qp();
@@ -55,9 +50,10 @@ static void expect_flushed(int op, uint64_t cookie)
 	assert_int_equal(dto->user_cookie.as_64, cookie);
 }
 
-static void late_posts_are_flushed_in_order(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(late_posts_are_flushed_in_order)
 {
-	(void)state;
 	assert_int_equal(request(1, 0, 0), DAT_SUCCESS);
 	assert_int_equal(request(2, 0, 0), DAT_SUCCESS);
 	assert_int_equal(receive(3), DAT_SUCCESS);
@@ -70,16 +66,14 @@ static void late_posts_are_flushed_in_order(void **state)
 }
 
 /* It failed: it has an event, although its success would have none. */
-static void suppressed_late_post_has_an_event(void **state)
+CASE(suppressed_late_post_has_an_event)
 {
-	(void)state;
 	assert_int_equal(request(1, 0, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
 	expect_flushed(DAT_DTO_SEND, 1);
 }
 
-static void queues_hold_what_was_asked_for(void **state)
+CASE(queues_hold_what_was_asked_for)
 {
-	(void)state;
 	ep->sq.limit = ep->rq.limit = 2;
 	for (uint64_t i = 0; i < 2; i++) {
 		assert_int_equal(request(i, 0, 0), DAT_SUCCESS);
@@ -105,9 +99,8 @@ static void expect_refusal(DAT_RETURN type)
 }
 
 /* Each is refused twice: the first time leaves no lock. */
-static void other_posts_are_refused(void **state)
+CASE(other_posts_are_refused)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		ia->attr.no_late_flush = false;
 		expect_refusal(DAT_INVALID_STATE);
@@ -129,9 +122,8 @@ static void other_posts_are_refused(void **state)
 	expect_flushed(DAT_DTO_SEND, 1);
 }
 
-static void post_to_a_freed_endpoint_is_refused(void **state)
+CASE(post_to_a_freed_endpoint_is_refused)
 {
-	(void)state;
 	assert_true(dapl_object_kill(&ep->obj));
 	assert_int_equal(request(1, 0, 0), BAD_HANDLE(EP));
 	assert_int_equal(receive(1), BAD_HANDLE(EP));
@@ -140,11 +132,10 @@ static void post_to_a_freed_endpoint_is_refused(void **state)
 }
 
 /* The endpoint has no EVD for it, so nothing dequeues the completion: its record is given back. */
-static void completion_for_a_missing_evd_is_discarded(void **state)
+CASE(completion_for_a_missing_evd_is_discarded)
 {
 	struct dapl_evd *discard;
 
-	(void)state;
 	assert_int_equal(dapl_service_get(), 0);	/* it watches the channel of a discard EVD */
 	assert_int_equal(dapl_evd_make(ia, 8, DAT_EVD_DTO_FLAG, NULL, true, &discard), DAT_SUCCESS);
 	dapl_object_publish(&discard->obj);
@@ -162,16 +153,6 @@ static void completion_for_a_missing_evd_is_discarded(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(late_posts_are_flushed_in_order),
-		CASE(suppressed_late_post_has_an_event),
-		CASE(queues_hold_what_was_asked_for),
-		CASE(other_posts_are_refused),
-		CASE(post_to_a_freed_endpoint_is_refused),
-		CASE(completion_for_a_missing_evd_is_discarded),
-	};
-
 	alarm(60);	/* seconds: a post that waits for a lock for ever ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_own.c - requests of the provider's own: markers, which take no room of the consumer's, and the work
  * requests that bind windows of both types (post_own.c). The checks of a bind are in test_rmr_bind.c. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/ep/post_own.h"
 #include "dapl/core/event/dequeue.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_queues.h"
+#include "test/unit/unit.h"
 
 enum { PLACES = 16, KEY = 0x700 };
 
@@ -46,7 +41,6 @@ static int note_bind(struct ibv_qp *qp, struct ibv_mw *window, struct ibv_mw_bin
 
 static int set_up(void **state)
 {
-	(void)state;
 	posts = binds = error = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, PLACES);
 	core_device.post_send = note_post;
@@ -61,11 +55,12 @@ static DAT_RETURN dequeue(DAT_EVENT *event)
 	return dapl_evd_dequeue((DAT_EVD_HANDLE)evd, event);
 }
 
-static void marker_is_signaled_and_silent(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
+
+CASE(marker_is_signaled_and_silent)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	core_post(ep, DAT_DTO_SEND, REQ_SUPPRESS | REQ_UNSIGNALED, 1);
 	assert_int_equal(dapl_ep_post_marker(ep, false), 0);
 	assert_int_equal(posted.opcode, IBV_WR_RDMA_WRITE);
@@ -78,16 +73,14 @@ static void marker_is_signaled_and_silent(void **state)
 		assert_int_equal(ep->counters[i], 0);
 }
 
-static void marker_of_a_flush_is_a_send(void **state)
+CASE(marker_of_a_flush_is_a_send)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_post_marker(ep, true), 0);
 	assert_int_equal(posted.opcode, IBV_WR_SEND);
 }
 
-static void marker_takes_no_room_of_the_consumer(void **state)
+CASE(marker_takes_no_room_of_the_consumer)
 {
-	(void)state;
 	ep->sq.limit = ep->sq.room = 4;
 	assert_int_equal(dapl_ep_post_marker(ep, false), 0);
 	assert_int_equal(ep->sq.limit, 5);
@@ -101,9 +94,8 @@ static void marker_takes_no_room_of_the_consumer(void **state)
 }
 
 /* Behind the consumer's limit the ring has places for markers, and no more than it has. */
-static void marker_fits_beyond_the_limit_but_not_beyond_the_ring(void **state)
+CASE(marker_fits_beyond_the_limit_but_not_beyond_the_ring)
 {
-	(void)state;
 	ep->sq.limit = PLACES - 1;
 	for (int i = 0; i < PLACES - 1; i++)
 		core_post(ep, DAT_DTO_SEND, 0, 1);
@@ -113,9 +105,8 @@ static void marker_fits_beyond_the_limit_but_not_beyond_the_ring(void **state)
 	assert_int_equal(ep->sq.markers, 1);
 }
 
-static void refused_marker_changes_nothing(void **state)
+CASE(refused_marker_changes_nothing)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		error = i ? -1 : ENOMEM;
 		assert_int_equal(dapl_ep_post_marker(ep, false), error);
@@ -137,9 +128,8 @@ static DAT_RETURN post_bind(bool invalidate, int flags, bool silent)
 				 silent);
 }
 
-static void window_of_type_2_is_bound_by_a_request(void **state)
+CASE(window_of_type_2_is_bound_by_a_request)
 {
-	(void)state;
 	assert_int_equal(post_bind(false, DAT_COMPLETION_BARRIER_FENCE_FLAG, false), DAT_SUCCESS);
 	assert_int_equal(posted.opcode, IBV_WR_BIND_MW);
 	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
@@ -151,9 +141,8 @@ static void window_of_type_2_is_bound_by_a_request(void **state)
 	assert_int_equal(binds, 0);
 }
 
-static void window_of_type_1_is_bound_by_its_own_verb(void **state)
+CASE(window_of_type_1_is_bound_by_its_own_verb)
 {
-	(void)state;
 	mw.type = IBV_MW_TYPE_1;
 	assert_int_equal(post_bind(false, DAT_COMPLETION_SUPPRESS_FLAG, false), DAT_SUCCESS);
 	assert_int_equal(binds, 1);
@@ -165,9 +154,8 @@ static void window_of_type_1_is_bound_by_its_own_verb(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void invalidation_names_the_present_key(void **state)
+CASE(invalidation_names_the_present_key)
 {
-	(void)state;
 	assert_int_equal(post_bind(true, 0, true), DAT_SUCCESS);
 	assert_int_equal(posted.opcode, IBV_WR_LOCAL_INV);
 	assert_int_equal(posted.invalidate_rkey, KEY);
@@ -175,12 +163,11 @@ static void invalidation_names_the_present_key(void **state)
 	assert_int_equal(mw.rkey, KEY);
 }
 
-static void bind_tells_its_window_and_cookie(void **state)
+CASE(bind_tells_its_window_and_cookie)
 {
 	DAT_EVENT event;
 	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *told = &event.event_data.rmr_completion_event_data;
 
-	(void)state;
 	assert_int_equal(post_bind(false, 0, false), DAT_SUCCESS);
 	core_complete(evd, &(struct ibv_wc){ .wr_id = posted.wr_id });
 	assert_int_equal(dequeue(&event), DAT_SUCCESS);
@@ -193,9 +180,8 @@ static void bind_tells_its_window_and_cookie(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-static void refused_bind_leaves_no_record_and_the_key(void **state)
+CASE(refused_bind_leaves_no_record_and_the_key)
 {
-	(void)state;
 	error = ENOMEM;
 	assert_int_equal(post_bind(false, 0, false), NO_RESOURCE(MEMORY));
 	assert_int_equal(mw.rkey, KEY);
@@ -204,9 +190,8 @@ static void refused_bind_leaves_no_record_and_the_key(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-static void full_queue_refuses_a_bind(void **state)
+CASE(full_queue_refuses_a_bind)
 {
-	(void)state;
 	for (int i = 0; i < PLACES; i++)
 		core_post(ep, DAT_DTO_SEND, 0, 1);
 	assert_int_equal(post_bind(false, 0, false), NO_RESOURCE(MEMORY));
@@ -214,9 +199,8 @@ static void full_queue_refuses_a_bind(void **state)
 	assert_int_equal(mw.rkey, KEY);
 }
 
-static void endpoint_that_cannot_bind_refuses(void **state)
+CASE(endpoint_that_cannot_bind_refuses)
 {
-	(void)state;
 	assert_int_equal(post_bind(false, 0x80, false), BAD_PARAM(8));
 	ep->request_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	assert_int_equal(post_bind(false, DAT_COMPLETION_UNSIGNALLED_FLAG, false), BAD_PARAM(8));
@@ -229,12 +213,11 @@ static void endpoint_that_cannot_bind_refuses(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-static void late_bind_is_flushed_with_its_window(void **state)
+CASE(late_bind_is_flushed_with_its_window)
 {
 	DAT_EVENT event;
 	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *told = &event.event_data.rmr_completion_event_data;
 
-	(void)state;
 	ia->attr.no_late_flush = true;
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	ep->up = false;
@@ -249,23 +232,6 @@ static void late_bind_is_flushed_with_its_window(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
-	const struct CMUnitTest tests[] = {
-		CASE(marker_is_signaled_and_silent),
-		CASE(marker_of_a_flush_is_a_send),
-		CASE(marker_takes_no_room_of_the_consumer),
-		CASE(marker_fits_beyond_the_limit_but_not_beyond_the_ring),
-		CASE(refused_marker_changes_nothing),
-		CASE(window_of_type_2_is_bound_by_a_request),
-		CASE(window_of_type_1_is_bound_by_its_own_verb),
-		CASE(invalidation_names_the_present_key),
-		CASE(bind_tells_its_window_and_cookie),
-		CASE(refused_bind_leaves_no_record_and_the_key),
-		CASE(full_queue_refuses_a_bind),
-		CASE(endpoint_that_cannot_bind_refuses),
-		CASE(late_bind_is_flushed_with_its_window),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_recv.c - receives of any list of segments: which arguments are refused, what the device gets, and
  * what is recorded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/core/ep/post_recv.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 enum { UNSIGNALLED = DAT_COMPLETION_UNSIGNALLED_FLAG };
 
@@ -26,7 +21,6 @@ static int note_post(struct ibv_recv_wr *wr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	posts = error = segments = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 4);
 	core_device.post_recv = note_post;
@@ -46,11 +40,12 @@ static DAT_LMR_TRIPLET segment(DAT_VADDR address, DAT_SEG_LENGTH length)
 	return (DAT_LMR_TRIPLET){ .virtual_address = address, .segment_length = length, .lmr_context = 9 };
 }
 
-static void arguments_are_checked(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
+
+CASE(arguments_are_checked)
 {
 	const DAT_LMR_TRIPLET iov[4] = { segment(1, 1), segment(2, 1), segment(3, 1), segment(4, 1) };
 
-	(void)state;
 	assert_int_equal(receive(-1, iov, 0), BAD_PARAM(2));
 	assert_int_equal(receive(4, iov, 0), BAD_PARAM(2));
 	assert_int_equal(receive(1, NULL, 0), BAD_PARAM(3));
@@ -63,11 +58,10 @@ static void arguments_are_checked(void **state)
 }
 
 /* The flag of one post is allowed where the endpoint was created for it. */
-static void unsignaled_receives_need_an_endpoint_for_them(void **state)
+CASE(unsignaled_receives_need_an_endpoint_for_them)
 {
 	const DAT_LMR_TRIPLET iov[2] = { segment(1, 1), segment(2, 1) };
 
-	(void)state;
 	assert_int_equal(receive(2, iov, UNSIGNALLED), BAD_PARAM(5));
 	ep->recv_flags = 0;
 	assert_int_equal(receive(2, iov, UNSIGNALLED), DAT_SUCCESS);
@@ -77,11 +71,10 @@ static void unsignaled_receives_need_an_endpoint_for_them(void **state)
 	assert_int_equal(receive(2, iov, UNSIGNALLED | DAT_COMPLETION_SUPPRESS_FLAG), BAD_PARAM(5));
 }
 
-static void empty_segments_are_left_out(void **state)
+CASE(empty_segments_are_left_out)
 {
 	const DAT_LMR_TRIPLET iov[3] = { segment(1, 0), segment(2, 7), segment(3, 0) };
 
-	(void)state;
 	assert_int_equal(receive(3, iov, 0), DAT_SUCCESS);
 	assert_int_equal(segments, 1);
 	assert_int_equal(first.addr, 2);
@@ -92,9 +85,8 @@ static void empty_segments_are_left_out(void **state)
 }
 
 /* The device refuses a receive without segments: it gets an empty one. */
-static void device_that_needs_a_segment_gets_one(void **state)
+CASE(device_that_needs_a_segment_gets_one)
 {
-	(void)state;
 	assert_int_equal(receive(0, NULL, 0), DAT_SUCCESS);
 	assert_int_equal(segments, 0);
 	ia->attr.no_empty_receive = true;
@@ -103,29 +95,26 @@ static void device_that_needs_a_segment_gets_one(void **state)
 	assert_int_equal(first.length, 0);
 }
 
-static void srq_endpoint_has_no_receives_of_its_own(void **state)
+CASE(srq_endpoint_has_no_receives_of_its_own)
 {
 	struct dapl_srq srq = { .max = 1 };
 
-	(void)state;
 	ep->srq = &srq;
 	assert_int_equal(DAT_GET_TYPE(receive(0, NULL, 0)), DAT_INVALID_STATE);
 	ep->srq = NULL;
 	assert_int_equal(posts, 0);
 }
 
-static void queue_holds_what_was_asked_for(void **state)
+CASE(queue_holds_what_was_asked_for)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(receive(0, NULL, 0), DAT_SUCCESS);
 	assert_int_equal(receive(0, NULL, 0), NO_RESOURCE(MEMORY));
 	assert_int_equal(posts, 4);
 }
 
-static void refused_post_leaves_no_record(void **state)
+CASE(refused_post_leaves_no_record)
 {
-	(void)state;
 	error = ENOMEM;
 	assert_int_equal(DAT_GET_TYPE(receive(0, NULL, 0)), DAT_INSUFFICIENT_RESOURCES);
 	assert_int_equal(dapl_queue_count(&ep->rq), 0);
@@ -135,18 +124,4 @@ static void refused_post_leaves_no_record(void **state)
 	assert_int_equal(ep->counters[DCNT_EP_POST_RECV], 1);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close)
-	const struct CMUnitTest tests[] = {
-		CASE(arguments_are_checked),
-		CASE(unsignaled_receives_need_an_endpoint_for_them),
-		CASE(empty_segments_are_left_out),
-		CASE(device_that_needs_a_segment_gets_one),
-		CASE(srq_endpoint_has_no_receives_of_its_own),
-		CASE(queue_holds_what_was_asked_for),
-		CASE(refused_post_leaves_no_record),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_slow.c - the slow path of requests: what is refused, and what the device and the record of the post are
  * given (post_slow.c). */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 enum { LIMIT = 16, SEGMENTS = 3, SEGMENTS_OF_WRITE = 4, SEGMENTS_OF_READ = 2, MESSAGE = 100, RDMA = 200, INLINE = 32,
 	CONTEXT = 5, KEY = 9, AT = 0x2000 };
@@ -37,7 +32,6 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	posts = error = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, LIMIT);
 	core_device.post_send = note_post;
@@ -88,11 +82,12 @@ static DAT_RETURN read_bytes(uint32_t length, uint32_t of)
 
 static const DAT_RETURN too_long = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 
-static void lists_of_segments_are_checked(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
+
+CASE(lists_of_segments_are_checked)
 {
 	DAT_LMR_TRIPLET iov[8] = { { .segment_length = 1 } };
 
-	(void)state;
 	assert_int_equal(dapl_send_any(ep, -1, iov, cookie, 0), BAD_PARAM(2));
 	assert_int_equal(dapl_send_any(ep, SEGMENTS + 1, iov, cookie, 0), BAD_PARAM(2));
 	assert_int_equal(dapl_send_any(ep, 1, NULL, cookie, 0), BAD_PARAM(3));
@@ -112,11 +107,10 @@ static void lists_of_segments_are_checked(void **state)
 	assert_int_equal(posts, 3);
 }
 
-static void lengths_are_limited(void **state)
+CASE(lengths_are_limited)
 {
 	const DAT_LMR_TRIPLET wrapping[] = { segment(1u << 31), segment(1u << 31) };
 
-	(void)state;
 	assert_int_equal(send_bytes(MESSAGE + 1), too_long);
 	assert_int_equal(dapl_send_any(ep, 2, wrapping, cookie, 0), too_long);
 	assert_int_equal(write_bytes(remote.segment_length + 1), too_long);
@@ -136,11 +130,18 @@ static void lengths_are_limited(void **state)
 	assert_int_equal(write_bytes(150), DAT_SUCCESS);
 }
 
-static void empty_segments_are_left_out(void **state)
+CASE(segments_that_the_device_refuses_have_errors_of_their_own)
+{
+	error = EKEYREJECTED;
+	assert_int_equal(send_bytes(1), DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE));
+	error = ERANGE;
+	assert_int_equal(send_bytes(1), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE));
+}
+
+CASE(empty_segments_are_left_out)
 {
 	const DAT_LMR_TRIPLET iov[] = { segment(8), { .virtual_address = 1, .lmr_context = 1 }, segment(4) };
 
-	(void)state;
 	assert_int_equal(dapl_send_any(ep, 3, iov, cookie, 0), DAT_SUCCESS);
 	assert_int_equal(posted.num_sge, 2);
 	assert_int_equal(sge[0].length, 8);
@@ -150,7 +151,7 @@ static void empty_segments_are_left_out(void **state)
 	assert_int_equal(record->length, 12);
 }
 
-static void read_takes_as_much_as_the_remote_segment_holds(void **state)
+CASE(read_takes_as_much_as_the_remote_segment_holds)
 {
 	static const struct {
 		uint32_t first, second, remote;
@@ -161,7 +162,6 @@ static void read_takes_as_much_as_the_remote_segment_holds(void **state)
 		{ 8, 0, 8, 1, 8 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const DAT_LMR_TRIPLET iov[] = { segment(rows[i].first), segment(rows[i].second) };
 		const DAT_RMR_TRIPLET from = { .virtual_address = AT, .segment_length = rows[i].remote,
@@ -175,11 +175,10 @@ static void read_takes_as_much_as_the_remote_segment_holds(void **state)
 	}
 }
 
-static void request_is_what_the_call_asked_for(void **state)
+CASE(request_is_what_the_call_asked_for)
 {
 	DAT_LMR_TRIPLET one = segment(40);
 
-	(void)state;
 	assert_int_equal(send_bytes(40), DAT_SUCCESS);
 	assert_int_equal(posted.opcode, IBV_WR_SEND);
 	assert_int_equal(record->op, DAT_DTO_SEND);
@@ -216,9 +215,8 @@ static void request_is_what_the_call_asked_for(void **state)
 }
 
 /* Operations without a meaningful length have a single counter. */
-static void atomics_are_counted_without_their_length(void **state)
+CASE(atomics_are_counted_without_their_length)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP };
 
@@ -229,7 +227,7 @@ static void atomics_are_counted_without_their_length(void **state)
 	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
 }
 
-static void completion_flags_are_translated(void **state)
+CASE(completion_flags_are_translated)
 {
 	static const struct {
 		int flags;
@@ -245,7 +243,6 @@ static void completion_flags_are_translated(void **state)
 		  REQ_SUPPRESS | REQ_UNSIGNALED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(send_flagged(INLINE + 1, rows[i].flags), DAT_SUCCESS);
 		if (posted.send_flags != rows[i].to || record->flags != rows[i].record)
@@ -253,11 +250,10 @@ static void completion_flags_are_translated(void **state)
 	}
 }
 
-static void flags_that_the_endpoint_excludes_are_refused(void **state)
+CASE(flags_that_the_endpoint_excludes_are_refused)
 {
 	DAT_LMR_TRIPLET one = segment(1);
 
-	(void)state;
 	assert_int_equal(send_flagged(1, 0x80), BAD_PARAM(5));
 	assert_int_equal(dapl_write_any(ep, 1, &one, cookie, &remote, 0x80), BAD_PARAM(6));
 	assert_int_equal(dapl_read_any(ep, 1, &one, cookie, &(DAT_RMR_TRIPLET){ .segment_length = 1 }, 0x80),
@@ -272,11 +268,10 @@ static void flags_that_the_endpoint_excludes_are_refused(void **state)
 }
 
 /* Else the records of suppressed requests would never be given back. */
-static void one_suppressed_request_in_half_a_queue_is_signaled(void **state)
+CASE(one_suppressed_request_in_half_a_queue_is_signaled)
 {
 	unsigned signaled = 0;
 
-	(void)state;
 	for (int i = 1; i <= LIMIT; i++) {
 		assert_int_equal(send_flagged(1, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
 		if (!(posted.send_flags & IBV_SEND_SIGNALED))
@@ -288,9 +283,8 @@ static void one_suppressed_request_in_half_a_queue_is_signaled(void **state)
 	assert_int_equal(signaled, 1);
 }
 
-static void payload_goes_inline_if_it_fits(void **state)
+CASE(payload_goes_inline_if_it_fits)
 {
-	(void)state;
 	assert_int_equal(send_bytes(INLINE), DAT_SUCCESS);
 	assert_true(posted.send_flags & IBV_SEND_INLINE);
 	assert_int_equal(write_bytes(1), DAT_SUCCESS);
@@ -303,9 +297,77 @@ static void payload_goes_inline_if_it_fits(void **state)
 	assert_false(posted.send_flags & IBV_SEND_INLINE);
 }
 
-static void full_queue_refuses_the_request(void **state)
+static DAT_RETURN post_fenced(int kind, uint32_t length)
 {
-	(void)state;
+	static const DAT_COMPLETION_FLAGS fence = DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	DAT_LMR_TRIPLET one = segment(length);
+
+	switch (kind) {
+	case 0:
+		return dapl_send_any(ep, 1, &one, cookie, fence);
+	case 1:
+		return dapl_write_any(ep, 1, &one, cookie, &remote, fence);
+	case 2:
+		return dapl_ep_post_send_immed(ep, 1, &one, cookie, 1, fence);
+	case 3:
+		return dapl_ep_post_write_immed(ep, 1, &one, cookie, &remote, 1, fence);
+	default:
+		ia->attr.send_invalidate = true;
+		return dapl_ep_post_send_with_invalidate((DAT_EP_HANDLE)ep, 1, &one, cookie, fence, DAT_TRUE, KEY);
+	}
+}
+
+/* Inline data is copied before the reads in front of the fence have brought it. */
+CASE(payload_behind_a_fence_is_not_inline)
+{
+	static const uint32_t lengths[] = { 1, 8, INLINE };
+
+	for (int kind = 0; kind < 5; kind++)
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(post_fenced(kind, lengths[i]), DAT_SUCCESS);
+			if (posted.send_flags != (IBV_SEND_SIGNALED | IBV_SEND_FENCE))
+				fail_msg("kind %d, %u bytes: send flags 0x%x", kind, lengths[i], posted.send_flags);
+		}
+}
+
+static DAT_RETURN send_by_call(uint32_t length, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_LMR_TRIPLET one = segment(length);
+
+	return dapl_ep_post_send((DAT_EP_HANDLE)ep, 1, &one, cookie, flags);
+}
+
+/* Requests begin in the order of their posts, so those behind the fence wait with it. */
+CASE(requests_are_inline_again_when_the_fenced_one_has_completed)
+{
+	struct dapl_dto *fenced;
+
+	assert_int_equal(send_by_call(8, DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_SUCCESS);
+	fenced = record;
+	assert_int_equal(send_by_call(8, 0), DAT_SUCCESS);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED);
+	assert_int_equal(send_by_call(8, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
+	assert_int_equal(posted.send_flags, 0);
+	assert_int_equal(write_bytes(8), DAT_SUCCESS);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED);
+	dapl_queue_retire(&ep->sq, fenced);
+	for (int i = 0; i < 2; i++) {	/* the first ends the fence, the second takes the fast path */
+		assert_int_equal(send_by_call(8, 0), DAT_SUCCESS);
+		assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		assert_int_equal(ep->sq.room, LIMIT);
+	}
+}
+
+CASE(reset_ends_a_fence)
+{
+	assert_int_equal(send_by_call(8, DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_SUCCESS);
+	dapl_queue_empty(&ep->sq);
+	assert_int_equal(send_by_call(8, 0), DAT_SUCCESS);
+	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+}
+
+CASE(full_queue_refuses_the_request)
+{
 	for (int i = 0; i < LIMIT; i++)
 		assert_int_equal(send_bytes(1), DAT_SUCCESS);
 	assert_int_equal(send_bytes(1), NO_RESOURCE(MEMORY));
@@ -313,9 +375,8 @@ static void full_queue_refuses_the_request(void **state)
 	assert_int_equal(evd->obj.refs, 1);
 }
 
-static void full_queue_gives_suppressed_successes_back(void **state)
+CASE(full_queue_gives_suppressed_successes_back)
 {
-	(void)state;
 	for (int i = 0; i < LIMIT; i++) {
 		assert_int_equal(send_flagged(1, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
 		if (posted.send_flags & IBV_SEND_SIGNALED)
@@ -327,9 +388,8 @@ static void full_queue_gives_suppressed_successes_back(void **state)
 	assert_int_equal(evd->obj.refs, 1);
 }
 
-static void refused_post_leaves_no_record(void **state)
+CASE(refused_post_leaves_no_record)
 {
-	(void)state;
 	error = ENOMEM;
 	assert_int_equal(send_bytes(1), NO_RESOURCE(MEMORY));
 	error = -EINVAL;
@@ -341,9 +401,8 @@ static void refused_post_leaves_no_record(void **state)
 }
 
 /* The device of such an IA returns -1 for a request that it has queued. */
-static void reported_error_of_a_queued_request_is_success(void **state)
+CASE(reported_error_of_a_queued_request_is_success)
 {
-	(void)state;
 	ia->attr.no_late_flush = true;
 	error = -1;
 	assert_int_equal(send_bytes(1), DAT_SUCCESS);
@@ -354,9 +413,8 @@ static void reported_error_of_a_queued_request_is_success(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 1);
 }
 
-static void unconnected_endpoint_refuses_requests(void **state)
+CASE(unconnected_endpoint_refuses_requests)
 {
-	(void)state;
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	assert_int_equal(send_bytes(1), BAD_STATE(EP_UNCONNECTED));
 	assert_int_equal(write_bytes(1), BAD_STATE(EP_UNCONNECTED));
@@ -366,9 +424,8 @@ static void unconnected_endpoint_refuses_requests(void **state)
 	assert_int_equal(send_bytes(1), DAT_SUCCESS);	/* the device flushes it */
 }
 
-static void freed_endpoint_is_a_bad_handle(void **state)
+CASE(freed_endpoint_is_a_bad_handle)
 {
-	(void)state;
 	ep->qp = NULL;
 	assert_true(dapl_object_kill(&ep->obj));
 	assert_int_equal(send_bytes(1), BAD_HANDLE(EP));
@@ -377,11 +434,10 @@ static void freed_endpoint_is_a_bad_handle(void **state)
 }
 
 /* An address handle comes with a datagram; a send without one goes nowhere. */
-static void datagram_endpoint_takes_only_datagrams(void **state)
+CASE(datagram_endpoint_takes_only_datagrams)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
-	(void)state;
 	ep->is_ud = true;
 	assert_int_equal(DAT_GET_TYPE(send_bytes(1)), DAT_INVALID_STATE);
 	assert_int_equal(dapl_ep_post_request(ep, &wr, 1, cookie, 0, DAT_IB_DTO_SEND_UD, REQ_EXTENSION,
@@ -391,9 +447,8 @@ static void datagram_endpoint_takes_only_datagrams(void **state)
 							   DCNT_EP_POST_SEND_UD)), DAT_INVALID_STATE);
 }
 
-static void raw_endpoint_sends_frames_only(void **state)
+CASE(raw_endpoint_sends_frames_only)
 {
-	(void)state;
 	ep->is_ud = ep->is_raw = true;
 	assert_int_equal(write_bytes(1), NOT_SUPPORTED);
 	assert_int_equal(read_bytes(1, 1), NOT_SUPPORTED);
@@ -403,28 +458,6 @@ static void raw_endpoint_sends_frames_only(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
-	const struct CMUnitTest tests[] = {
-		CASE(lists_of_segments_are_checked),
-		CASE(lengths_are_limited),
-		CASE(empty_segments_are_left_out),
-		CASE(read_takes_as_much_as_the_remote_segment_holds),
-		CASE(request_is_what_the_call_asked_for),
-		CASE(atomics_are_counted_without_their_length),
-		CASE(completion_flags_are_translated),
-		CASE(flags_that_the_endpoint_excludes_are_refused),
-		CASE(one_suppressed_request_in_half_a_queue_is_signaled),
-		CASE(payload_goes_inline_if_it_fits),
-		CASE(full_queue_refuses_the_request),
-		CASE(full_queue_gives_suppressed_successes_back),
-		CASE(refused_post_leaves_no_record),
-		CASE(reported_error_of_a_queued_request_is_success),
-		CASE(unconnected_endpoint_refuses_requests),
-		CASE(freed_endpoint_is_a_bad_handle),
-		CASE(datagram_endpoint_takes_only_datagrams),
-		CASE(raw_endpoint_sends_frames_only),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_provider.c - the library as the registry sees it: entries from dat_provider_init to dat_provider_fini, the
  * table of calls, and the calls that take any handle (ia/provider.c). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include <unistd.h>
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/ia/provider.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 #define BAD_FIRST DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 
@@ -53,20 +47,20 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static int set_up(void **state)
 {
-	(void)state;
 	added = removed = NULL;
 	adds = removes = 0;
 	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 4);
 	return 0;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
+
 /* --- entries --------------------------------------------------------------------------- */
 
-static void entry_is_known_from_init_to_fini(void **state)
+CASE(entry_is_known_from_init_to_fini)
 {
 	struct dapl_entry *entry;
 
-	(void)state;
 	assert_null(dapl_entry_find("ofa-v2-first"));
 	dat_provider_init(&first, "eth1 0");
 	assert_int_equal(adds, 1);
@@ -85,12 +79,11 @@ static void entry_is_known_from_init_to_fini(void **state)
 
 /* Two entries of dat.conf may have one name, for two versions of DAT. A thread may be opening a device when the other
  * is initialised. */
-static void params_of_an_earlier_init_stay(void **state)
+CASE(params_of_an_earlier_init_stay)
 {
 	const char *earlier;
 	struct dapl_entry *entry;
 
-	(void)state;
 	dat_provider_init(&first, "eth1 0");
 	entry = dapl_entry_find("ofa-v2-first");
 	earlier = entry->params;
@@ -104,11 +97,10 @@ static void params_of_an_earlier_init_stay(void **state)
 	assert_null(dapl_entry_find("ofa-v2-first"));
 }
 
-static void each_name_has_an_entry(void **state)
+CASE(each_name_has_an_entry)
 {
 	struct dapl_entry *entry;
 
-	(void)state;
 	dat_provider_init(&first, "eth1 0");
 	entry = dapl_entry_find("ofa-v2-first");
 	dat_provider_init(&second, "eth2 0");
@@ -121,11 +113,10 @@ static void each_name_has_an_entry(void **state)
 	dat_provider_fini(&second);
 }
 
-static void entry_lasts_for_as_many_finis_as_inits(void **state)
+CASE(entry_lasts_for_as_many_finis_as_inits)
 {
 	struct dapl_entry *entry;
 
-	(void)state;
 	dat_provider_init(&first, "eth1 0");
 	entry = dapl_entry_find("ofa-v2-first");
 	dat_provider_init(&first, "eth3 0");
@@ -143,22 +134,20 @@ static void entry_lasts_for_as_many_finis_as_inits(void **state)
 	assert_null(dapl_entry_find("ofa-v2-first"));
 }
 
-static void unknown_entries_are_ignored(void **state)
+CASE(unknown_entries_are_ignored)
 {
 	const DAT_PROVIDER_INFO unknown = { .ia_name = "ofa-v2-unknown" };
 
-	(void)state;
 	dat_provider_init(NULL, "eth1 0");
 	dat_provider_fini(NULL);
 	dat_provider_fini(&unknown);
 	assert_int_equal(adds + removes, 0);
 }
 
-static void entry_without_memory_is_not_registered(void **state)
+CASE(entry_without_memory_is_not_registered)
 {
 	const DAT_PROVIDER_INFO third = { .ia_name = "ofa-v2-third" };
 
-	(void)state;
 	no_memory = true;
 	dat_provider_init(&third, "eth1 0");
 	no_memory = false;
@@ -169,12 +158,11 @@ static void entry_without_memory_is_not_registered(void **state)
 	dat_provider_fini(&third);
 }
 
-static void ia_of_an_unknown_name_is_not_opened(void **state)
+CASE(ia_of_an_unknown_name_is_not_opened)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE handle = NULL;
 
-	(void)state;
 	dat_provider_init(&first, "eth1 0");
 	assert_int_equal(added->ia_open_func((DAT_NAME_PTR)"ofa-v2-other", 8, &async, &handle),
 			 DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
@@ -197,23 +185,21 @@ static const DAT_PROVIDER *table(void)
 }
 
 /* The registry jumps through it without a look. */
-static void table_has_every_call(void **state)
+CASE(table_has_every_call)
 {
 	size_t missing = 0;
 
-	(void)state;
 	for (size_t at = offsetof(DAT_PROVIDER, ia_open_func); at < sizeof(DAT_PROVIDER); at += sizeof(void *))
 		if (!*(void *const *)((const char *)table() + at))
 			missing = at;
 	assert_int_equal(missing, 0);
 }
 
-static void context_is_kept_with_its_object(void **state)
+CASE(context_is_kept_with_its_object)
 {
 	void *const objects[] = { ia, ep, evd };
 	DAT_CONTEXT context;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		context.as_64 = 1;
 		assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)objects[i], &context), DAT_SUCCESS);
@@ -228,11 +214,10 @@ static void context_is_kept_with_its_object(void **state)
 	assert_int_equal(ia->obj.calls + ep->obj.calls + evd->obj.calls, 0);
 }
 
-static void type_is_that_of_the_object(void **state)
+CASE(type_is_that_of_the_object)
 {
 	DAT_HANDLE_TYPE type;
 
-	(void)state;
 	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ia, &type), DAT_SUCCESS);
 	assert_int_equal(type, DAT_HANDLE_TYPE_IA);
 	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ep, &type), DAT_SUCCESS);
@@ -241,13 +226,12 @@ static void type_is_that_of_the_object(void **state)
 	assert_int_equal(type, DAT_HANDLE_TYPE_EVD);
 }
 
-static void calls_for_any_handle_check_their_arguments(void **state)
+CASE(calls_for_any_handle_check_their_arguments)
 {
 	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
 	DAT_CONTEXT context = { .as_64 = 5 };
 	DAT_HANDLE_TYPE type;
 
-	(void)state;
 	core_ep_free(freed);
 	for (int i = 0; i < 2; i++) {
 		DAT_HANDLE handle = i ? (DAT_HANDLE)freed : NULL;
@@ -262,12 +246,11 @@ static void calls_for_any_handle_check_their_arguments(void **state)
 	assert_int_equal(ep->obj.calls + freed->obj.calls, 0);
 }
 
-static void no_provider_takes_over_from_another(void **state)
+CASE(no_provider_takes_over_from_another)
 {
 	DAT_BOOLEAN related = DAT_TRUE;
 	char name[] = "ofa-v2-second";
 
-	(void)state;
 	assert_int_equal(table()->ia_ha_related_func((DAT_IA_HANDLE)ia, name, &related), DAT_SUCCESS);
 	assert_int_equal(related, DAT_FALSE);
 	assert_int_equal(table()->ia_ha_related_func(NULL, name, &related), BAD_HANDLE(IA));
@@ -288,11 +271,10 @@ static DAT_RETURN extension(void *handle, int op, ...)
 	return ret;
 }
 
-static void extensions_are_reached_by_their_old_name(void **state)
+CASE(extensions_are_reached_by_their_old_name)
 {
 	DAT_UINT64 value = 0;
 
-	(void)state;
 	ep->counters[DCNT_EP_POST_SEND] = 3;
 	assert_int_equal(extension(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_SEND, &value, 0), DAT_SUCCESS);
 	assert_int_equal(value, 3);
@@ -300,23 +282,6 @@ static void extensions_are_reached_by_their_old_name(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, core_endpoint_close_unused)
-	const struct CMUnitTest tests[] = {
-		CASE(entry_is_known_from_init_to_fini),
-		CASE(params_of_an_earlier_init_stay),
-		CASE(each_name_has_an_entry),
-		CASE(entry_lasts_for_as_many_finis_as_inits),
-		CASE(unknown_entries_are_ignored),
-		CASE(entry_without_memory_is_not_registered),
-		CASE(ia_of_an_unknown_name_is_not_opened),
-		CASE(table_has_every_call),
-		CASE(context_is_kept_with_its_object),
-		CASE(type_is_that_of_the_object),
-		CASE(calls_for_any_handle_check_their_arguments),
-		CASE(no_provider_takes_over_from_another),
-		CASE(extensions_are_reached_by_their_old_name),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

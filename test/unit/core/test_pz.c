@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pz.c - protection zones: one protection domain of the device for each, and when they may be freed (pz.c). */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static char handle_of_ia;
@@ -23,7 +18,6 @@ DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	return 0;
@@ -32,7 +26,6 @@ static int set_up(void **state)
 /* No call leaves a domain behind, or an object entered. */
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(core_device.pds, 0);
 	assert_int_equal(ia->obj.calls, 0);
 	assert_null(ia->objects[DAPL_PZ]);
@@ -48,11 +41,12 @@ static DAT_PZ_HANDLE create(void)
 	return pz;
 }
 
-static void zone_has_a_domain_of_its_own(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(zone_has_a_domain_of_its_own)
 {
 	DAT_PZ_HANDLE pz = create(), other = create();
 
-	(void)state;
 	assert_int_equal(core_device.pds, 2);
 	assert_non_null(((struct dapl_pz *)pz)->pd);
 	assert_ptr_not_equal(((struct dapl_pz *)pz)->pd, ((struct dapl_pz *)other)->pd);
@@ -63,11 +57,10 @@ static void zone_has_a_domain_of_its_own(void **state)
 	assert_int_equal(ia->counters[DCNT_IA_PZ_FREE], 2);
 }
 
-static void zone_in_use_is_not_freed(void **state)
+CASE(zone_in_use_is_not_freed)
 {
 	DAT_PZ_HANDLE pz = create();
 
-	(void)state;
 	assert_true(dapl_use(&((struct dapl_pz *)pz)->obj));
 	assert_int_equal(dapl_pz_free(pz), BAD_STATE(PZ_IN_USE));
 	assert_int_equal(core_device.pds, 1);
@@ -76,24 +69,22 @@ static void zone_in_use_is_not_freed(void **state)
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
-static void freed_zone_is_a_bad_handle(void **state)
+CASE(freed_zone_is_a_bad_handle)
 {
 	DAT_PZ_PARAM param;
 	DAT_PZ_HANDLE pz = create();
 
-	(void)state;
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 	assert_int_equal(dapl_pz_free(pz), BAD_HANDLE(PZ));
 	assert_int_equal(dapl_pz_query(pz, DAT_PZ_FIELD_ALL, &param), BAD_HANDLE(PZ));
 	assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)ia), BAD_HANDLE(PZ));
 }
 
-static void query_tells_the_ia(void **state)
+CASE(query_tells_the_ia)
 {
 	DAT_PZ_PARAM param = { .ia_handle = NULL };
 	DAT_PZ_HANDLE pz = create();
 
-	(void)state;
 	assert_int_equal(dapl_pz_query(pz, (DAT_PZ_PARAM_MASK)(DAT_PZ_FIELD_ALL << 1), &param), BAD_PARAM(2));
 	assert_int_equal(dapl_pz_query(pz, DAT_PZ_FIELD_ALL, NULL), BAD_PARAM(3));
 	assert_int_equal(dapl_pz_query(pz, DAT_PZ_FIELD_ALL, &param), DAT_SUCCESS);
@@ -101,11 +92,10 @@ static void query_tells_the_ia(void **state)
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
-static void refused_create_makes_no_zone(void **state)
+CASE(refused_create_makes_no_zone)
 {
 	DAT_PZ_HANDLE pz = (DAT_PZ_HANDLE)&handle_of_ia;
 
-	(void)state;
 	core_device.alloc_pd_error = ENOMEM;
 	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), NO_RESOURCE(PROTECTION_DOMAIN));
 	core_device.alloc_pd_error = 0;
@@ -126,17 +116,15 @@ static bool pd_busy(void)
 
 static void destroy_handle(struct dapl_task *task)
 {
-	(void)task;
 	usleep(20000);
 	__atomic_store_n(&handle_is_left, false, __ATOMIC_RELEASE);
 }
 
-static void domain_outlives_what_the_service_thread_destroys(void **state)
+CASE(domain_outlives_what_the_service_thread_destroys)
 {
 	struct dapl_task task = { .queued = false };
 	DAT_PZ_HANDLE pz = create();
 
-	(void)state;
 	assert_int_equal(dapl_service_get(), 0);
 	core_device.pd_busy = pd_busy;
 	handle_is_left = true;
@@ -146,17 +134,4 @@ static void domain_outlives_what_the_service_thread_destroys(void **state)
 	dapl_service_put();
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(zone_has_a_domain_of_its_own),
-		CASE(zone_in_use_is_not_freed),
-		CASE(domain_outlives_what_the_service_thread_destroys),
-		CASE(freed_zone_is_a_bad_handle),
-		CASE(query_tells_the_ia),
-		CASE(refused_create_makes_no_zone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_qual.c - the port of a connection qualifier. Peers compute it too, so the tests
  * compare with literal numbers. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dapl/core/base/qual.h"
+#include "test/unit/unit.h"
 
-static void qualifier_that_is_a_port_is_that_port(void **state)
+UNIT_TEST(qualifier_that_is_a_port_is_that_port)
 {
-	(void)state;
 	for (unsigned q = 0; q <= 65535; q++)
 		assert_int_equal(dapl_qual_port(q), q);
 }
 
-static void larger_qualifiers_map_to_shared_ports(void **state)
+UNIT_TEST(larger_qualifiers_map_to_shared_ports)
 {
 	static const struct {
 		DAT_CONN_QUAL qual;
@@ -26,17 +21,8 @@ static void larger_qualifiers_map_to_shared_ports(void **state)
 		{ UINT64_C(1) << 32, 50617 }, { UINT64_C(1) << 63, 39419 }, { UINT64_MAX, 45303 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		assert_int_equal(dapl_qual_port(known[i].qual), known[i].port);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(qualifier_that_is_a_port_is_that_port),
-		cmocka_unit_test(larger_qualifiers_map_to_shared_ports),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_recv_repost.c - receives that are posted again to another QP. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ep/recv_repost.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 enum { POSTS = 4, SEGMENTS = 3 };
 
@@ -28,7 +23,6 @@ static int post_recv(struct ibv_recv_wr *wr)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .post_recv = post_recv };
 	ia = core_ia_new();
 	ep = core_ep_new(ia, NULL, POSTS);
@@ -59,7 +53,6 @@ static int repost(unsigned max_sge)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_saved_recv_free(detach());
 	core_ep_free(ep);
 	core_ia_free(ia);
@@ -85,11 +78,12 @@ static struct dapl_dto *post_saved(uint64_t address, int n)
 	return core_post(ep, DAT_DTO_RECEIVE, 0, address);
 }
 
-static void receives_are_posted_in_their_order_and_places(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(receives_are_posted_in_their_order_and_places)
 {
 	struct dapl_dto *records[3];
 
-	(void)state;
 	records[0] = post_saved(0x1000, 1);
 	records[1] = post_saved(0x2000, 0);
 	records[2] = post_saved(0x3000, SEGMENTS);
@@ -103,19 +97,17 @@ static void receives_are_posted_in_their_order_and_places(void **state)
 	assert_int_equal(posted[2].num_sge, SEGMENTS);
 }
 
-static void no_receive_is_no_post(void **state)
+TEST(no_receive_is_no_post)
 {
-	(void)state;
 	assert_int_equal(repost(SEGMENTS), 0);
 	assert_int_equal(posts, 0);
 }
 
 /* The ring of records begins anew after its last place. */
-static void places_wrap_with_the_ring(void **state)
+TEST(places_wrap_with_the_ring)
 {
 	struct dapl_dto *record;
 
-	(void)state;
 	ep->rq.head = ep->rq.tail = UINT32_MAX;
 	post_saved(0x1000, 1);
 	record = post_saved(0x2000, 1);
@@ -124,26 +116,23 @@ static void places_wrap_with_the_ring(void **state)
 	assert_ptr_equal((void *)(uintptr_t)posted[1].wr_id, record);
 }
 
-static void new_qp_may_have_fewer_segments(void **state)
+TEST(new_qp_may_have_fewer_segments)
 {
-	(void)state;
 	post_saved(0x1000, 2);
 	assert_int_equal(repost(1), E2BIG);
 	assert_int_equal(posts, 0);
 	assert_int_equal(repost(2), 0);
 }
 
-static void receive_that_was_not_kept_is_an_error(void **state)
+TEST(receive_that_was_not_kept_is_an_error)
 {
-	(void)state;
 	post_saved(0x1000, 1);
 	core_post(ep, DAT_DTO_RECEIVE, 0, 2);
 	assert_int_equal(repost(1), ENODATA);
 }
 
-static void refused_post_ends_it(void **state)
+TEST(refused_post_ends_it)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		post_saved(0x1000, 1);
 	fails_at = 1;
@@ -151,9 +140,8 @@ static void refused_post_ends_it(void **state)
 	assert_int_equal(posts, 1);
 }
 
-static void detached_list_is_the_callers(void **state)
+TEST(detached_list_is_the_callers)
 {
-	(void)state;
 	post_saved(0x1000, 1);
 	post_saved(0x2000, 1);
 	dapl_saved_recv_free(detach());
@@ -165,18 +153,4 @@ static void detached_list_is_the_callers(void **state)
 	assert_int_equal(first_address[0], 0x3000);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(receives_are_posted_in_their_order_and_places),
-		TEST(no_receive_is_no_post),
-		TEST(places_wrap_with_the_ring),
-		TEST(new_qp_may_have_fewer_segments),
-		TEST(receive_that_was_not_kept_is_an_error),
-		TEST(refused_post_ends_it),
-		TEST(detached_list_is_the_callers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmr.c - memory windows: which type is made, errors of the device, and the range that a binding holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/core/mem/rmr.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_pz *pz;
@@ -20,7 +15,6 @@ static void make_pz(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	ia->attr.windows_1 = ia->attr.windows_2 = true;
@@ -30,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(core_device.windows, 0);
 	assert_false(dapl_in_use(&pz->obj));
 	if (dapl_object_kill(&pz->obj))
@@ -39,7 +32,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void type_is_what_was_asked_for_or_what_there_is(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(type_is_what_was_asked_for_or_what_there_is)
 {
 	static const struct {
 		bool windows_1, windows_2, for_ep;
@@ -53,7 +48,6 @@ static void type_is_what_was_asked_for_or_what_there_is(void **state)
 		{ false, true, true, IBV_MW_TYPE_2, DAT_RMR_SCOPE_EP },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		DAT_RMR_PARAM param;
 		DAT_RMR_HANDLE rmr;
@@ -73,22 +67,20 @@ static void type_is_what_was_asked_for_or_what_there_is(void **state)
 	}
 }
 
-static void device_without_windows_has_no_rmrs(void **state)
+CASE(device_without_windows_has_no_rmrs)
 {
 	DAT_RMR_HANDLE rmr;
 
-	(void)state;
 	ia->attr.windows_1 = ia->attr.windows_2 = false;
 	assert_int_equal(DAT_GET_TYPE(dapl_rmr_create((DAT_PZ_HANDLE)pz, &rmr)), DAT_MODEL_NOT_SUPPORTED);
 	assert_int_equal(DAT_GET_TYPE(dapl_rmr_create_for_ep((DAT_PZ_HANDLE)pz, &rmr)),
 			 DAT_MODEL_NOT_SUPPORTED);
 }
 
-static void error_of_the_device_leaves_nothing(void **state)
+CASE(error_of_the_device_leaves_nothing)
 {
 	DAT_RMR_HANDLE rmr;
 
-	(void)state;
 	core_device.alloc_mw_error = ENOMEM;
 	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &rmr), NO_RESOURCE(MEMORY_REGION));
 	core_device.alloc_mw_error = EPERM;
@@ -96,11 +88,10 @@ static void error_of_the_device_leaves_nothing(void **state)
 	assert_null(ia->objects[DAPL_RMR]);
 }
 
-static void pz_that_is_freed_meanwhile_gets_no_rmr(void **state)
+CASE(pz_that_is_freed_meanwhile_gets_no_rmr)
 {
 	DAT_RMR_HANDLE rmr;
 
-	(void)state;
 	core_device.killed_by_alloc_mw = &pz->obj;
 	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &rmr), BAD_HANDLE(PZ));
 	assert_int_equal(core_device.windows, 0);
@@ -109,12 +100,11 @@ static void pz_that_is_freed_meanwhile_gets_no_rmr(void **state)
 	make_pz();
 }
 
-static void arguments_are_checked(void **state)
+CASE(arguments_are_checked)
 {
 	DAT_RMR_PARAM param;
 	DAT_RMR_HANDLE rmr;
 
-	(void)state;
 	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)ia, &rmr), BAD_HANDLE(PZ));
 	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, NULL), BAD_PARAM(2));
 	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &rmr), DAT_SUCCESS);
@@ -171,7 +161,7 @@ static void free_lmr(struct dapl_lmr *lmr)
 	dapl_object_bury(&lmr->obj);
 }
 
-static void target_lies_within_the_binding(void **state)
+CASE(target_lies_within_the_binding)
 {
 	static const struct {
 		DAT_VADDR address;
@@ -187,7 +177,6 @@ static void target_lies_within_the_binding(void **state)
 	struct dapl_lmr *lmr = lmr_new();
 	struct dapl_rmr *rmr = bound(lmr, 0x1000, 0x100, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 77);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		if (target(77, cases[i].address, cases[i].length) != (cases[i].found ? lmr : NULL))
 			fail_msg("%llx + %llx", (unsigned long long)cases[i].address,
@@ -197,12 +186,11 @@ static void target_lies_within_the_binding(void **state)
 	free_lmr(lmr);
 }
 
-static void binding_at_the_end_of_the_address_space_does_not_wrap(void **state)
+CASE(binding_at_the_end_of_the_address_space_does_not_wrap)
 {
 	struct dapl_lmr *lmr = lmr_new();
 	struct dapl_rmr *rmr = bound(lmr, UINT64_MAX - 0xff, 0x100, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 5);
 
-	(void)state;
 	assert_ptr_equal(target(5, UINT64_MAX - 0xff, 0x100), lmr);
 	assert_ptr_equal(target(5, UINT64_MAX, 1), lmr);
 	assert_null(target(5, UINT64_MAX, 2));
@@ -211,7 +199,7 @@ static void binding_at_the_end_of_the_address_space_does_not_wrap(void **state)
 	free_lmr(lmr);
 }
 
-static void target_needs_the_context_and_the_right_to_write(void **state)
+CASE(target_needs_the_context_and_the_right_to_write)
 {
 	struct dapl_lmr *readable = lmr_new(), *writable = lmr_new();
 	struct dapl_rmr *rmr[] = {
@@ -219,7 +207,6 @@ static void target_needs_the_context_and_the_right_to_write(void **state)
 		bound(writable, 0x1000, 0x100, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 2),
 	};
 
-	(void)state;
 	assert_null(target(1, 0x1000, 1));
 	assert_ptr_equal(target(2, 0x1000, 1), writable);
 	assert_null(target(3, 0x1000, 1));
@@ -231,19 +218,4 @@ static void target_needs_the_context_and_the_right_to_write(void **state)
 	free_lmr(writable);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(type_is_what_was_asked_for_or_what_there_is),
-		CASE(device_without_windows_has_no_rmrs),
-		CASE(error_of_the_device_leaves_nothing),
-		CASE(pz_that_is_freed_meanwhile_gets_no_rmr),
-		CASE(arguments_are_checked),
-		CASE(target_lies_within_the_binding),
-		CASE(binding_at_the_end_of_the_address_space_does_not_wrap),
-		CASE(target_needs_the_context_and_the_right_to_write),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

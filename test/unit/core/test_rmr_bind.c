@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmr_bind.c - binds of memory windows: the range, the rights and the protection zone that are needed, and what
  * is posted. The window of these tests is of type 2, which is bound by a work request. */
-#include <errno.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ep/rmr_bind.h"
 #include "dapl/core/mem/rmr.h"
 #include "test/unit/core/core_endpoint.h"
+#include "test/unit/unit.h"
 
 enum { READ = DAT_MEM_PRIV_REMOTE_READ_FLAG, WRITE = DAT_MEM_PRIV_REMOTE_WRITE_FLAG, START = 0x1000, SIZE = 0x100,
 	CONTEXT = 9 };
@@ -49,7 +43,6 @@ static int set_up(void **state)
 {
 	DAT_RMR_HANDLE handle;
 
-	(void)state;
 	posts = error = 0;
 	core_endpoint_open(16, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, 16);
 	core_device.post_send = note_post;
@@ -80,17 +73,22 @@ static int tear_down(void **state)
 	return core_endpoint_close(state);
 }
 
-static DAT_RETURN bind_range(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT context, int rights)
+static DAT_RETURN bind_flagged(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT context, int rights, int flags)
 {
 	const DAT_LMR_TRIPLET range = { .virtual_address = at, .segment_length = length, .lmr_context = context };
 	DAT_RMR_CONTEXT made = 0;
 	DAT_RETURN ret = dapl_rmr_bind((DAT_RMR_HANDLE)rmr, (DAT_LMR_HANDLE)lmr, &range,
 				       (DAT_MEM_PRIV_FLAGS)rights, DAT_VA_TYPE_VA, (DAT_EP_HANDLE)ep,
-				       (DAT_RMR_COOKIE){ .as_64 = 3 }, DAT_COMPLETION_DEFAULT_FLAG, &made);
+				       (DAT_RMR_COOKIE){ .as_64 = 3 }, (DAT_COMPLETION_FLAGS)flags, &made);
 
 	if (!ret)
 		assert_int_equal(made, rmr->mw->rkey);
 	return ret;
+}
+
+static DAT_RETURN bind_range(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT context, int rights)
+{
+	return bind_flagged(at, length, context, rights, 0);
 }
 
 static DAT_RETURN bind_all(int rights)
@@ -98,7 +96,9 @@ static DAT_RETURN bind_all(int rights)
 	return bind_range(START, SIZE, CONTEXT, rights);
 }
 
-static void range_must_lie_within_the_region(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(range_must_lie_within_the_region)
 {
 	static const struct {
 		DAT_VADDR at;
@@ -112,16 +112,14 @@ static void range_must_lie_within_the_region(void **state)
 		{ START, SIZE, CONTEXT + 1, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (bind_range(rows[i].at, rows[i].length, rows[i].context, READ) !=
 		    (rows[i].good ? DAT_SUCCESS : BAD_PARAM(3)))
 			fail_msg("row %zu", i);
 }
 
-static void window_gives_no_right_that_the_region_lacks(void **state)
+TEST(window_gives_no_right_that_the_region_lacks)
 {
-	(void)state;
 	lmr->param.mem_priv = DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
 	assert_int_equal(bind_all(WRITE), DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE));
@@ -131,9 +129,8 @@ static void window_gives_no_right_that_the_region_lacks(void **state)
 	assert_int_equal(bind_all(DAT_MEM_PRIV_LOCAL_READ_FLAG), BAD_PARAM(4));
 }
 
-static void rights_are_those_of_the_request(void **state)
+TEST(rights_are_those_of_the_request)
 {
-	(void)state;
 	assert_int_equal(bind_all(READ | WRITE), DAT_SUCCESS);
 	assert_int_equal(posts, 1);
 	assert_int_equal(posted[0].opcode, IBV_WR_BIND_MW);
@@ -144,9 +141,8 @@ static void rights_are_those_of_the_request(void **state)
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
-static void all_must_be_of_one_protection_zone(void **state)
+TEST(all_must_be_of_one_protection_zone)
 {
-	(void)state;
 	lmr->pz = other_pz;
 	assert_int_equal(DAT_GET_TYPE(bind_all(READ)), DAT_PROTECTION_VIOLATION);
 	lmr->pz = pz;
@@ -156,20 +152,18 @@ static void all_must_be_of_one_protection_zone(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void evd_of_requests_must_take_binds(void **state)
+TEST(evd_of_requests_must_take_binds)
 {
-	(void)state;
 	evd->flags = DAT_EVD_DTO_FLAG;
 	assert_int_equal(bind_all(READ), BAD_STATE(EP_EVD_REQUEST));
 	assert_int_equal(posts, 0);
 }
 
 /* A window of type 2 can be bound only while it is not. */
-static void second_bind_invalidates_first(void **state)
+TEST(second_bind_invalidates_first)
 {
 	uint32_t rkey;
 
-	(void)state;
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
 	rkey = rmr->mw->rkey;
 	assert_int_equal(bind_range(START, 8, CONTEXT, WRITE), DAT_SUCCESS);
@@ -180,9 +174,42 @@ static void second_bind_invalidates_first(void **state)
 	assert_int_not_equal(rmr->mw->rkey, rkey);
 }
 
-static void empty_range_unbinds(void **state)
+/* The window needs no invalidate before its next bind, and does not use the region until then. RMR-15. */
+TEST(window_that_the_peer_invalidated_is_unbound)
 {
-	(void)state;
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	dapl_rmr_invalidated(ia, rmr->param.rmr_context + 1);
+	assert_true(dapl_in_use(&lmr->obj));
+	dapl_rmr_invalidated(ia, rmr->param.rmr_context);
+	assert_false(dapl_in_use(&lmr->obj));
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	assert_int_equal(posts, 2);
+	assert_int_equal(posted[1].opcode, IBV_WR_BIND_MW);
+}
+
+/* The invalidate is a part of the bind: it waits with it, and is silent whatever the flags are. */
+TEST(fence_holds_the_invalidate_of_a_bind_back)
+{
+	enum { FLAGS = DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_SUPPRESS_FLAG };
+
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	assert_int_equal(bind_flagged(START, 8, CONTEXT, WRITE, FLAGS), DAT_SUCCESS);
+	assert_int_equal(posted[1].opcode, IBV_WR_LOCAL_INV);
+	assert_int_equal(posted[1].send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+	assert_int_equal(posted[2].opcode, IBV_WR_BIND_MW);
+	assert_int_equal(posted[2].send_flags, IBV_SEND_FENCE);
+}
+
+TEST(refused_flags_leave_the_window_bound)
+{
+	assert_int_equal(bind_all(READ), DAT_SUCCESS);
+	assert_int_equal(bind_flagged(START, 8, CONTEXT, WRITE, 0x100), BAD_PARAM(8));
+	assert_int_equal(posts, 1);
+	assert_ptr_equal(rmr->lmr, lmr);
+}
+
+TEST(empty_range_unbinds)
+{
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
 	assert_true(dapl_in_use(&lmr->obj));
 	assert_int_equal(bind_range(0, 0, 0, 0), DAT_SUCCESS);
@@ -191,16 +218,15 @@ static void empty_range_unbinds(void **state)
 	assert_false(dapl_in_use(&lmr->obj));
 }
 
-static void refused_post_leaves_the_region_unused(void **state)
+TEST(refused_post_leaves_the_region_unused)
 {
-	(void)state;
 	error = ENOMEM;
 	assert_int_not_equal(bind_all(READ), DAT_SUCCESS);
 	assert_null(rmr->lmr);
 	assert_false(dapl_in_use(&lmr->obj));
 }
 
-static void arguments_are_checked(void **state)
+TEST(arguments_are_checked)
 {
 	const DAT_LMR_TRIPLET range = { .virtual_address = START, .segment_length = 1, .lmr_context = CONTEXT };
 	DAT_RMR_COOKIE cookie = { .as_64 = 0 };
@@ -209,7 +235,6 @@ static void arguments_are_checked(void **state)
 	dapl_rmr_bind((DAT_RMR_HANDLE)(rmr), (DAT_LMR_HANDLE)(lmr), range, DAT_MEM_PRIV_REMOTE_READ_FLAG, type, \
 		      (DAT_EP_HANDLE)(ep), cookie, DAT_COMPLETION_DEFAULT_FLAG, context)
 
-	(void)state;
 	assert_int_equal(BIND(pz, lmr, &range, DAT_VA_TYPE_VA, ep, &made), BAD_HANDLE(RMR));
 	assert_int_equal(BIND(rmr, lmr, NULL, DAT_VA_TYPE_VA, ep, &made), BAD_PARAM(3));
 	assert_int_equal(BIND(rmr, pz, &range, DAT_VA_TYPE_VA, ep, &made), BAD_HANDLE(LMR));
@@ -220,20 +245,4 @@ static void arguments_are_checked(void **state)
 	assert_int_equal(posts, 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(range_must_lie_within_the_region),
-		TEST(window_gives_no_right_that_the_region_lacks),
-		TEST(rights_are_those_of_the_request),
-		TEST(all_must_be_of_one_protection_zone),
-		TEST(evd_of_requests_must_take_binds),
-		TEST(second_bind_invalidates_first),
-		TEST(empty_range_unbinds),
-		TEST(refused_post_leaves_the_region_unused),
-		TEST(arguments_are_checked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

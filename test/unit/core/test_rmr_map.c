@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmr_map.c - mapped memory of a peer: which endpoints may map, errors of the device, and that each
  * mapping ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "dapl/core/mem/rmr_map.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_ep *ep;
@@ -38,7 +33,6 @@ static const DAT_RMR_TRIPLET memory = { .rmr_context = 9, .virtual_address = 0x1
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .map_remote = map };
 	map_error = 0;
 	maps = 0;
@@ -49,7 +43,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_map_end(ep);
 	core_ep_free(ep);
 	core_ia_free(ia);
@@ -63,12 +56,13 @@ static bool is_mapped(void *pages)
 	return !mincore(pages, (size_t)sysconf(_SC_PAGESIZE), &in_core) || errno != ENOMEM;
 }
 
-static void arguments_are_checked(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(arguments_are_checked)
 {
 	DAT_RMR_TRIPLET empty = memory;
 	DAT_PVOID at;
 
-	(void)state;
 	empty.segment_length = 0;
 	assert_int_equal(dapl_map_rmr(ep, NULL, &at), BAD_PARAM(2));
 	assert_int_equal(dapl_map_rmr(ep, &empty, &at), BAD_PARAM(2));
@@ -76,11 +70,10 @@ static void arguments_are_checked(void **state)
 	assert_int_equal(maps, 0);
 }
 
-static void endpoint_must_be_connected(void **state)
+CASE(endpoint_must_be_connected)
 {
 	DAT_PVOID at = NULL;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
 	assert_int_equal(DAT_GET_TYPE(dapl_map_rmr(ep, &memory, &at)), DAT_INVALID_STATE);
 	ep->state = DAT_EP_STATE_CONNECTED;
@@ -91,7 +84,7 @@ static void endpoint_must_be_connected(void **state)
 	assert_null(ep->maps);
 }
 
-static void errors_of_the_device_have_codes(void **state)
+CASE(errors_of_the_device_have_codes)
 {
 	static const struct {
 		int err;
@@ -102,7 +95,6 @@ static void errors_of_the_device_have_codes(void **state)
 	};
 	DAT_PVOID at = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		map_error = cases[i].err;
 		assert_int_equal(DAT_GET_TYPE(dapl_map_rmr(ep, &memory, &at)), cases[i].type);
@@ -111,12 +103,11 @@ static void errors_of_the_device_have_codes(void **state)
 	}
 }
 
-static void each_mapping_ends_when_it_is_unmapped(void **state)
+CASE(each_mapping_ends_when_it_is_unmapped)
 {
 	DAT_PVOID at[3];
 	void *pages[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(dapl_map_rmr(ep, &memory, &at[i]), DAT_SUCCESS);
 		pages[i] = last_pages;
@@ -133,12 +124,11 @@ static void each_mapping_ends_when_it_is_unmapped(void **state)
 	assert_null(ep->maps);
 }
 
-static void mappings_end_with_their_endpoint(void **state)
+CASE(mappings_end_with_their_endpoint)
 {
 	void *pages[2];
 	DAT_PVOID at;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(dapl_map_rmr(ep, &memory, &at), DAT_SUCCESS);
 		pages[i] = last_pages;
@@ -149,27 +139,13 @@ static void mappings_end_with_their_endpoint(void **state)
 	dapl_map_end(ep);
 }
 
-static void endpoint_that_lost_its_connection_can_unmap(void **state)
+CASE(endpoint_that_lost_its_connection_can_unmap)
 {
 	DAT_PVOID at;
 
-	(void)state;
 	assert_int_equal(dapl_map_rmr(ep, &memory, &at), DAT_SUCCESS);
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	assert_int_equal(dapl_map_unmap(ep, at), DAT_SUCCESS);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(arguments_are_checked),
-		CASE(endpoint_must_be_connected),
-		CASE(errors_of_the_device_have_codes),
-		CASE(each_mapping_ends_when_it_is_unmapped),
-		CASE(mappings_end_with_their_endpoint),
-		CASE(endpoint_that_lost_its_connection_can_unmap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_service.c - the service thread: what flush, stop and drain wait for, and that tasks and timers run once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "dapl/core/base/service.h"
+#include "test/unit/unit.h"
 
 enum { CALLBACK_US = 20000 };	/* long enough that a thread that does not wait returns before */
 
@@ -19,14 +13,12 @@ static int begun, ended;	/* callbacks; atomic */
 
 static int set_up(void **state)
 {
-	(void)state;
 	begun = ended = 0;
 	return dapl_service_get();
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_service_put();
 	return 0;
 }
@@ -54,13 +46,11 @@ static void wait_until_begun(void)
 
 static void slow_task(struct dapl_task *task)
 {
-	(void)task;
 	take_a_while();
 }
 
 static void slow_timer(struct dapl_timer *timer)
 {
-	(void)timer;
 	take_a_while();
 }
 
@@ -81,11 +71,12 @@ static int readable(void)
 	return fd;
 }
 
-static void flush_waits_for_tasks_that_were_queued(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(flush_waits_for_tasks_that_were_queued)
 {
 	struct dapl_task tasks[3] = { { .run = NULL } };
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		dapl_task_queue(&tasks[i], slow_task);
 	dapl_service_flush();
@@ -93,13 +84,12 @@ static void flush_waits_for_tasks_that_were_queued(void **state)
 	dapl_service_flush();	/* nothing to wait for */
 }
 
-static void flush_waits_for_the_callback_that_runs(void **state)
+CASE(flush_waits_for_the_callback_that_runs)
 {
 	struct dapl_watch watch = { .fd = -1 };
 	struct dapl_timer timer = { .fire = NULL };
 	int fd = readable();
 
-	(void)state;
 	assert_int_equal(dapl_watch_start(&watch, fd, slow_watch), 0);
 	wait_until_begun();
 	dapl_service_flush();
@@ -113,13 +103,12 @@ static void flush_waits_for_the_callback_that_runs(void **state)
 	assert_int_equal(count(&ended), 1);
 }
 
-static void stop_of_a_watch_waits_for_its_callback(void **state)
+CASE(stop_of_a_watch_waits_for_its_callback)
 {
 	struct dapl_watch watch = { .fd = -1 };
 	uint64_t one = 1;
 	int fd = readable();
 
-	(void)state;
 	assert_int_equal(dapl_watch_start(&watch, fd, slow_watch), 0);
 	wait_until_begun();
 	dapl_watch_stop(&watch);
@@ -131,19 +120,17 @@ static void stop_of_a_watch_waits_for_its_callback(void **state)
 	close(fd);
 }
 
-static void watch_that_was_not_started_can_be_stopped(void **state)
+CASE(watch_that_was_not_started_can_be_stopped)
 {
 	struct dapl_watch watch = { .fd = 0 };
 
-	(void)state;
 	dapl_watch_stop(&watch);
 }
 
-static void drain_of_a_timer_waits_for_its_callback(void **state)
+CASE(drain_of_a_timer_waits_for_its_callback)
 {
 	struct dapl_timer timer = { .fire = NULL };
 
-	(void)state;
 	dapl_timer_start(&timer, 0, slow_timer);
 	wait_until_begun();
 	dapl_timer_drain(&timer);
@@ -153,11 +140,10 @@ static void drain_of_a_timer_waits_for_its_callback(void **state)
 
 /* --- once ------------------------------------------------------------------------------------ */
 
-static void timer_that_is_stopped_does_not_fire(void **state)
+CASE(timer_that_is_stopped_does_not_fire)
 {
 	struct dapl_timer timer = { .fire = NULL };
 
-	(void)state;
 	assert_false(dapl_timer_stop(&timer));
 	dapl_timer_start(&timer, 3600000000u, slow_timer);	/* an hour */
 	assert_true(dapl_timer_stop(&timer));
@@ -168,11 +154,10 @@ static void timer_that_is_stopped_does_not_fire(void **state)
 	assert_int_equal(count(&begun), 0);
 }
 
-static void timer_that_is_started_again_moves(void **state)
+CASE(timer_that_is_started_again_moves)
 {
 	struct dapl_timer timer = { .fire = NULL };
 
-	(void)state;
 	dapl_timer_start(&timer, 3600000000u, slow_timer);
 	dapl_timer_start(&timer, 0, slow_timer);
 	wait_until_begun();
@@ -181,11 +166,10 @@ static void timer_that_is_started_again_moves(void **state)
 	assert_int_equal(count(&begun), 1);
 }
 
-static void timer_that_is_due_does_not_wait_for_a_later_one(void **state)
+CASE(timer_that_is_due_does_not_wait_for_a_later_one)
 {
 	struct dapl_timer late = { .fire = NULL }, soon = { .fire = NULL };
 
-	(void)state;
 	dapl_timer_start(&late, 3600000000u, slow_timer);
 	dapl_timer_start(&soon, 0, slow_timer);
 	wait_until_begun();
@@ -198,17 +182,15 @@ static bool released;
 
 static void wait_for_release(struct dapl_task *task)
 {
-	(void)task;
 	while (!__atomic_load_n(&released, __ATOMIC_SEQ_CST))
 		usleep(100);
 	take_a_while();
 }
 
-static void task_that_is_queued_twice_runs_once(void **state)
+CASE(task_that_is_queued_twice_runs_once)
 {
 	struct dapl_task first = { .run = NULL }, twice = { .run = NULL };
 
-	(void)state;
 	released = false;
 	dapl_task_queue(&first, wait_for_release);
 	dapl_task_queue(&twice, slow_task);
@@ -223,16 +205,14 @@ static void task_that_is_queued_twice_runs_once(void **state)
 
 static void flush_on_the_service_thread(struct dapl_task *task)
 {
-	(void)task;
 	dapl_service_flush();	/* it would wait for itself */
 	take_a_while();
 }
 
-static void service_thread_does_not_wait_for_itself(void **state)
+CASE(service_thread_does_not_wait_for_itself)
 {
 	struct dapl_task task = { .run = NULL };
 
-	(void)state;
 	assert_false(dapl_service_here());
 	dapl_task_queue(&task, flush_on_the_service_thread);
 	dapl_service_flush();
@@ -265,18 +245,16 @@ static int service_threads(void)
 
 static void close_and_open(struct dapl_task *task)
 {
-	(void)task;
 	dapl_service_put();
 	assert_int_equal(dapl_service_get(), 0);
 	take_a_while();		/* still the service thread */
 }
 
-static void ia_that_is_opened_in_the_same_callback_has_one_thread(void **state)
+CASE(ia_that_is_opened_in_the_same_callback_has_one_thread)
 {
 	struct dapl_watch watch = { .fd = readable() };
 	struct dapl_task task = { .run = NULL };
 
-	(void)state;
 	dapl_task_queue(&task, close_and_open);
 	dapl_service_flush();
 	assert_int_equal(service_threads(), 1);
@@ -294,11 +272,10 @@ static void close_and_wait(struct dapl_task *task)
 	wait_for_release(task);
 }
 
-static void ia_that_is_opened_during_the_callback_has_one_thread(void **state)
+CASE(ia_that_is_opened_during_the_callback_has_one_thread)
 {
 	struct dapl_task task = { .run = NULL }, other = { .run = NULL };
 
-	(void)state;
 	released = false;
 	dapl_task_queue(&task, close_and_wait);
 	wait_until_begun();
@@ -310,11 +287,10 @@ static void ia_that_is_opened_during_the_callback_has_one_thread(void **state)
 	assert_int_equal(service_threads(), 1);
 }
 
-static void thread_ends_after_the_callback(void **state)
+CASE(thread_ends_after_the_callback)
 {
 	struct dapl_task task = { .run = NULL }, other = { .run = NULL };
 
-	(void)state;
 	released = false;
 	dapl_task_queue(&task, close_and_wait);
 	wait_until_begun();
@@ -330,23 +306,6 @@ static void thread_ends_after_the_callback(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(flush_waits_for_tasks_that_were_queued),
-		CASE(flush_waits_for_the_callback_that_runs),
-		CASE(stop_of_a_watch_waits_for_its_callback),
-		CASE(watch_that_was_not_started_can_be_stopped),
-		CASE(drain_of_a_timer_waits_for_its_callback),
-		CASE(timer_that_is_stopped_does_not_fire),
-		CASE(timer_that_is_started_again_moves),
-		CASE(timer_that_is_due_does_not_wait_for_a_later_one),
-		CASE(task_that_is_queued_twice_runs_once),
-		CASE(service_thread_does_not_wait_for_itself),
-		CASE(ia_that_is_opened_in_the_same_callback_has_one_thread),
-		CASE(ia_that_is_opened_during_the_callback_has_one_thread),
-		CASE(thread_ends_after_the_callback),
-	};
-
 	alarm(60);	/* seconds: a callback that does not come, or a wait without end, ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_service_point.c - requests that come while a service point begins to listen: the device has its port,
- * and core does not know it yet; requests that are refused without the program, and counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+ * and core does not know it yet; requests that are refused without the program, and counted; what is printed if the
+ * device does not listen. */
 #include <netinet/in.h>
-#include <string.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/service_point.h"
@@ -15,13 +10,14 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/ia/counters.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *evd;
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	dapl_conn_start();
 	ia = core_ia_new();
@@ -31,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	core_evd_free(evd);
 	core_ia_free(ia);
 	dapl_service_put();
@@ -61,12 +56,13 @@ static DAT_CONN_QUAL take_request(void)
 	return event.event_data.cr_arrival_event_data.conn_qual;
 }
 
-static void early_request_names_the_chosen_port(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(early_request_names_the_chosen_port)
 {
 	DAT_CONN_QUAL qual = 0;
 	DAT_PSP_HANDLE psp;
 
-	(void)state;
 	core_device.listening = request_at_once;
 	assert_int_equal(dapl_psp_create_any((DAT_IA_HANDLE)ia, &qual, (DAT_EVD_HANDLE)evd, DAT_PSP_CONSUMER_FLAG,
 					     &psp), DAT_SUCCESS);
@@ -76,11 +72,10 @@ static void early_request_names_the_chosen_port(void **state)
 	assert_int_equal(core_device.listeners, 0);
 }
 
-static void rsp_that_was_used_early_stops_listening(void **state)
+TEST(rsp_that_was_used_early_stops_listening)
 {
 	DAT_RSP_HANDLE rsp;
 
-	(void)state;
 	core_device.listening = request_at_once;
 	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)ia, 7, DAT_HANDLE_NULL, (DAT_EVD_HANDLE)evd, &rsp),
 			 DAT_SUCCESS);
@@ -89,16 +84,52 @@ static void rsp_that_was_used_early_stops_listening(void **state)
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 }
 
-static void rsp_listens_until_it_is_freed(void **state)
+TEST(rsp_listens_until_it_is_freed)
 {
 	DAT_RSP_HANDLE rsp;
 
-	(void)state;
 	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)ia, 7, DAT_HANDLE_NULL, (DAT_EVD_HANDLE)evd, &rsp),
 			 DAT_SUCCESS);
 	assert_int_equal(core_device.listeners, 1);
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 	assert_int_equal(core_device.listeners, 0);
+}
+
+/* --- the device does not listen --------------------------------------------------------------- */
+
+static void fail_to_listen(void *qual)
+{
+	DAT_PSP_HANDLE psp;
+
+	assert_int_not_equal(dapl_psp_create((DAT_IA_HANDLE)ia, *(DAT_CONN_QUAL *)qual, (DAT_EVD_HANDLE)evd,
+					     DAT_PSP_CONSUMER_FLAG, &psp), DAT_SUCCESS);
+}
+
+static const char *printed_at(DAT_CONN_QUAL qual, int err)
+{
+	core_device.listen_error = err;
+	return printed_by(fail_to_listen, &qual);
+}
+
+TEST(port_that_needs_a_capability_is_told)
+{
+	static const char line[] = "listening at port 1023: ports below 1024 need CAP_NET_BIND_SERVICE: take a larger "
+				   "one";
+
+	assert_int_equal(times_in(printed_at(1023, EACCES), line), 1);
+	assert_string_equal(printed_at(1024, EACCES), "");
+	assert_string_equal(printed_at(1023, EADDRINUSE), "");
+}
+
+TEST(lost_address_of_a_listener_is_told)
+{
+	struct sockaddr_in *own = (struct sockaddr_in *)&ia->attr.address;
+
+	*own = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xcb00714d) };
+	assert_int_equal(times_in(printed_at(7, EADDRNOTAVAIL),
+				  "listening: 203.0.113.77 is no address of this host any more"), 1);
+	own->sin_addr.s_addr = htonl(INADDR_LOOPBACK);		/* nothing is wrong with it now */
+	assert_string_equal(printed_at(7, EADDRNOTAVAIL), "");
 }
 
 /* --- refused requests ------------------------------------------------------------------------ */
@@ -133,13 +164,12 @@ static DAT_PSP_HANDLE listen_at_7(void)
 	return psp;
 }
 
-static void requests_that_find_a_full_evd_are_counted(void **state)
+TEST(requests_that_find_a_full_evd_are_counted)
 {
 	enum { REQUESTS = 100 };
 	DAT_PSP_HANDLE psp = listen_at_7();
 	unsigned arrived = 0;
 
-	(void)state;
 	for (int i = 0; i < REQUESTS; i++)
 		request_at_once((void *)psp, 7);
 	assert_int_equal(count_of("CM_REQ_RX"), REQUESTS);
@@ -152,11 +182,10 @@ static void requests_that_find_a_full_evd_are_counted(void **state)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-static void request_whose_evd_is_freed_is_counted(void **state)
+TEST(request_whose_evd_is_freed_is_counted)
 {
 	DAT_PSP_HANDLE psp = listen_at_7();
 
-	(void)state;
 	request_at_once((void *)psp, 7);
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 	assert_int_equal(count_of("CM_ERR_REJ_TX"), 0);
@@ -165,16 +194,4 @@ static void request_whose_evd_is_freed_is_counted(void **state)
 	assert_int_equal(count_of("CM_ERR_REJ_TX"), 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(early_request_names_the_chosen_port),
-		TEST(rsp_that_was_used_early_stops_listening),
-		TEST(rsp_listens_until_it_is_freed),
-		TEST(requests_that_find_a_full_evd_are_counted),
-		TEST(request_whose_evd_is_freed_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

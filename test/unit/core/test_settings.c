@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_settings.c - the ranges of the environment variables, and what may change in a running program. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <stdio.h>
-#include <string.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static const char *const set_here[] = { "DAPL_MAX_INLINE", "DAPL_IB_PKEY", "DAPL_RNR_TIMER", "DAPL_WR_MAX",
 	"TEST_PARAMETER", "DAPL_DBG_TYPE" };
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof set_here / sizeof *set_here; i++) {
 		unsetenv(set_here[i]);
 		parameter_unset(set_here[i]);
@@ -30,7 +24,9 @@ static int tear_down(void **state)
 	return set_up(state);
 }
 
-static void variables_have_ranges(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(variables_have_ranges)
 {
 	static const struct {
 		const char *text;
@@ -40,7 +36,6 @@ static void variables_have_ranges(void **state)
 		{ "0x10", 16 }, { "99999999999999999999", 64 }, { "4294967296", 64 },
 	};
 
-	(void)state;
 	assert_int_equal(dapl_settings.max_inline, 64);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		setenv("DAPL_MAX_INLINE", cases[i].text, 1);
@@ -50,9 +45,8 @@ static void variables_have_ranges(void **state)
 	}
 }
 
-static void unset_variable_is_minus_one_where_zero_is_a_value(void **state)
+CASE(unset_variable_is_minus_one_where_zero_is_a_value)
 {
-	(void)state;
 	assert_int_equal(dapl_settings.ib_pkey, -1);
 	setenv("DAPL_IB_PKEY", "0", 1);
 	dapl_settings_read();
@@ -62,13 +56,12 @@ static void unset_variable_is_minus_one_where_zero_is_a_value(void **state)
 	assert_int_equal(dapl_settings.ib_pkey, -1);
 }
 
-static void every_parameter_is_found_once(void **state)
+CASE(every_parameter_is_found_once)
 {
 	struct dapl_parameter at, found, other;
 	bool device = false;
 	unsigned n = 0;
 
-	(void)state;
 	for (; dapl_parameter_at(n, &at); n++) {
 		assert_true(dapl_parameter_find(at.name, &found));
 		assert_string_equal(found.name, at.name);
@@ -88,12 +81,11 @@ static void every_parameter_is_found_once(void **state)
 }
 
 /* What datctl --persist takes, a program takes, too. */
-static void every_parameter_has_the_range_that_tools_know(void **state)
+CASE(every_parameter_has_the_range_that_tools_know)
 {
 	struct dapl_parameter at;
 	unsigned long min, max;
 
-	(void)state;
 	for (unsigned i = 0; dapl_parameter_at(i, &at); i++) {
 		if (!strcmp(at.name, "TEST_PARAMETER"))
 			continue;
@@ -121,12 +113,11 @@ static long value_of(const char *name, enum parameter_origin *origin)
 	return dapl_parameter_value(&parameter, origin);
 }
 
-static void value_outside_its_range_is_refused(void **state)
+CASE(value_outside_its_range_is_refused)
 {
 	static const char *const bad[] = { "32", "-1", "", " 1", "1 ", "one", "0x20", "4294967297",
 		"99999999999999999999" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_false(set("DAPL_RNR_TIMER", bad[i], "a number from 0 to 31, or \"default\", expected"));
 		assert_int_equal(dapl_settings.rnr_timer, 12);
@@ -137,20 +128,18 @@ static void value_outside_its_range_is_refused(void **state)
 	assert_true(set("TEST_PARAMETER", "9", ""));
 }
 
-static void parameters_that_are_fixed_say_why(void **state)
+CASE(parameters_that_are_fixed_say_why)
 {
-	(void)state;
 	assert_false(set("DAPL_CONTROL", "0", "it is read when the program opens its first adapter"));
 	assert_false(set("DAPL_MAX_CM_RETRIES", "1", "it has no effect"));
 	assert_false(set("DAPL_MAX_CM_RETRIES", "default", "it has no effect"));
 	assert_false(set("NO_SUCH", "1", "provider test has no parameter NO_SUCH"));
 }
 
-static void value_that_is_set_counts_until_it_is_default_again(void **state)
+CASE(value_that_is_set_counts_until_it_is_default_again)
 {
 	enum parameter_origin origin;
 
-	(void)state;
 	setenv("DAPL_RNR_TIMER", "5", 1);
 	dapl_settings_read();
 	assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 5);
@@ -165,22 +154,20 @@ static void value_that_is_set_counts_until_it_is_default_again(void **state)
 	assert_int_equal(origin, PARAMETER_ENVIRONMENT);
 }
 
-static void setting_one_parameter_changes_no_other(void **state)
+CASE(setting_one_parameter_changes_no_other)
 {
 	struct dapl_settings before = dapl_settings;
 
-	(void)state;
 	assert_true(set("DAPL_WR_MAX", "1", ""));
 	before.wr_max = 1;
 	assert_memory_equal(&before, &dapl_settings, sizeof before);
 }
 
-static void bad_value_of_the_environment_counts_as_the_default(void **state)
+CASE(bad_value_of_the_environment_counts_as_the_default)
 {
 	static const char *const bad[] = { "32", "x", "" };
 	enum parameter_origin origin;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		setenv("DAPL_RNR_TIMER", bad[i], 1);
 		assert_int_equal(value_of("DAPL_RNR_TIMER", &origin), 12);
@@ -191,11 +178,10 @@ static void bad_value_of_the_environment_counts_as_the_default(void **state)
 }
 
 /* No octal: a leading zero changes nothing, wherever the value comes from. */
-static void value_is_read_the_same_from_all_sources(void **state)
+CASE(value_is_read_the_same_from_all_sources)
 {
 	enum parameter_origin origin;
 
-	(void)state;
 	setenv("DAPL_MAX_INLINE", "010", 1);
 	dapl_settings_read();
 	assert_int_equal(dapl_settings.max_inline, 10);
@@ -206,11 +192,10 @@ static void value_is_read_the_same_from_all_sources(void **state)
 	assert_false(set("DAPL_MAX_INLINE", "0x", "a number from 0 to 65536"));
 }
 
-static void message_mask_is_applied_at_once(void **state)
+CASE(message_mask_is_applied_at_once)
 {
 	enum parameter_origin origin;
 
-	(void)state;
 	assert_true(set("DAPL_DBG_TYPE", "0x81", ""));
 	assert_int_equal(log_mask, 0x81);
 	assert_int_equal(value_of("DAPL_DBG_TYPE", &origin), 0x81);
@@ -220,22 +205,4 @@ static void message_mask_is_applied_at_once(void **state)
 	assert_int_equal(log_mask, 3);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(variables_have_ranges),
-		CASE(unset_variable_is_minus_one_where_zero_is_a_value),
-		CASE(every_parameter_is_found_once),
-		CASE(every_parameter_has_the_range_that_tools_know),
-		CASE(value_outside_its_range_is_refused),
-		CASE(parameters_that_are_fixed_say_why),
-		CASE(value_that_is_set_counts_until_it_is_default_again),
-		CASE(setting_one_parameter_changes_no_other),
-		CASE(bad_value_of_the_environment_counts_as_the_default),
-		CASE(value_is_read_the_same_from_all_sources),
-		CASE(message_mask_is_applied_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sge_list.c - lists of segments: empty ones left out, cut at a length, summed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/ep/sge_list.h"
+#include "test/unit/unit.h"
 
 enum { MOST = 4, WHOLE = 1 << 30 };
 
@@ -30,13 +26,12 @@ static const struct {
 	  2, 2ull * UINT32_MAX, false },
 };
 
-static void lists_are_copied_cut_and_summed(void **state)
+UNIT_TEST(lists_are_copied_cut_and_summed)
 {
 	struct ibv_sge to[DAPL_SGE_MAX];
 	DAT_LMR_TRIPLET iov[MOST];
 	uint64_t total;
 
-	(void)state;
 	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
 		int n = cases[c].n;
 
@@ -57,11 +52,4 @@ static void lists_are_copied_cut_and_summed(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_are_copied_cut_and_summed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

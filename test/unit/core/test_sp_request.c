@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sp_request.c - what a request at a service point brings: its event, an endpoint where the service point has or
  * makes one, and what is left of a request that finds no room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <netinet/in.h>
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { QUAL = 7 };
 
@@ -123,12 +119,13 @@ static void empty(void *psp, unsigned n)
 		reject(take_one(psp));
 }
 
-static void consumer_has_its_own_endpoint(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(consumer_has_its_own_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_CONSUMER_FLAG);
 	struct dapl_cr *cr;
 
-	(void)state;
 	assert_true(request((void *)psp, false));
 	cr = take_one((void *)psp);
 	assert_null(cr->ep);
@@ -136,12 +133,11 @@ static void consumer_has_its_own_endpoint(void **state)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-static void provider_makes_an_endpoint(void **state)
+CASE(provider_makes_an_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_PROVIDER_FLAG);
 	struct dapl_cr *cr;
 
-	(void)state;
 	assert_true(request((void *)psp, false));
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 2);
 	cr = take_one((void *)psp);
@@ -152,23 +148,21 @@ static void provider_makes_an_endpoint(void **state)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-static void request_of_datagrams_has_an_event_of_its_own(void **state)
+CASE(request_of_datagrams_has_an_event_of_its_own)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_CONSUMER_FLAG);
 
-	(void)state;
 	assert_true(request((void *)psp, true));
 	reject(take((DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_REQUEST_EVENT, (void *)psp));
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-static void full_evd_makes_no_endpoint(void **state)
+CASE(full_evd_makes_no_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_PROVIDER_FLAG);
 	uint64_t made = core_ia->counters[DCNT_IA_EP_CREATE];
 	unsigned n = fill((void *)psp);
 
-	(void)state;
 	assert_int_equal(core_ia->counters[DCNT_IA_EP_CREATE], made + n);
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), n + 1);
 	assert_int_equal(dapl_object_count(core_ia, DAPL_CR), n);
@@ -178,12 +172,11 @@ static void full_evd_makes_no_endpoint(void **state)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-static void reserved_endpoint_serves_one_request(void **state)
+CASE(reserved_endpoint_serves_one_request)
 {
 	DAT_RSP_HANDLE rsp = reserve_at(QUAL);
 	struct dapl_cr *cr;
 
-	(void)state;
 	assert_int_equal(ep->state, DAT_EP_STATE_RESERVED);
 	assert_true(request((void *)rsp, false));
 	assert_int_equal(ep->state, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
@@ -197,13 +190,12 @@ static void reserved_endpoint_serves_one_request(void **state)
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 }
 
-static void endpoint_stays_reserved_if_there_is_no_room(void **state)
+CASE(endpoint_stays_reserved_if_there_is_no_room)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_RSP_HANDLE rsp;
 	unsigned n;
 
-	(void)state;
 	psp = listen_with(DAT_PSP_CONSUMER_FLAG);
 	n = fill((void *)psp);
 	rsp = reserve_at(QUAL + 1);
@@ -220,17 +212,4 @@ static void endpoint_stays_reserved_if_there_is_no_room(void **state)
 	assert_int_equal(dapl_cr_reject((DAT_CR_HANDLE)ep->cr, 0, NULL), DAT_SUCCESS);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(consumer_has_its_own_endpoint),
-		CASE(provider_makes_an_endpoint),
-		CASE(request_of_datagrams_has_an_event_of_its_own),
-		CASE(full_evd_makes_no_endpoint),
-		CASE(reserved_endpoint_serves_one_request),
-		CASE(endpoint_stays_reserved_if_there_is_no_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_srq.c - shared receive queues: the consumer's limits, the counts of buffers, resizing, and the
  * watermarks of an SRQ and of the endpoints on it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/srq.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
 #include "test/unit/core/core_objects.h"
+#include "test/unit/unit.h"
 
 enum { BUFFERS = 10, SEGMENTS = 2 };
 
@@ -142,14 +137,16 @@ static int next_async(const void *about)
 	return error.reason;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+#define WITH_SRQ(name) UNIT_TEST_WITH(name, set_up_srq, tear_down)
+
 /* --- making and freeing -------------------------------------------------------------------------------- */
 
 /* SRQ-1 */
-static void made_srq_has_what_was_asked_for(void **state)
+TEST(made_srq_has_what_was_asked_for)
 {
 	DAT_SRQ_PARAM param;
 
-	(void)state;
 	assert_int_equal(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT), DAT_SUCCESS);
 	assert_in_range(wanted.attr.max_wr, BUFFERS, 1000);
 	assert_int_equal(wanted.attr.max_sge, SEGMENTS);
@@ -164,12 +161,11 @@ static void made_srq_has_what_was_asked_for(void **state)
 }
 
 /* SRQ-2, 3, 4 */
-static void arguments_of_create_are_checked(void **state)
+TEST(arguments_of_create_are_checked)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = 1, .max_recv_iov = 1 };
 	DAT_SRQ_HANDLE handle;
 
-	(void)state;
 	assert_int_equal(create(BUFFERS, SEGMENTS, 5), BAD_PARAM(3));
 	assert_int_equal(create(0, SEGMENTS, DAT_SRQ_LW_DEFAULT), BAD_PARAM(3));
 	assert_int_equal(create(1001, SEGMENTS, DAT_SRQ_LW_DEFAULT), BAD_PARAM(3));
@@ -184,16 +180,14 @@ static void arguments_of_create_are_checked(void **state)
 }
 
 /* SRQ-16 */
-static void device_without_srqs_makes_none(void **state)
+TEST(device_without_srqs_makes_none)
 {
-	(void)state;
 	core_ia->ia_attr.max_srqs = 0;
 	assert_int_equal(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT), NOT_SUPPORTED);
 }
 
-static void refused_srq_uses_nothing(void **state)
+TEST(refused_srq_uses_nothing)
 {
-	(void)state;
 	create_error = ENOMEM;
 	assert_int_equal(DAT_GET_TYPE(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT)), DAT_INSUFFICIENT_RESOURCES);
 	assert_false(dapl_in_use(&core_pz->obj));
@@ -201,11 +195,10 @@ static void refused_srq_uses_nothing(void **state)
 }
 
 /* SRQ-10 */
-static void srq_in_use_is_not_freed(void **state)
+WITH_SRQ(srq_in_use_is_not_freed)
 {
 	DAT_SRQ_HANDLE freed = SRQ;
 
-	(void)state;
 	assert_int_equal(dapl_srq_free(SRQ), BAD_STATE(SRQ_IN_USE));
 	assert_int_equal(core_device.srqs, 1);
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
@@ -221,11 +214,10 @@ static void srq_in_use_is_not_freed(void **state)
 
 /* --- posting ------------------------------------------------------------------------------------------- */
 
-static void buffer_keeps_its_segments_and_cookie(void **state)
+WITH_SRQ(buffer_keeps_its_segments_and_cookie)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	assert_int_equal(post(2, 5), DAT_SUCCESS);
 	assert_int_equal(posted.num_sge, 2);
 	assert_int_equal(posted_segments[0].addr, 0x1000);
@@ -237,9 +229,8 @@ static void buffer_keeps_its_segments_and_cookie(void **state)
 	assert_ptr_equal(event.event_data.dto_completion_event_data.ep_handle, ep);	/* SRQ-14 */
 }
 
-static void arguments_of_a_post_are_checked(void **state)
+WITH_SRQ(arguments_of_a_post_are_checked)
 {
-	(void)state;
 	assert_int_equal(post(-1, 1), BAD_PARAM(2));
 	assert_int_equal(post(SEGMENTS + 1, 1), BAD_PARAM(2));
 	assert_int_equal(dapl_srq_post_recv(SRQ, 1, NULL, (DAT_DTO_COOKIE){ .as_64 = 1 }), BAD_PARAM(3));
@@ -248,9 +239,8 @@ static void arguments_of_a_post_are_checked(void **state)
 	assert_int_equal(posted.num_sge, 0);
 }
 
-static void empty_buffer_has_a_segment_where_the_device_needs_one(void **state)
+WITH_SRQ(empty_buffer_has_a_segment_where_the_device_needs_one)
 {
-	(void)state;
 	core_ia->attr.no_empty_receive = true;
 	assert_int_equal(post(0, 1), DAT_SUCCESS);
 	assert_int_equal(posted.num_sge, 1);
@@ -258,11 +248,10 @@ static void empty_buffer_has_a_segment_where_the_device_needs_one(void **state)
 }
 
 /* The device has more room than the consumer requested. */
-static void no_more_buffers_than_the_limit_are_posted(void **state)
+WITH_SRQ(no_more_buffers_than_the_limit_are_posted)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	post_buffers(BUFFERS);
 	assert_int_equal(post(1, 1), NO_RESOURCE(MEMORY));
 	arrive(0);
@@ -271,9 +260,8 @@ static void no_more_buffers_than_the_limit_are_posted(void **state)
 	assert_int_equal(post(1, 1), DAT_SUCCESS);
 }
 
-static void refused_post_takes_no_buffer(void **state)
+WITH_SRQ(refused_post_takes_no_buffer)
 {
-	(void)state;
 	post_error = ENOMEM;
 	for (int i = 0; i <= BUFFERS; i++)
 		assert_int_equal(DAT_GET_TYPE(post(1, 1)), DAT_INSUFFICIENT_RESOURCES);
@@ -285,11 +273,10 @@ static void refused_post_takes_no_buffer(void **state)
 /* --- counting ------------------------------------------------------------------------------------------- */
 
 /* SRQ-7, 8, 9 */
-static void counts_follow_arrival_and_dequeue(void **state)
+WITH_SRQ(counts_follow_arrival_and_dequeue)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	post_buffers(3);
 	assert_int_equal(query().available_dto_count, 3);
 	assert_int_equal(query().outstanding_dto_count, 3);
@@ -302,34 +289,31 @@ static void counts_follow_arrival_and_dequeue(void **state)
 }
 
 /* Two endpoints complete to one EVD, which is looked into once. */
-static void arrived_buffers_of_two_endpoints_count_once(void **state)
+WITH_SRQ(arrived_buffers_of_two_endpoints_count_once)
 {
 	struct dapl_ep *other = core_objects_ep(srq, NULL);
 
-	(void)state;
 	post_buffers(3);
 	arrive(0);
 	assert_int_equal(query().available_dto_count, 2);
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
 }
 
-static void receives_of_another_queue_do_not_count(void **state)
+WITH_SRQ(receives_of_another_queue_do_not_count)
 {
 	struct dapl_ep *other = core_objects_ep(NULL, NULL);
 	const struct dapl_dto *receive = core_post(other, DAT_DTO_RECEIVE, 0, 1);
 
-	(void)state;
 	post_buffers(3);
 	core_complete(core_dto_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)receive, .qp_num = other->qpn });
 	assert_int_equal(query().available_dto_count, 3);
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
 }
 
-static void arguments_of_query_are_checked(void **state)
+WITH_SRQ(arguments_of_query_are_checked)
 {
 	DAT_SRQ_PARAM param;
 
-	(void)state;
 	assert_int_equal(dapl_srq_query((DAT_SRQ_HANDLE)ep, DAT_SRQ_FIELD_ALL, &param), BAD_HANDLE(SRQ));
 	assert_int_equal(dapl_srq_query(SRQ, (DAT_SRQ_PARAM_MASK)(DAT_SRQ_FIELD_ALL + 1), &param), BAD_PARAM(2));
 	assert_int_equal(dapl_srq_query(SRQ, DAT_SRQ_FIELD_ALL, NULL), BAD_PARAM(3));
@@ -337,9 +321,8 @@ static void arguments_of_query_are_checked(void **state)
 
 /* --- resizing -------------------------------------------------------------------------------------------- */
 
-static void resize_within_the_room_does_not_ask_the_device(void **state)
+WITH_SRQ(resize_within_the_room_does_not_ask_the_device)
 {
-	(void)state;
 	modify_error = EOPNOTSUPP;	/* a device that cannot resize got a larger queue at once */
 	assert_int_equal(dapl_srq_resize(SRQ, 2 * BUFFERS), DAT_SUCCESS);
 	assert_int_equal(modified_mask, 0);
@@ -348,9 +331,8 @@ static void resize_within_the_room_does_not_ask_the_device(void **state)
 	assert_int_equal(post(1, 1), NO_RESOURCE(MEMORY));
 }
 
-static void device_that_resizes_grows_with_the_limit(void **state)
+WITH_SRQ(device_that_resizes_grows_with_the_limit)
 {
-	(void)state;
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	ep = NULL;
 	assert_int_equal(dapl_srq_free(SRQ), DAT_SUCCESS);
@@ -371,9 +353,8 @@ static void device_that_resizes_grows_with_the_limit(void **state)
 }
 
 /* SRQ-13 */
-static void queue_does_not_shrink_below_its_buffers(void **state)
+WITH_SRQ(queue_does_not_shrink_below_its_buffers)
 {
-	(void)state;
 	post_buffers(3);
 	assert_int_equal(dapl_srq_resize(SRQ, 2), BAD_STATE(SRQ_IN_USE));
 	assert_int_equal(query().max_recv_dtos, BUFFERS);
@@ -383,11 +364,10 @@ static void queue_does_not_shrink_below_its_buffers(void **state)
 	assert_int_equal(dapl_srq_resize(SRQ, 1001), BAD_PARAM(2));
 }
 
-static void queue_does_not_shrink_below_its_watermark(void **state)
+WITH_SRQ(queue_does_not_shrink_below_its_watermark)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	post_buffers(5);
 	assert_int_equal(dapl_srq_set_lw(SRQ, 5), DAT_SUCCESS);
 	arrive(0);
@@ -400,9 +380,8 @@ static void queue_does_not_shrink_below_its_watermark(void **state)
 /* --- the watermark of an SRQ -------------------------------------------------------------------------------- */
 
 /* SRQ-12 */
-static void watermark_is_told_once(void **state)
+WITH_SRQ(watermark_is_told_once)
 {
-	(void)state;
 	post_buffers(5);
 	assert_int_equal(dapl_srq_set_lw(SRQ, 4), DAT_SUCCESS);
 	assert_int_equal(modified_mask, IBV_SRQ_LIMIT);
@@ -417,9 +396,8 @@ static void watermark_is_told_once(void **state)
 }
 
 /* Buffers that a message has arrived in are not left, whether dequeued or not. */
-static void watermark_that_is_passed_already_is_told_at_once(void **state)
+WITH_SRQ(watermark_that_is_passed_already_is_told_at_once)
 {
-	(void)state;
 	post_buffers(5);
 	arrive(0);
 	assert_int_equal(dapl_srq_set_lw(SRQ, 5), DAT_SUCCESS);
@@ -430,18 +408,16 @@ static void watermark_that_is_passed_already_is_told_at_once(void **state)
 }
 
 /* SRQ-11 */
-static void watermark_is_at_most_the_limit(void **state)
+WITH_SRQ(watermark_is_at_most_the_limit)
 {
-	(void)state;
 	assert_int_equal(dapl_srq_set_lw(SRQ, BUFFERS + 1), BAD_PARAM(2));
 	assert_int_equal(dapl_srq_set_lw(SRQ, -1), BAD_PARAM(2));
 	assert_int_equal(dapl_srq_set_lw(SRQ, 0), DAT_SUCCESS);	/* off */
 	assert_int_equal(next_async(srq), 0);
 }
 
-static void watermark_stays_if_the_device_refuses_another(void **state)
+WITH_SRQ(watermark_stays_if_the_device_refuses_another)
 {
-	(void)state;
 	post_buffers(5);
 	assert_int_equal(dapl_srq_set_lw(SRQ, 2), DAT_SUCCESS);
 	modify_error = EINVAL;
@@ -449,9 +425,8 @@ static void watermark_stays_if_the_device_refuses_another(void **state)
 	assert_int_equal(query().low_watermark, 2);
 }
 
-static void failed_srq_is_in_the_error_state(void **state)
+WITH_SRQ(failed_srq_is_in_the_error_state)
 {
-	(void)state;
 	dapl_srq_failed(srq);
 	assert_int_equal(query().srq_state, DAT_SRQ_STATE_ERROR);
 	assert_int_equal(next_async(srq), DAT_SRQ_TRANSFER_TO_ERROR);
@@ -465,11 +440,10 @@ static DAT_RETURN set_watermarks(DAT_COUNT soft, DAT_COUNT hard)
 }
 
 /* SRQ-17 */
-static void soft_watermark_of_an_endpoint_is_told(void **state)
+WITH_SRQ(soft_watermark_of_an_endpoint_is_told)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	post_buffers(3);
 	assert_int_equal(set_watermarks(1, DAT_WATERMARK_INFINITE), DAT_SUCCESS);
 	assert_true(core_dto_evd->watched);	/* the service thread looks at completions as they come */
@@ -485,9 +459,8 @@ static void soft_watermark_of_an_endpoint_is_told(void **state)
 		;
 }
 
-static void endpoint_beyond_the_hard_watermark_keeps_the_old_ones(void **state)
+WITH_SRQ(endpoint_beyond_the_hard_watermark_keeps_the_old_ones)
 {
-	(void)state;
 	post_buffers(3);
 	assert_int_equal(set_watermarks(DAT_WATERMARK_INFINITE, 8), DAT_SUCCESS);
 	arrive(0);
@@ -497,11 +470,10 @@ static void endpoint_beyond_the_hard_watermark_keeps_the_old_ones(void **state)
 	assert_int_equal(ep->hard_hw, 8);
 }
 
-static void watermark_outlives_the_cno_of_the_evd(void **state)
+WITH_SRQ(watermark_outlives_the_cno_of_the_evd)
 {
 	DAT_CNO_HANDLE cno;
 
-	(void)state;
 	assert_int_equal(dapl_cno_create((DAT_IA_HANDLE)core_ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno), DAT_SUCCESS);
 	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)core_dto_evd, cno), DAT_SUCCESS);
 	assert_int_equal(set_watermarks(1, DAT_WATERMARK_INFINITE), DAT_SUCCESS);
@@ -510,11 +482,10 @@ static void watermark_outlives_the_cno_of_the_evd(void **state)
 	assert_int_equal(dapl_cno_free(cno), DAT_SUCCESS);
 }
 
-static void arguments_of_watermarks_are_checked(void **state)
+WITH_SRQ(arguments_of_watermarks_are_checked)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 
-	(void)state;
 	assert_int_equal(set_watermarks(-2, 1), BAD_PARAM(2));
 	assert_int_equal(set_watermarks(1001, 1), BAD_PARAM(2));
 	assert_int_equal(set_watermarks(1, -2), BAD_PARAM(3));
@@ -525,39 +496,4 @@ static void arguments_of_watermarks_are_checked(void **state)
 	assert_false(core_dto_evd->watched);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define WITH_SRQ(name) cmocka_unit_test_setup_teardown(name, set_up_srq, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(made_srq_has_what_was_asked_for),
-		TEST(arguments_of_create_are_checked),
-		TEST(device_without_srqs_makes_none),
-		TEST(refused_srq_uses_nothing),
-		WITH_SRQ(srq_in_use_is_not_freed),
-		WITH_SRQ(buffer_keeps_its_segments_and_cookie),
-		WITH_SRQ(arguments_of_a_post_are_checked),
-		WITH_SRQ(empty_buffer_has_a_segment_where_the_device_needs_one),
-		WITH_SRQ(no_more_buffers_than_the_limit_are_posted),
-		WITH_SRQ(refused_post_takes_no_buffer),
-		WITH_SRQ(counts_follow_arrival_and_dequeue),
-		WITH_SRQ(arrived_buffers_of_two_endpoints_count_once),
-		WITH_SRQ(receives_of_another_queue_do_not_count),
-		WITH_SRQ(arguments_of_query_are_checked),
-		WITH_SRQ(resize_within_the_room_does_not_ask_the_device),
-		WITH_SRQ(device_that_resizes_grows_with_the_limit),
-		WITH_SRQ(queue_does_not_shrink_below_its_buffers),
-		WITH_SRQ(queue_does_not_shrink_below_its_watermark),
-		WITH_SRQ(watermark_is_told_once),
-		WITH_SRQ(watermark_that_is_passed_already_is_told_at_once),
-		WITH_SRQ(watermark_stays_if_the_device_refuses_another),
-		WITH_SRQ(watermark_is_at_most_the_limit),
-		WITH_SRQ(failed_srq_is_in_the_error_state),
-		WITH_SRQ(soft_watermark_of_an_endpoint_is_told),
-		WITH_SRQ(endpoint_beyond_the_hard_watermark_keeps_the_old_ones),
-		WITH_SRQ(watermark_outlives_the_cno_of_the_evd),
-		WITH_SRQ(arguments_of_watermarks_are_checked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_status.c - errno values, completion statuses and endpoint states as DAT codes. */
 #include "dapl/core/base/status.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 #define RESOURCE(subtype) DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, subtype)
 
-static void errno_values_have_their_codes(void **state)
+UNIT_TEST(errno_values_have_their_codes)
 {
 	static const struct {
 		int err;
@@ -31,7 +27,6 @@ static void errno_values_have_their_codes(void **state)
 		{ EIO, DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE },
 	};
 
-	(void)state;
 	assert_int_equal(dapl_status(0, DAT_RESOURCE_MEMORY), DAT_SUCCESS);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int sign = -1; sign <= 1; sign += 2)
@@ -39,18 +34,17 @@ static void errno_values_have_their_codes(void **state)
 					 DAT_ERROR(cases[i].type, cases[i].subtype));
 }
 
-static void shortages_have_the_subtype_of_the_caller(void **state)
+UNIT_TEST(shortages_have_the_subtype_of_the_caller)
 {
 	static const int shortages[] = { ENOMEM, EAGAIN, ENOSPC, EMFILE, ENFILE, ENOBUFS, EMLINK };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof shortages / sizeof *shortages; i++) {
 		assert_int_equal(dapl_status(shortages[i], DAT_RESOURCE_TEP), RESOURCE(DAT_RESOURCE_TEP));
 		assert_int_equal(dapl_status(-shortages[i], DAT_RESOURCE_SRQ), RESOURCE(DAT_RESOURCE_SRQ));
 	}
 }
 
-static void completion_statuses_have_their_dto_status(void **state)
+UNIT_TEST(completion_statuses_have_their_dto_status)
 {
 	static const struct {
 		enum ibv_wc_status verbs;
@@ -74,24 +68,21 @@ static void completion_statuses_have_their_dto_status(void **state)
 		{ IBV_WC_GENERAL_ERR, DAT_DTO_ERR_TRANSPORT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_int_equal(dapl_dto_status(cases[i].verbs), cases[i].dat);
 }
 
 /* No status but IBV_WC_SUCCESS may count as a success, known to this file or not. */
-static void no_failure_becomes_a_success(void **state)
+UNIT_TEST(no_failure_becomes_a_success)
 {
-	(void)state;
 	for (int status = -1; status < 64; status++)
 		if (status != IBV_WC_SUCCESS)
 			assert_int_not_equal(dapl_dto_status((enum ibv_wc_status)status),
 					     DAT_DTO_SUCCESS);
 }
 
-static void each_endpoint_state_has_its_subtype_and_name(void **state)
+UNIT_TEST(each_endpoint_state_has_its_subtype_and_name)
 {
-	(void)state;
 	for (int a = 0; a <= DAT_EP_STATE_COMPLETION_PENDING; a++) {
 		assert_int_equal(DAT_GET_TYPE(dapl_bad_ep_state((DAT_EP_STATE)a)), DAT_INVALID_STATE);
 		for (int b = 0; b < a; b++) {
@@ -107,15 +98,4 @@ static void each_endpoint_state_has_its_subtype_and_name(void **state)
 	assert_string_equal(dapl_ep_state_name((DAT_EP_STATE)99), "?");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errno_values_have_their_codes),
-		cmocka_unit_test(shortages_have_the_subtype_of_the_caller),
-		cmocka_unit_test(completion_statuses_have_their_dto_status),
-		cmocka_unit_test(no_failure_becomes_a_success),
-		cmocka_unit_test(each_endpoint_state_has_its_subtype_and_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

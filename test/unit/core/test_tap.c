@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tap.c - the ring of captured messages, read as a client reads it. */
 #include "dapl/core/base/tap.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 enum { SNAP = 100 };
 
@@ -19,7 +16,6 @@ static int begin(void **state)
 {
 	int fd = dapl_tap_begin(SNAP, &began);
 
-	(void)state;
 	if (fd < 0)
 		return -1;
 	ring = mmap(NULL, TAP_HEAD + TAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -28,7 +24,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	munmap(ring, TAP_HEAD + TAP_SIZE);
 	dapl_tap_end();
 	dapl_tap_release();
@@ -57,7 +52,6 @@ static bool put(enum tap_op op, uint32_t n)
 
 static void an_entry_has_the_parts_of_its_operation(void **state)
 {
-	(void)state;
 	assert_true(put(TAP_SEND, 5));
 	assert_int_equal(ring->magic, TAP_MAGIC);
 	assert_int_equal(ring->began, began);
@@ -78,7 +72,6 @@ static void an_entry_has_the_parts_of_its_operation(void **state)
 
 static void a_short_message_takes_one_cache_line(void **state)
 {
-	(void)state;
 	put(TAP_SEND, 8);
 	assert_true(put(TAP_SEND, 8));
 	assert_true(at(place.at)->size <= 64);
@@ -89,7 +82,6 @@ static void a_refused_message_is_void(void **state)
 {
 	struct tap_place old;
 
-	(void)state;
 	put(TAP_SEND, 8);
 	dapl_tap_cancel(&place);
 	assert_int_equal(at(0)->state, TAP_SKIP);
@@ -103,7 +95,6 @@ static void a_refused_message_is_void(void **state)
 
 static void each_capture_has_the_addresses_once(void **state)
 {
-	(void)state;
 	put(TAP_SEND, 0);
 	assert_int_equal(shown, dapl_tap_capture());
 	end(state);
@@ -117,7 +108,6 @@ static void each_capture_has_the_addresses_once(void **state)
 
 static void nothing_is_put_without_a_capture(void **state)
 {
-	(void)state;
 	dapl_tap_end();
 	assert_false(put(TAP_SEND, 0));
 	assert_int_equal(ring->head, 0);
@@ -138,7 +128,6 @@ static void a_full_ring_counts_losses(void **state)
 {
 	uint32_t size = sizeof(struct tap_entry) + 1000;
 
-	(void)state;
 	assert_int_equal(fill(1000), (TAP_SIZE - sizeof(struct tap_ends)) / size);
 	assert_int_equal(ring->lost, 1);
 	assert_false(put(TAP_SEND, 1000));
@@ -147,7 +136,6 @@ static void a_full_ring_counts_losses(void **state)
 
 static void addresses_that_were_lost_come_again(void **state)
 {
-	(void)state;
 	fill(1000);
 	shown = 0;
 	assert_false(put(TAP_SEND, 1000));
@@ -162,7 +150,6 @@ static void an_entry_does_not_wrap(void **state)
 	uint64_t position = 0;
 	unsigned skipped = 0, valid = 0;
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		fill(1000);
 		for (; position != ring->head; position += at(position)->size) {
@@ -178,7 +165,6 @@ static void an_entry_does_not_wrap(void **state)
 
 static void a_wrong_client_only_loses_messages(void **state)
 {
-	(void)state;
 	fill(1000);
 	ring->tail = 1234567890;	/* never written */
 	assert_false(put(TAP_SEND, 1000));
@@ -193,16 +179,28 @@ static void a_child_records_nothing(void **state)
 {
 	pid_t child = fork_child();
 
-	(void)state;
 	if (!child)
 		_exit(put(TAP_SEND, 0));
 	expect_success(child);
 	assert_int_equal(ring->head, 0);
 }
 
+/* The program goes on, without a signal. */
+static void ring_beyond_the_limit_of_files_is_an_error(void **state)
+{
+	struct rlimit before, limit;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){ TAP_SIZE, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(dapl_tap_begin(SNAP, &began), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ring_beyond_the_limit_of_files_is_an_error),	/* first: it makes the ring */
 		cmocka_unit_test_setup_teardown(an_entry_has_the_parts_of_its_operation, begin, end),
 		cmocka_unit_test_setup_teardown(a_short_message_takes_one_cache_line, begin, end),
 		cmocka_unit_test_setup_teardown(a_refused_message_is_void, begin, end),

@@ -2,14 +2,7 @@
 /* test_tap_client.c - begin and end of the capture that a client of the control socket asks for (ia/tap.c): one
  * client at a time, whose requests keep the capture alive. The device and the timer are replaced here; test_tap.c is
  * about the ring. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "dapl/core/base/tap.h"
@@ -17,6 +10,7 @@
 #include "dapl/core/ia/tap.h"
 #include "test/unit/child.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ias[2];
 static bool recording[2];		/* what the device of each IA was told last */
@@ -144,7 +138,6 @@ static int set_up(void **state)
 {
 	static char devices[2];		/* their addresses are those of devices */
 
-	(void)state;
 	__wrap_dapl_device_ops.tap = tell;
 	for (int i = 0; i < 2; i++) {
 		ias[i] = core_ia_new();
@@ -159,7 +152,6 @@ static int set_up(void **state)
 /* No test leaves a lock held, or an IA entered. */
 static int tear_down(void **state)
 {
-	(void)state;
 	begin_error = 0;
 	no_list = false;
 	for (int i = 0; i < 2; i++) {
@@ -174,11 +166,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void first_request_begins_and_later_ones_go_on(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(first_request_begins_and_later_ones_go_on)
 {
 	char first[sizeof answer];
 
-	(void)state;
 	assert_false(put("before"));
 	assert_null(ask("{\"client\":7,\"snap\":5}"));
 	assert_true(recording[0] && recording[1]);
@@ -195,9 +188,8 @@ static void first_request_begins_and_later_ones_go_on(void **state)
 	assert_int_equal(delay_us, TAP_LEASE_MS * 1000);
 }
 
-static void payload_of_a_record_is_bounded(void **state)
+CASE(payload_of_a_record_is_bounded)
 {
-	(void)state;
 	assert_null(ask("{\"client\":7,\"snap\":4294967296}"));
 	assert_int_equal(dapl_tap_snap(), TAP_SNAP_MAX);
 	assert_null(ask("{\"client\":7,\"end\":1}"));
@@ -205,9 +197,8 @@ static void payload_of_a_record_is_bounded(void **state)
 	assert_int_equal(dapl_tap_snap(), 0);
 }
 
-static void request_without_a_client_does_nothing(void **state)
+CASE(request_without_a_client_does_nothing)
 {
-	(void)state;
 	assert_string_equal(ask("{}"), "\"client\" is missing");
 	assert_string_equal(ask("{\"client\":0}"), "\"client\" is missing");
 	assert_string_equal(ask("{\"client\":\"7\"}"), "\"client\" is missing");
@@ -215,9 +206,8 @@ static void request_without_a_client_does_nothing(void **state)
 	assert_null(running);
 }
 
-static void second_client_waits_for_the_end_of_the_first(void **state)
+CASE(second_client_waits_for_the_end_of_the_first)
 {
-	(void)state;
 	assert_null(ask("{\"client\":7}"));
 	assert_string_equal(ask("{\"client\":8}"), "another capture of its messages runs");
 	assert_string_equal(ask("{\"client\":8,\"end\":1}"), "another capture of its messages runs");
@@ -231,11 +221,10 @@ static void second_client_waits_for_the_end_of_the_first(void **state)
 }
 
 /* What was captured can be read until the second end. */
-static void second_end_gives_the_memory_back(void **state)
+CASE(second_end_gives_the_memory_back)
 {
 	struct tap_ring *ring = capture_message();
 
-	(void)state;
 	assert_null(ask("{\"client\":7,\"end\":1}"));
 	assert_int_not_equal(first_size(ring), 0);
 	told = 0;
@@ -245,11 +234,10 @@ static void second_end_gives_the_memory_back(void **state)
 	unmap(ring);
 }
 
-static void capture_of_a_killed_client_ends(void **state)
+CASE(capture_of_a_killed_client_ends)
 {
 	struct tap_ring *ring = capture_message();
 
-	(void)state;
 	fire();
 	assert_false(recording[0] || recording[1]);
 	assert_false(put("later"));
@@ -259,11 +247,10 @@ static void capture_of_a_killed_client_ends(void **state)
 }
 
 /* The client that was killed had ended its capture, but not read it. */
-static void memory_of_a_killed_client_is_given_back(void **state)
+CASE(memory_of_a_killed_client_is_given_back)
 {
 	struct tap_ring *ring = capture_message();
 
-	(void)state;
 	assert_null(ask("{\"client\":7,\"end\":1}"));
 	told = 0;
 	fire();
@@ -272,9 +259,8 @@ static void memory_of_a_killed_client_is_given_back(void **state)
 	unmap(ring);
 }
 
-static void capture_without_memory_does_not_begin(void **state)
+CASE(capture_without_memory_does_not_begin)
 {
-	(void)state;
 	begin_error = EMFILE;
 	assert_string_equal(ask("{\"client\":7}"), "it has no memory for a capture: Too many open files");
 	assert_int_equal(told, 0);
@@ -289,9 +275,8 @@ static void capture_without_memory_does_not_begin(void **state)
 	assert_true(recording[0] && recording[1]);
 }
 
-static void ia_opened_meanwhile_takes_part(void **state)
+CASE(ia_opened_meanwhile_takes_part)
 {
-	(void)state;
 	dapl_tap_ia_opened(ias[1]);
 	assert_int_equal(told, 0);
 	dapl_async_leave(ias[1]);
@@ -304,9 +289,8 @@ static void ia_opened_meanwhile_takes_part(void **state)
 }
 
 /* The timer must not fire into a library that is unloaded. */
-static void capture_ends_with_the_last_ia(void **state)
+CASE(capture_ends_with_the_last_ia)
 {
-	(void)state;
 	assert_null(ask("{\"client\":7}"));
 	dapl_async_leave(ias[1]);
 	dapl_tap_ia_closed();
@@ -321,9 +305,8 @@ static void capture_ends_with_the_last_ia(void **state)
 	assert_null(ask("{\"client\":8}"));
 }
 
-static void device_that_shows_no_messages_is_not_asked(void **state)
+CASE(device_that_shows_no_messages_is_not_asked)
 {
-	(void)state;
 	__wrap_dapl_device_ops.tap = NULL;
 	assert_string_equal(ask("{\"client\":7}"), "its provider library does not show messages");
 	dapl_tap_ia_opened(ias[0]);
@@ -342,11 +325,10 @@ static int in_child(void)
 	return ask("{\"client\":8}") ? 3 : 0;
 }
 
-static void child_has_no_capture(void **state)
+CASE(child_has_no_capture)
 {
 	pid_t child;
 
-	(void)state;
 	assert_null(ask("{\"client\":7}"));
 	told = 0;
 	child = fork_child();
@@ -360,24 +342,8 @@ static void child_has_no_capture(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(first_request_begins_and_later_ones_go_on),
-		CASE(payload_of_a_record_is_bounded),
-		CASE(request_without_a_client_does_nothing),
-		CASE(second_client_waits_for_the_end_of_the_first),
-		CASE(second_end_gives_the_memory_back),
-		CASE(capture_of_a_killed_client_ends),
-		CASE(memory_of_a_killed_client_is_given_back),
-		CASE(capture_without_memory_does_not_begin),
-		CASE(ia_opened_meanwhile_takes_part),
-		CASE(capture_ends_with_the_last_ia),
-		CASE(device_that_shows_no_messages_is_not_asked),
-		CASE(child_has_no_capture),
-	};
-
 	alarm(60);	/* seconds: a lock that is left held ends the test */
 	dapl_tap_init();
 	dapl_tap_client_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tap_posts.c - records of work requests and completions: what each operation becomes, and whose memory is
  * remembered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
-#include <string.h>
 #include "dapl/core/base/tap_posts.h"
+#include "test/unit/unit.h"
 
 static struct ibv_sge sges[6] = { { .addr = 0x1000, .length = 100, .lkey = 7 },
 	{ .addr = 0x2000, .length = 20, .lkey = 8 } };
@@ -19,7 +14,7 @@ static struct ibv_send_wr request(enum ibv_wr_opcode opcode)
 		.send_flags = IBV_SEND_SIGNALED };
 }
 
-static void operations_of_requests(void **state)
+UNIT_TEST(operations_of_requests)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -35,7 +30,6 @@ static void operations_of_requests(void **state)
 		{ IBV_WR_ATOMIC_FETCH_AND_ADD, TAP_FETCH_ADD, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct ibv_send_wr wr = request(rows[i].opcode);
 		struct tap_record record = { .time = 5 };
@@ -51,12 +45,11 @@ static void operations_of_requests(void **state)
 	}
 }
 
-static void fields_of_requests(void **state)
+UNIT_TEST(fields_of_requests)
 {
 	struct ibv_send_wr wr = request(IBV_WR_RDMA_WRITE_WITH_IMM);
 	struct tap_record record = { .time = 5 };
 
-	(void)state;
 	wr.send_flags |= IBV_SEND_SOLICITED;
 	wr.imm_data = htonl(0x01020304);
 	wr.wr.rdma.rkey = 11;
@@ -80,17 +73,16 @@ static void fields_of_requests(void **state)
 	assert_int_equal(record.atomic.swap, 2);
 }
 
-static void binds_are_no_messages(void **state)
+UNIT_TEST(binds_are_no_messages)
 {
 	struct ibv_send_wr wr = request(IBV_WR_BIND_MW);
 	struct tap_record record = { .time = 5 };
 
-	(void)state;
 	assert_false(dapl_tap_describe(&record, &wr));
 }
 
 /* Of a receive's segments the first ones are known when it completes, once. */
-static void receive_knows_its_memory(void **state)
+UNIT_TEST(receive_knows_its_memory)
 {
 	struct ibv_recv_wr wr = { .wr_id = 128, .sg_list = sges, .num_sge = 6 };
 	const struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .byte_len = 50, .wc_flags = IBV_WC_WITH_IMM,
@@ -98,7 +90,6 @@ static void receive_knows_its_memory(void **state)
 	struct dapl_tap_sink sink;
 	struct tap_record record;
 
-	(void)state;
 	dapl_tap_remember_receives(&wr);
 	assert_true(dapl_tap_is_recorded(&wc));
 	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
@@ -113,7 +104,7 @@ static void receive_knows_its_memory(void **state)
 	assert_int_equal(sink.sges, 0);
 }
 
-static void answer_has_its_request(void **state)
+UNIT_TEST(answer_has_its_request)
 {
 	const struct ibv_wc wc = { .wr_id = 192, .opcode = IBV_WC_RDMA_READ };
 	const struct tap_record request = { .op = TAP_READ, .length = 120, .flags = TAP_SOLICITED,
@@ -121,7 +112,6 @@ static void answer_has_its_request(void **state)
 	struct dapl_tap_sink sink;
 	struct tap_record record;
 
-	(void)state;
 	dapl_tap_remember(192, sges, 2, &request);
 	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
 	assert_int_equal(record.kind, TAP_ANSWERED);
@@ -133,18 +123,17 @@ static void answer_has_its_request(void **state)
 	assert_false(dapl_tap_describe_completion(&record, &sink, &wc));	/* of a post before the capture */
 }
 
-static void failures_are_not_shown(void **state)
+UNIT_TEST(failures_are_not_shown)
 {
 	const struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .status = IBV_WC_WR_FLUSH_ERR };
 	struct dapl_tap_sink sink;
 	struct tap_record record;
 
-	(void)state;
 	assert_false(dapl_tap_describe_completion(&record, &sink, &wc));
 	assert_false(dapl_tap_is_recorded(&(struct ibv_wc){ .opcode = IBV_WC_SEND }));
 }
 
-static void addresses_of_both_families(void **state)
+UNIT_TEST(addresses_of_both_families)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(80),
 		.sin_addr.s_addr = htonl(0x0a000001) };
@@ -153,7 +142,6 @@ static void addresses_of_both_families(void **state)
 	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
 	struct tap_address to = { .family = 0 };
 
-	(void)state;
 	memcpy(&from, &four, sizeof four);
 	dapl_tap_put_address(&to, &from);
 	assert_int_equal(to.family, 4);
@@ -166,17 +154,4 @@ static void addresses_of_both_families(void **state)
 	assert_memory_equal(to.ip, "\xfe\x80\0", 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operations_of_requests),
-		cmocka_unit_test(fields_of_requests),
-		cmocka_unit_test(binds_are_no_messages),
-		cmocka_unit_test(receive_knows_its_memory),
-		cmocka_unit_test(answer_has_its_request),
-		cmocka_unit_test(failures_are_not_shown),
-		cmocka_unit_test(addresses_of_both_families),
-	};
-
-	return cmocka_run_group_tests_name("records of posts", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

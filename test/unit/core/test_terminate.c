@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_terminate.c - the end of a connection: what the device is told, and when the terminal event and the
  * event of the last SRQ buffer are delivered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/dequeue.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 enum { STREAMS = DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG };
 
@@ -59,13 +54,12 @@ static int note_marker(struct ibv_qp *qp, struct ibv_send_wr *wr)
 static void deliver(struct dapl_ep *of)
 {
 	dapl_mutex_lock(&of->lock);
-	dapl_conn_deliver(of);
+	dapl_ep_deliver_event(of);
 	dapl_mutex_unlock(&of->lock);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	errors = disconnects = releases = markers = 0;
 	core_device = (struct core_device){ .error_qp = note_error, .disconnect = note_disconnect,
 		.release = note_release, .post_send = note_marker };
@@ -83,7 +77,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	core_ep_free(ep);
 	ia->async_evd = NULL;
 	core_evd_free(async_evd);
@@ -114,11 +107,12 @@ static int next_event(struct dapl_evd *of)
 	return dapl_evd_dequeue((DAT_EVD_HANDLE)of, &event) == DAT_SUCCESS ? (int)event.event_number : 0;
 }
 
-static void terminal_event_follows_the_completions(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(terminal_event_follows_the_completions)
 {
 	static const int ops[] = { DAT_DTO_SEND, DAT_DTO_RECEIVE };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct dapl_dto *first = core_post(ep, ops[i], 0, 1), *second = core_post(ep, ops[i], 0, 2);
 
@@ -136,9 +130,8 @@ static void terminal_event_follows_the_completions(void **state)
 	}
 }
 
-static void terminal_event_of_an_evd_of_its_own_does_not_wait(void **state)
+CASE(terminal_event_of_an_evd_of_its_own_does_not_wait)
 {
-	(void)state;
 	ep->connect_evd = conn_evd;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	core_post(ep, DAT_DTO_RECEIVE, 0, 2);
@@ -148,9 +141,8 @@ static void terminal_event_of_an_evd_of_its_own_does_not_wait(void **state)
 	assert_false(ep->deferred);
 }
 
-static void endpoint_without_connect_evd_gets_no_event(void **state)
+CASE(endpoint_without_connect_evd_gets_no_event)
 {
-	(void)state;
 	ep->connect_evd = NULL;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	terminate(DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -159,17 +151,15 @@ static void endpoint_without_connect_evd_gets_no_event(void **state)
 	assert_int_equal(next_event(evd), 0);
 }
 
-static void end_without_an_event_defers_nothing(void **state)
+CASE(end_without_an_event_defers_nothing)
 {
-	(void)state;
 	terminate(0);
 	assert_int_equal(next_event(evd), 0);
 	assert_false(ep->deferred);
 }
 
-static void endpoint_that_is_not_disconnected_stays_deferred(void **state)
+CASE(endpoint_that_is_not_disconnected_stays_deferred)
 {
-	(void)state;
 	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
 	terminate(0);
 	assert_true(ep->deferred);
@@ -178,18 +168,16 @@ static void endpoint_that_is_not_disconnected_stays_deferred(void **state)
 	assert_false(ep->deferred);
 }
 
-static void posting_ends_before_the_device_flushes(void **state)
+CASE(posting_ends_before_the_device_flushes)
 {
-	(void)state;
 	terminate(0);
 	assert_int_equal(errors, 1);
 	assert_int_equal(ep->sq.room, 0);
 	assert_int_equal(ep->rq.room, 0);
 }
 
-static void endpoint_without_a_queue_pair_flushes_nothing(void **state)
+CASE(endpoint_without_a_queue_pair_flushes_nothing)
 {
-	(void)state;
 	ep->qp = NULL;
 	ep->sq.unsignaled = 1;
 	terminate(DAT_CONNECTION_EVENT_UNREACHABLE);
@@ -198,11 +186,10 @@ static void endpoint_without_a_queue_pair_flushes_nothing(void **state)
 	assert_int_equal(next_event(evd), DAT_CONNECTION_EVENT_UNREACHABLE);
 }
 
-static void marker_flushes_behind_unsignaled_requests(void **state)
+CASE(marker_flushes_behind_unsignaled_requests)
 {
 	struct dapl_dto *dto = core_post(ep, DAT_DTO_SEND, REQ_UNSIGNALED | REQ_SUPPRESS, 1);
 
-	(void)state;
 	ep->sq.unsignaled = 1;
 	terminate(DAT_CONNECTION_EVENT_DISCONNECTED);
 	assert_int_equal(markers, 1);
@@ -213,18 +200,16 @@ static void marker_flushes_behind_unsignaled_requests(void **state)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-static void no_marker_without_unsignaled_requests(void **state)
+CASE(no_marker_without_unsignaled_requests)
 {
-	(void)state;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	terminate(0);
 	assert_int_equal(markers, 0);
 }
 
 /* A device that leaves late posts flushes no marker either: core completes the posts itself. */
-static void core_flushes_for_a_device_that_leaves_posts(void **state)
+CASE(core_flushes_for_a_device_that_leaves_posts)
 {
-	(void)state;
 	ia->attr.no_late_flush = true;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	core_post(ep, DAT_DTO_RECEIVE, 0, 2);
@@ -236,11 +221,10 @@ static void core_flushes_for_a_device_that_leaves_posts(void **state)
 	assert_int_equal(next_event(evd), DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-static void receives_of_an_srq_are_not_flushed_by_core(void **state)
+CASE(receives_of_an_srq_are_not_flushed_by_core)
 {
 	struct dapl_srq srq = { .max = 1 };
 
-	(void)state;
 	ia->attr.no_late_flush = true;
 	ep->srq = &srq;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 2);	/* no queue of an SRQ endpoint has any */
@@ -249,9 +233,8 @@ static void receives_of_an_srq_are_not_flushed_by_core(void **state)
 	ep->srq = NULL;
 }
 
-static void connection_is_dropped_once(void **state)
+CASE(connection_is_dropped_once)
 {
-	(void)state;
 	ep->conn = CONNECTION;
 	terminate(DAT_CONNECTION_EVENT_DISCONNECTED);
 	assert_null(ep->conn);
@@ -277,12 +260,11 @@ static unsigned last_buffers(void)
 	return n;
 }
 
-static void last_buffer_of_an_srq_is_reported_after_its_completions(void **state)
+CASE(last_buffer_of_an_srq_is_reported_after_its_completions)
 {
 	struct dapl_srq srq = { .max = 1 };
 	struct dapl_dto own = { .srq = &srq, .flags = REQ_SRQ, .op = DAT_DTO_RECEIVE };
 
-	(void)state;
 	ep->srq = &srq;
 	complete(&own);
 	terminate(DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -298,12 +280,11 @@ static void last_buffer_of_an_srq_is_reported_after_its_completions(void **state
 	ep->srq = NULL;
 }
 
-static void buffers_of_another_endpoint_do_not_delay_the_report(void **state)
+CASE(buffers_of_another_endpoint_do_not_delay_the_report)
 {
 	struct dapl_srq srq = { .max = 1 };
 	struct dapl_dto other = { .srq = &srq, .flags = REQ_SRQ, .op = DAT_DTO_RECEIVE };
 
-	(void)state;
 	ep->srq = &srq;
 	core_complete(evd, &(struct ibv_wc){ .wr_id = (uintptr_t)&other, .qp_num = ep->qpn + 1 });
 	terminate(0);
@@ -312,11 +293,10 @@ static void buffers_of_another_endpoint_do_not_delay_the_report(void **state)
 	ep->srq = NULL;
 }
 
-static void srq_endpoint_without_a_queue_pair_owes_no_report(void **state)
+CASE(srq_endpoint_without_a_queue_pair_owes_no_report)
 {
 	struct dapl_srq srq = { .max = 1 };
 
-	(void)state;
 	ep->srq = &srq;
 	ep->qp = NULL;
 	terminate(0);
@@ -332,11 +312,10 @@ static void deliver_deferred(void)
 }
 
 /* dat_ep_free and dat_ep_reset: the completions before the event are about to vanish. */
-static void deferred_event_can_be_delivered_at_once(void **state)
+CASE(deferred_event_can_be_delivered_at_once)
 {
 	struct dapl_srq srq = { .max = 1 };
 
-	(void)state;
 	ep->srq = &srq;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	ep->owes_last_buffer = ep->deferred = true;
@@ -357,7 +336,7 @@ static void post_event(DAT_EVENT_NUMBER number)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-static void private_data_is_in_the_answers_of_a_peer_only(void **state)
+CASE(private_data_is_in_the_answers_of_a_peer_only)
 {
 	static const struct {
 		DAT_EVENT_NUMBER number;
@@ -369,7 +348,6 @@ static void private_data_is_in_the_answers_of_a_peer_only(void **state)
 	};
 	DAT_EVENT event;
 
-	(void)state;
 	memcpy(ep->pdata, "abc", 3);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (int length = 0; length <= 3; length += 3) {
@@ -388,28 +366,4 @@ static void private_data_is_in_the_answers_of_a_peer_only(void **state)
 	assert_int_equal(next_event(evd), 0);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(terminal_event_follows_the_completions),
-		CASE(terminal_event_of_an_evd_of_its_own_does_not_wait),
-		CASE(endpoint_without_connect_evd_gets_no_event),
-		CASE(end_without_an_event_defers_nothing),
-		CASE(endpoint_that_is_not_disconnected_stays_deferred),
-		CASE(posting_ends_before_the_device_flushes),
-		CASE(endpoint_without_a_queue_pair_flushes_nothing),
-		CASE(marker_flushes_behind_unsignaled_requests),
-		CASE(no_marker_without_unsignaled_requests),
-		CASE(core_flushes_for_a_device_that_leaves_posts),
-		CASE(receives_of_an_srq_are_not_flushed_by_core),
-		CASE(connection_is_dropped_once),
-		CASE(last_buffer_of_an_srq_is_reported_after_its_completions),
-		CASE(buffers_of_another_endpoint_do_not_delay_the_report),
-		CASE(srq_endpoint_without_a_queue_pair_owes_no_report),
-		CASE(deferred_event_can_be_delivered_at_once),
-		CASE(private_data_is_in_the_answers_of_a_peer_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

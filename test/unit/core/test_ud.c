@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ud.c - the peers of a datagram endpoint (doc/spec/extensions.md 4.1): from connect or accept until the
  * consumer has freed the connection and the address handle of each, or the endpoint. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <unistd.h>
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
@@ -16,6 +9,7 @@
 #include "dapl/core/conn/ud.h"
 #include "test/unit/core/core_objects.h"
 #include "test/unit/core/core_ud.h"
+#include "test/unit/unit.h"
 
 enum { PEERS = 2, PEER_PORT = 99, PEER_QPN = 33, PEER_QKEY = 44 };
 
@@ -67,7 +61,6 @@ static void note_destroy_ah(struct ibv_ah *ah)
 
 static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
-	(void)qp;
 	sent = *wr;
 	sends++;
 	return 0;
@@ -153,13 +146,14 @@ static DAT_RETURN send_to(DAT_COUNT n, uint64_t length, const DAT_IB_ADDR_HANDLE
 	return core_ud_send(ep, n, length, to);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- connecting ------------------------------------------------------------------------------------- */
 
-static void established_peer_is_told_with_its_address(void **state)
+TEST(established_peer_is_told_with_its_address)
 {
 	struct core_ud_event told;
 
-	(void)state;
 	connect_peer();
 	assert_string_equal(asked, "hello");
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
@@ -177,13 +171,12 @@ static void established_peer_is_told_with_its_address(void **state)
 }
 
 /* A device may take less private data for datagrams than for connections. */
-static void private_data_that_does_not_fit_is_a_bad_parameter(void **state)
+TEST(private_data_that_does_not_fit_is_a_bad_parameter)
 {
 	DAT_EP_HANDLE handle = (DAT_EP_HANDLE)ep;
 	struct sockaddr_storage to = { 0 };
 	DAT_IA_ADDRESS_PTR address = (DAT_IA_ADDRESS_PTR)&to;
 
-	(void)state;
 	established_peer(0);
 	core_ia->provider_attr.max_private_data_size = 5;
 	set_address(&to);
@@ -196,11 +189,10 @@ static void private_data_that_does_not_fit_is_a_bad_parameter(void **state)
 }
 
 /* An endpoint collects peers, and stays usable. */
-static void endpoint_has_several_peers(void **state)
+TEST(endpoint_has_several_peers)
 {
 	struct core_ud_event first = established_peer(0), second = established_peer(1);
 
-	(void)state;
 	assert_int_equal(second.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 	assert_ptr_not_equal(first.to.ah, second.to.ah);
 	assert_ptr_not_equal(first.context.as_ptr, second.context.as_ptr);
@@ -210,22 +202,20 @@ static void endpoint_has_several_peers(void **state)
 	assert_ptr_equal(sent.wr.ud.ah, &handles[1]);
 }
 
-static void connect_that_the_device_refuses_leaves_nothing(void **state)
+TEST(connect_that_the_device_refuses_leaves_nothing)
 {
 	int refs = ep->obj.refs;
 
-	(void)state;
 	connect_error = ENOMEM;
 	assert_int_equal(DAT_GET_TYPE(connect_within(1000)), DAT_INSUFFICIENT_RESOURCES);
 	assert_null(ep->known_peers);
 	assert_int_equal(ep->obj.refs, refs);
 }
 
-static void rejection_carries_private_data(void **state)
+TEST(rejection_carries_private_data)
 {
 	struct core_ud_event told;
 
-	(void)state;
 	connect_peer();
 	dapl_up_failed(ep, CONNECTION(0), DAPL_CONN_REJECTED, "busy", sizeof "busy");
 	told = next_event();
@@ -238,11 +228,10 @@ static void rejection_carries_private_data(void **state)
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
 }
 
-static void unreachable_peer_is_told_as_an_error(void **state)
+TEST(unreachable_peer_is_told_as_an_error)
 {
 	struct core_ud_event told;
 
-	(void)state;
 	connect_peer();
 	dapl_up_failed(ep, CONNECTION(0), DAPL_CONN_UNREACHABLE, NULL, 0);
 	told = next_event();
@@ -252,12 +241,11 @@ static void unreachable_peer_is_told_as_an_error(void **state)
 	assert_int_equal(releases, 1);
 }
 
-static void peer_that_does_not_answer_in_time_is_an_error(void **state)
+TEST(peer_that_does_not_answer_in_time_is_an_error)
 {
 	int refs = ep->obj.refs;
 	struct core_ud_event told;
 
-	(void)state;
 	assert_int_equal(connect_within(1000), DAT_SUCCESS);
 	while (!(told = next_event()).number)
 		usleep(1000);	/* the alarm ends it */
@@ -268,9 +256,8 @@ static void peer_that_does_not_answer_in_time_is_an_error(void **state)
 	assert_int_equal(ep->obj.refs, refs);
 }
 
-static void answer_ends_the_time_limit(void **state)
+TEST(answer_ends_the_time_limit)
 {
-	(void)state;
 	assert_int_equal(connect_within(1000 * 1000000), DAT_SUCCESS);	/* us; longer than the test */
 	assert_int_equal(ep->obj.refs, 3);	/* its own, the connection's, the timer's */
 	establish(0);
@@ -279,9 +266,8 @@ static void answer_ends_the_time_limit(void **state)
 }
 
 /* An upcall that was on its way when the peer was forgotten. */
-static void late_answer_leaves_no_address_handle(void **state)
+TEST(late_answer_leaves_no_address_handle)
 {
-	(void)state;
 	connect_peer();
 	dapl_mutex_lock(&ep->lock);
 	dapl_ud_disconnect(ep);
@@ -305,12 +291,11 @@ static DAT_RETURN accept_request(struct dapl_cr *cr)
 	return ret;
 }
 
-static void accepted_peer_is_told_as_passive(void **state)
+TEST(accepted_peer_is_told_as_passive)
 {
 	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true };
 	struct core_ud_event told;
 
-	(void)state;
 	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;	/* the provider's, for this request */
 	ep->cr = &cr;
 	assert_int_equal(accept_request(&cr), DAT_SUCCESS);
@@ -326,12 +311,11 @@ static void accepted_peer_is_told_as_passive(void **state)
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
 }
 
-static void refused_accept_leaves_nothing(void **state)
+TEST(refused_accept_leaves_nothing)
 {
 	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true }, other = { .ud = true };
 	int refs = ep->obj.refs;
 
-	(void)state;
 	ep->cr = &other;
 	assert_int_equal(DAT_GET_TYPE(accept_request(&cr)), DAT_INVALID_STATE);
 	ep->cr = &cr;
@@ -356,12 +340,11 @@ static DAT_RETURN free_cm(struct core_ud_event *told)
 }
 
 /* In either order, and the peer is forgotten with the second. */
-static void connection_and_address_handle_are_freed(void **state)
+TEST(connection_and_address_handle_are_freed)
 {
 	struct core_ud_event first = established_peer(0), second = established_peer(1);
 	DAT_IB_ADDR_HANDLE ah = first.to;
 
-	(void)state;
 	assert_int_equal(free_cm(&first), DAT_SUCCESS);
 	assert_int_equal(releases, 1);
 	assert_int_equal(send_to(1, 10, &ah), DAT_SUCCESS);	/* it needs no connection */
@@ -379,11 +362,10 @@ static void connection_and_address_handle_are_freed(void **state)
 	assert_null(ep->known_peers);
 }
 
-static void disconnect_keeps_the_address_handles(void **state)
+TEST(disconnect_keeps_the_address_handles)
 {
 	struct core_ud_event told = established_peer(0);
 
-	(void)state;
 	dapl_mutex_lock(&ep->lock);
 	assert_int_equal(dapl_ud_disconnect(ep), DAT_SUCCESS);
 	dapl_mutex_unlock(&ep->lock);
@@ -392,11 +374,10 @@ static void disconnect_keeps_the_address_handles(void **state)
 	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
 }
 
-static void connected_endpoint_has_nothing_to_free(void **state)
+TEST(connected_endpoint_has_nothing_to_free)
 {
 	struct core_ud_event told = established_peer(0);
 
-	(void)state;
 	ep->is_ud = false;
 	assert_int_equal(free_cm(&told), BAD_PARAM(1));
 	assert_int_equal(dapl_ud_ah_free(ep, &told.to), BAD_PARAM(1));
@@ -408,11 +389,10 @@ static void connected_endpoint_has_nothing_to_free(void **state)
 
 /* --- sending ---------------------------------------------------------------------------------------------- */
 
-static void datagram_goes_to_the_number_and_key_of_the_peer(void **state)
+TEST(datagram_goes_to_the_number_and_key_of_the_peer)
 {
 	struct core_ud_event told = established_peer(0);
 
-	(void)state;
 	told.to.qpn = PEER_QPN + 1;	/* the consumer may name another QP there */
 	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
 	assert_int_equal(sends, 1);
@@ -422,11 +402,10 @@ static void datagram_goes_to_the_number_and_key_of_the_peer(void **state)
 	assert_int_equal(sent.wr.ud.remote_qkey, PEER_QKEY);
 }
 
-static void arguments_of_a_send_are_checked(void **state)
+TEST(arguments_of_a_send_are_checked)
 {
 	struct core_ud_event told = established_peer(0);
 
-	(void)state;
 	assert_int_equal(send_to(-1, 10, &told.to), BAD_PARAM(2));
 	assert_int_equal(send_to(3, 10, &told.to), BAD_PARAM(2));
 	assert_int_equal(dapl_ud_send(ep, 1, NULL, &told.to, (DAT_DTO_COOKIE){ .as_64 = 5 },
@@ -441,26 +420,6 @@ static void arguments_of_a_send_are_checked(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(established_peer_is_told_with_its_address),
-		TEST(private_data_that_does_not_fit_is_a_bad_parameter),
-		TEST(endpoint_has_several_peers),
-		TEST(connect_that_the_device_refuses_leaves_nothing),
-		TEST(rejection_carries_private_data),
-		TEST(unreachable_peer_is_told_as_an_error),
-		TEST(peer_that_does_not_answer_in_time_is_an_error),
-		TEST(answer_ends_the_time_limit),
-		TEST(late_answer_leaves_no_address_handle),
-		TEST(accepted_peer_is_told_as_passive),
-		TEST(refused_accept_leaves_nothing),
-		TEST(connection_and_address_handle_are_freed),
-		TEST(disconnect_keeps_the_address_handles),
-		TEST(connected_endpoint_has_nothing_to_free),
-		TEST(datagram_goes_to_the_number_and_key_of_the_peer),
-		TEST(arguments_of_a_send_are_checked),
-	};
-
 	alarm(60);	/* seconds: a timer that never fires ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

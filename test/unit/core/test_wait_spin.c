@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_wait_spin.c - how many waits block at once after waits that looked, and found something or nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dapl/core/event/wait_spin.h"
+#include "test/unit/unit.h"
 
 /* Returns the number of waits that do not look before one looks, which then finds something or nothing. */
 static unsigned skipped_until(struct dapl_wait_spin *spin, bool found)
@@ -18,29 +14,26 @@ static unsigned skipped_until(struct dapl_wait_spin *spin, bool found)
 	return n;
 }
 
-static void new_one_looks(void **state)
+UNIT_TEST(new_one_looks)
 {
 	struct dapl_wait_spin spin = { 0 };
 
-	(void)state;
 	assert_true(dapl_wait_spin_begin(&spin));
 }
 
-static void each_that_finds_nothing_doubles_the_skips(void **state)
+UNIT_TEST(each_that_finds_nothing_doubles_the_skips)
 {
 	static const unsigned skips[] = { 0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 1023, 1023 };
 	struct dapl_wait_spin spin = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof skips / sizeof *skips; i++)
 		assert_int_equal(skipped_until(&spin, false), skips[i]);
 }
 
-static void one_that_finds_something_lets_the_next_look(void **state)
+UNIT_TEST(one_that_finds_something_lets_the_next_look)
 {
 	struct dapl_wait_spin spin = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		skipped_until(&spin, false);
 	assert_int_equal(skipped_until(&spin, true), 31);
@@ -49,11 +42,10 @@ static void one_that_finds_something_lets_the_next_look(void **state)
 }
 
 /* So that as many that find nothing as something cost no more than a few skips. */
-static void one_that_finds_something_halves_the_skips(void **state)
+UNIT_TEST(one_that_finds_something_halves_the_skips)
 {
 	struct dapl_wait_spin spin = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		skipped_until(&spin, false);
 	skipped_until(&spin, true);
@@ -61,14 +53,4 @@ static void one_that_finds_something_halves_the_skips(void **state)
 	assert_int_equal(skipped_until(&spin, false), 31);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new_one_looks),
-		cmocka_unit_test(each_that_finds_nothing_doubles_the_skips),
-		cmocka_unit_test(one_that_finds_something_lets_the_next_look),
-		cmocka_unit_test(one_that_finds_something_halves_the_skips),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_watermark.c - the high watermarks of an endpoint on an SRQ: when they are passed, and what is reported. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/watermark.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_evd *async_evd;
@@ -27,7 +23,6 @@ static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned c
 
 static int set_up(void **state)
 {
-	(void)state;
 	broken = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken };
 	if (dapl_service_get())
@@ -40,7 +35,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(ep->obj.refs, 1);	/* each report has given its reference back */
 	core_ep_free(ep);
 	ia->async_evd = NULL;
@@ -73,9 +67,10 @@ static void take(int buffers)
 		dapl_watermark_took_buffer(ep);
 }
 
-static void soft_watermark_is_reported_once_when_it_is_exceeded(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(soft_watermark_is_reported_once_when_it_is_exceeded)
 {
-	(void)state;
 	ep->soft_hw = 3;
 	take(3);
 	assert_int_equal(soft_reports(), 0);
@@ -83,22 +78,20 @@ static void soft_watermark_is_reported_once_when_it_is_exceeded(void **state)
 	assert_int_equal(soft_reports(), 1);
 	take(10);
 	assert_int_equal(soft_reports(), 0);
-	assert_int_equal(ep->held, 14);
+	assert_int_equal(ep->srq_polled, 14);
 	assert_int_equal(broken, 0);
 }
 
-static void watermark_of_zero_allows_no_buffer(void **state)
+CASE(watermark_of_zero_allows_no_buffer)
 {
-	(void)state;
 	ep->soft_hw = ep->hard_hw = 0;
 	take(1);
 	assert_int_equal(soft_reports(), 1);
 	assert_int_equal(broken, 1);
 }
 
-static void hard_watermark_breaks_the_connection_when_it_is_exceeded(void **state)
+CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded)
 {
-	(void)state;
 	ep->hard_hw = 2;
 	take(2);
 	assert_int_equal(soft_reports(), 0);
@@ -108,10 +101,9 @@ static void hard_watermark_breaks_the_connection_when_it_is_exceeded(void **stat
 	assert_int_equal(broken, 1);
 }
 
-static void infinite_watermarks_are_never_passed(void **state)
+CASE(infinite_watermarks_are_never_passed)
 {
-	(void)state;
-	ep->held = INT32_MAX - 2;
+	ep->srq_polled = INT32_MAX - 2;
 	take(2);
 	assert_int_equal(soft_reports(), 0);
 	assert_int_equal(broken, 0);
@@ -127,9 +119,8 @@ static bool set_watermarks(int soft, int hard)
 	return fits;
 }
 
-static void soft_watermark_that_is_set_late_can_be_reported(void **state)
+CASE(soft_watermark_that_is_set_late_can_be_reported)
 {
-	(void)state;
 	take(5);
 	for (int i = 0; i < 2; i++) {
 		assert_true(set_watermarks(4, 5));
@@ -140,19 +131,18 @@ static void soft_watermark_that_is_set_late_can_be_reported(void **state)
 	assert_int_equal(broken, 1);
 }
 
-static void hard_watermark_below_what_is_held_is_refused(void **state)
+CASE(hard_watermark_below_what_is_held_is_refused)
 {
-	(void)state;
 	take(5);
 	assert_false(set_watermarks(1, 4));
 	assert_int_equal(soft_reports(), 0);
 	take(1);
 	assert_int_equal(broken, 0);
-	assert_int_equal(ep->held, 6);
+	assert_int_equal(ep->srq_polled, 6);
 	dapl_mutex_lock(&ep->lock);
 	dapl_watermark_forget(ep, ep->recv_evd);
 	dapl_mutex_unlock(&ep->lock);
-	assert_int_equal(ep->held, 0);
+	assert_int_equal(ep->srq_polled, 0);
 	assert_true(set_watermarks(1, 4));
 }
 
@@ -163,15 +153,13 @@ static void keep_busy(struct dapl_task *task)
 {
 	char byte;
 
-	(void)task;
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
 }
 
-static void marks_that_are_passed_together_are_reported_together(void **state)
+CASE(marks_that_are_passed_together_are_reported_together)
 {
 	struct dapl_task busy = { .run = NULL };
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	dapl_task_queue(&busy, keep_busy);
 	ep->soft_hw = ep->hard_hw = 1;
@@ -186,17 +174,6 @@ static void marks_that_are_passed_together_are_reported_together(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(soft_watermark_is_reported_once_when_it_is_exceeded),
-		CASE(watermark_of_zero_allows_no_buffer),
-		CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded),
-		CASE(infinite_watermarks_are_never_passed),
-		CASE(soft_watermark_that_is_set_late_can_be_reported),
-		CASE(hard_watermark_below_what_is_held_is_refused),
-		CASE(marks_that_are_passed_together_are_reported_together),
-	};
-
 	alarm(60);	/* seconds: a task that never runs ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

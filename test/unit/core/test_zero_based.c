@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_zero_based.c - which endpoints stop sending inline data when a protection domain gets memory whose
  * addresses count from 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/mem/zero_based.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
 static struct dapl_pz *pz, *other_pz;
@@ -29,7 +25,6 @@ static void pz_free(struct dapl_pz *old)
 
 static int set_up(void **state)
 {
-	(void)state;
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	pz = pz_new();
@@ -44,7 +39,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(eps[i]->obj.calls, 0);
 		core_ep_free(eps[i]);
@@ -55,9 +49,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void endpoints_of_the_pz_stop_sending_inline_data(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(endpoints_of_the_pz_stop_sending_inline_data)
 {
-	(void)state;
 	assert_false(dapl_pz_is_zero_based(pz));
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
 	assert_true(dapl_pz_is_zero_based(pz));
@@ -70,9 +65,8 @@ static void endpoints_of_the_pz_stop_sending_inline_data(void **state)
 }
 
 /* Another thread registers such memory, and has not come to these endpoints yet. */
-static void registration_beside_another_visits_all_endpoints(void **state)
+CASE(registration_beside_another_visits_all_endpoints)
 {
-	(void)state;
 	dapl_flag_set(&pz->zero_based, true);
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
 	assert_int_equal(eps[0]->max_inline, 0);
@@ -81,9 +75,8 @@ static void registration_beside_another_visits_all_endpoints(void **state)
 }
 
 /* An endpoint sees to itself once the others are done. */
-static void next_registration_visits_no_endpoint(void **state)
+CASE(next_registration_visits_no_endpoint)
 {
-	(void)state;
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
 	eps[0]->max_inline = 64;
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
@@ -91,20 +84,18 @@ static void next_registration_visits_no_endpoint(void **state)
 }
 
 /* Such a device finds the bytes by the context of the segment. */
-static void device_that_looks_regions_up_goes_on(void **state)
+CASE(device_that_looks_regions_up_goes_on)
 {
-	(void)state;
 	ia->attr.inline_by_lkey = true;
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
 	assert_false(dapl_pz_is_zero_based(pz));
 	assert_int_equal(eps[0]->max_inline, 64);
 }
 
-static void endpoint_that_is_made_later_follows(void **state)
+CASE(endpoint_that_is_made_later_follows)
 {
 	struct dapl_ep *late;
 
-	(void)state;
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
 	late = core_ep_new(ia, NULL, 16);
 	late->max_inline = 64;
@@ -119,27 +110,13 @@ static void endpoint_that_is_made_later_follows(void **state)
 	core_ep_free(late);
 }
 
-static void pz_without_endpoints_is_marked(void **state)
+CASE(pz_without_endpoints_is_marked)
 {
 	struct dapl_pz *empty = pz_new();
 
-	(void)state;
 	assert_int_equal(dapl_pz_set_zero_based(empty), 0);
 	assert_true(dapl_pz_is_zero_based(empty));
 	pz_free(empty);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(endpoints_of_the_pz_stop_sending_inline_data),
-		CASE(registration_beside_another_visits_all_endpoints),
-		CASE(next_registration_visits_no_endpoint),
-		CASE(device_that_looks_regions_up_goes_on),
-		CASE(endpoint_that_is_made_later_follows),
-		CASE(pz_without_endpoints_is_marked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

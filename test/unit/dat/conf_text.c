@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conf_text.c - see conf_text.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/dat/conf_text.h"
+#include "test/unit/unit.h"
 
 const char *conf_text = "";
 int conf_shortage;
@@ -17,7 +13,6 @@ int __wrap_sources_read(struct sources *sources, bool with_soft)
 {
 	int err = conf_shortage;
 
-	(void)with_soft;
 	conf_reads++;
 	sources->unreadable = conf_unreadable;
 	sources->faults = conf_faults;

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* libraries.c - see libraries.h. */
 #include "test/unit/dat/libraries.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/loader.h"
 #include "dat/lookup.h"
 #include "dat/providers.h"
+#include "test/unit/unit.h"
 
 const char *missing;
+bool lacks_calls;
 bool registers;
 void (*during_load)(void), (*during_init)(void), (*during_fini)(void);
 static const DAT_PROVIDER table;
@@ -72,7 +69,7 @@ bool __wrap_loader_open(struct library *library, const char *name, char *reason,
 	add_step("open:", name, NULL);
 	if (during_load)
 		during_load();
-	*library = (struct library){ .handle = library, .init = init, .fini = fini };
+	*library = (struct library){ .handle = library, .init = init, .fini = fini, .lacks_calls = lacks_calls };
 	snprintf(reason, size, "no such file");
 	return !missing || (strcmp(missing, "*") && strcmp(missing, name));
 }
@@ -88,11 +85,11 @@ void __wrap_loader_close(struct library *library)
 
 int libraries_begin(void **state)
 {
-	(void)state;
 	conf_text = A B;
 	conf_shortage = 0;
 	*steps = '\0';
 	missing = NULL;
+	lacks_calls = false;
 	registers = true;
 	during_load = during_init = during_fini = NULL;
 	return 0;
@@ -100,7 +97,6 @@ int libraries_begin(void **state)
 
 int libraries_end(void **state)
 {
-	(void)state;
 	providers_free();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);

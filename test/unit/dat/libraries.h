@@ -6,10 +6,12 @@
 #define TEST_UNIT_DAT_LIBRARIES_H
 #include "dat/registry_state.h"
 #include "test/unit/dat/conf_text.h"
+#include "test/unit/unit.h"
 
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
 
+extern bool lacks_calls;			/* why it cannot be loaded: it is no provider */
 extern const char *missing;		/* the library that cannot be loaded; NULL: none, "*": each */
 extern bool registers;			/* an init registers its adapter */
 extern void (*during_load)(void);	/* called at each load */

@@ -2,13 +2,9 @@
 /* test_busy.c - entries whose library is being loaded: which threads wait for them, and what a fork leaves of them. */
 #include "dat/busy.h"
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dat/registry_state.h"
+#include "test/unit/unit.h"
 
 static struct conf_entry confs[3];
 static struct entry entries[3];
@@ -18,7 +14,6 @@ static pthread_t loader;
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(entries, 0, sizeof entries);
 	for (int i = 0; i < 3; i++) {
 		confs[i].info = (DAT_PROVIDER_INFO){ .dapl_version_major = 2 };
@@ -32,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	pthread_mutex_unlock(&registry.lock);
 	return 0;
 }
@@ -85,9 +79,10 @@ static void end(struct entry *e)
 	busy_end(e);
 }
 
-static void entry_is_busy_for_its_thread(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(entry_is_busy_for_its_thread)
 {
-	(void)state;
 	assert_false(busy_any() || busy_by_this_thread(NULL) || busy_by_other(NULL));
 	begin(&entries[0]);
 	assert_true(busy_any() && busy_by_this_thread(&entries[0]));
@@ -97,9 +92,8 @@ static void entry_is_busy_for_its_thread(void **state)
 	assert_false(busy_any() || busy_by_this_thread(&entries[0]));
 }
 
-static void entry_of_another_thread_is_busy_by_other(void **state)
+TEST(entry_of_another_thread_is_busy_by_other)
 {
-	(void)state;
 	start_loader();
 	assert_true(busy_by_other(&entries[1]) && !busy_by_this_thread(&entries[1]));
 	assert_null(busy_here());
@@ -109,9 +103,8 @@ static void entry_of_another_thread_is_busy_by_other(void **state)
 }
 
 /* A library may open another adapter while it is being loaded. */
-static void latest_entry_of_this_thread_is_here(void **state)
+TEST(latest_entry_of_this_thread_is_here)
 {
-	(void)state;
 	begin(&entries[0]);
 	start_loader();
 	assert_ptr_equal(busy_here(), &entries[0]);
@@ -126,9 +119,8 @@ static void latest_entry_of_this_thread_is_here(void **state)
 }
 
 /* An init may register from a thread of its own. */
-static void caller_is_known_by_thread_then_by_key(void **state)
+TEST(caller_is_known_by_thread_then_by_key)
 {
-	(void)state;
 	start_loader();
 	assert_ptr_equal(busy_entry_of_caller(&confs[1].info), &entries[1]);
 	assert_null(busy_entry_of_caller(&confs[0].info));
@@ -139,9 +131,8 @@ static void caller_is_known_by_thread_then_by_key(void **state)
 	join_loader();
 }
 
-static void wait_ends_when_the_entry_is_idle(void **state)
+TEST(wait_ends_when_the_entry_is_idle)
 {
-	(void)state;
 	start_loader();
 	let_loader_end();
 	while (entries[1].busy)
@@ -150,9 +141,8 @@ static void wait_ends_when_the_entry_is_idle(void **state)
 	join_loader();
 }
 
-static void fork_waits_for_other_threads(void **state)
+TEST(fork_waits_for_other_threads)
 {
-	(void)state;
 	start_loader();
 	let_loader_end();
 	busy_before_fork();
@@ -173,11 +163,10 @@ static void *wait_for_forks(void *passed)
 }
 
 /* Not only while the fork waits: its handlers are still to be called. */
-static void no_thread_loads_until_the_fork_is_over(void **state)
+TEST(no_thread_loads_until_the_fork_is_over)
 {
 	bool passed = false;
 
-	(void)state;
 	busy_before_fork();
 	assert_int_equal(pthread_create(&loader, NULL, wait_for_forks, &passed), 0);
 	while (!begun)
@@ -192,9 +181,8 @@ static void no_thread_loads_until_the_fork_is_over(void **state)
 }
 
 /* The parent's thread that was about to fork, too, is not in the child. */
-static void child_waits_for_no_fork_of_its_parent(void **state)
+TEST(child_waits_for_no_fork_of_its_parent)
 {
-	(void)state;
 	busy_before_fork();
 	busy_before_fork();
 	busy_after_fork_in_child();
@@ -202,9 +190,8 @@ static void child_waits_for_no_fork_of_its_parent(void **state)
 }
 
 /* A program may fork while it is called by the library that it loads. */
-static void fork_does_not_wait_for_itself(void **state)
+TEST(fork_does_not_wait_for_itself)
 {
-	(void)state;
 	begin(&entries[0]);
 	start_loader();
 	let_loader_end();
@@ -217,18 +204,16 @@ static void fork_does_not_wait_for_itself(void **state)
 	join_loader();
 }
 
-static void idle_registry_is_waited_for(void **state)
+TEST(idle_registry_is_waited_for)
 {
-	(void)state;
 	start_loader();
 	let_loader_end();
 	assert_true(busy_wait_until_idle());
 	join_loader();
 }
 
-static void provider_that_takes_long_ends_the_wait(void **state)
+TEST(provider_that_takes_long_ends_the_wait)
 {
-	(void)state;
 	start_loader();
 	assert_false(busy_wait_until_idle());
 	assert_true(entries[1].busy);
@@ -237,9 +222,8 @@ static void provider_that_takes_long_ends_the_wait(void **state)
 }
 
 /* The child has this thread alone. */
-static void child_keeps_the_entries_of_its_thread(void **state)
+TEST(child_keeps_the_entries_of_its_thread)
 {
-	(void)state;
 	begin(&entries[0]);
 	start_loader();
 	begin(&entries[2]);
@@ -253,23 +237,4 @@ static void child_keeps_the_entries_of_its_thread(void **state)
 	join_loader();
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(entry_is_busy_for_its_thread),
-		TEST(entry_of_another_thread_is_busy_by_other),
-		TEST(latest_entry_of_this_thread_is_here),
-		TEST(caller_is_known_by_thread_then_by_key),
-		TEST(wait_ends_when_the_entry_is_idle),
-		TEST(fork_waits_for_other_threads),
-		TEST(no_thread_loads_until_the_fork_is_over),
-		TEST(child_waits_for_no_fork_of_its_parent),
-		TEST(fork_does_not_wait_for_itself),
-		TEST(idle_registry_is_waited_for),
-		TEST(provider_that_takes_long_ends_the_wait),
-		TEST(child_keeps_the_entries_of_its_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

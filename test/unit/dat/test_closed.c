@@ -2,12 +2,8 @@
 /* test_closed.c - objects that a provider left behind: their calls return an error, and the oldest are freed. */
 #include "dat/closed.h"
 #include <dat/dat_registry.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dat/error.h"
+#include "test/unit/unit.h"
 
 enum { KEPT = 256 };
 
@@ -35,17 +31,17 @@ static const DAT_PROVIDER **object_new(void)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	closed_fini();
 	freed_count = 0;
 	return 0;
 }
 
-static void calls_of_a_kept_object_return_invalid_handle(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, NULL, tear_down)
+
+TEST(calls_of_a_kept_object_return_invalid_handle)
 {
 	const DAT_PROVIDER **object = object_new();
 
-	(void)state;
 	dats_keep_closed((void *)object);
 	assert_int_equal((*object)->lmr_free_func((DAT_LMR_HANDLE)object), DAT_ERROR(DAT_INVALID_HANDLE, 0));
 	assert_int_equal((*object)->ia_open_func(NULL, 0, NULL, NULL), DAT_ERROR(DAT_INVALID_HANDLE, 0));
@@ -54,11 +50,10 @@ static void calls_of_a_kept_object_return_invalid_handle(void **state)
 	assert_null((*object)->extension);
 }
 
-static void oldest_object_makes_room(void **state)
+TEST(oldest_object_makes_room)
 {
 	void *first = object_new(), *second = object_new();
 
-	(void)state;
 	freed_count = 0;
 	dats_keep_closed(first);
 	dats_keep_closed(second);
@@ -73,9 +68,8 @@ static void oldest_object_makes_room(void **state)
 	assert_ptr_equal(freed[1], second);
 }
 
-static void end_frees_what_is_kept_once(void **state)
+TEST(end_frees_what_is_kept_once)
 {
-	(void)state;
 	freed_count = 0;
 	dats_keep_closed(object_new());
 	dats_keep_closed(object_new());
@@ -85,14 +79,4 @@ static void end_frees_what_is_kept_once(void **state)
 	assert_int_equal(freed_count, 2);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(calls_of_a_kept_object_return_invalid_handle),
-		TEST(oldest_object_makes_room),
-		TEST(end_frees_what_is_kept_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

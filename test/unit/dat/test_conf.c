@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The grammar of dat.conf: text in, entries and reports of wrong lines out. */
 #include "dat/conf.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "test/unit/unit.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 static struct conf conf;
 static char complaints[65536];
@@ -39,16 +34,14 @@ static void parse(const char *text)
 
 static int free_conf(void **state)
 {
-	(void)state;
 	conf_free(&conf);
 	return 0;
 }
 
 #define REST " u2.0 nonthreadsafe default lib.so x.1.2 \"\" \"\""
 
-static void empty_text_has_no_entry(void **state)
+UNIT_TEST(empty_text_has_no_entry)
 {
-	(void)state;
 	parse("");
 	assert_int_equal(conf.count, 0);
 	parse("\n\n# c\n \t\r\n");
@@ -56,11 +49,10 @@ static void empty_text_has_no_entry(void **state)
 	assert_string_equal(complaints, "");
 }
 
-static void an_entry_has_all_its_fields(void **state)
+UNIT_TEST(an_entry_has_all_its_fields)
 {
 	const struct conf_entry *e;
 
-	(void)state;
 	parse("\nname u2.1 threadsafe nondefault /a/lib.so x.1.2 \"dev 1\" \"plat\"\n");
 	assert_int_equal(conf.count, 1);
 	e = conf.entries;
@@ -75,9 +67,8 @@ static void an_entry_has_all_its_fields(void **state)
 	assert_int_equal(e->line, 2);
 }
 
-static void texts_are_appended(void **state)
+UNIT_TEST(texts_are_appended)
 {
-	(void)state;
 	parse("a" REST);
 	parse_bytes("b" REST "\n", strlen("b" REST "\n"));
 	assert_int_equal(conf.count, 2);
@@ -85,9 +76,8 @@ static void texts_are_appended(void **state)
 	assert_int_equal(conf.entries[1].line, 1);
 }
 
-static void quotation_marks_end_words(void **state)
+UNIT_TEST(quotation_marks_end_words)
 {
-	(void)state;
 	parse("name u2.0 nonthreadsafe default lib.so x.1.2 \"a\"\"b\"\n");
 	assert_int_equal(conf.count, 1);
 	assert_string_equal(conf.entries[0].ia_params, "a");
@@ -96,9 +86,8 @@ static void quotation_marks_end_words(void **state)
 	assert_non_null(strstr(complaints, "\"na\": api_version is \"me\""));
 }
 
-static void backslashes_count_inside_quotation_marks_only(void **state)
+UNIT_TEST(backslashes_count_inside_quotation_marks_only)
 {
-	(void)state;
 	parse("n\\ame u2.0 nonthreadsafe default lib.so x.1.2 \"\\\\\\\"\" \\\n");
 	assert_int_equal(conf.count, 1);
 	assert_string_equal(conf.entries[0].info.ia_name, "n\\ame");
@@ -109,9 +98,28 @@ static void backslashes_count_inside_quotation_marks_only(void **state)
 			       "end of the line: the quotation mark in column 49 has no partner"));
 }
 
-static void hash_after_a_quotation_is_a_comment(void **state)
+/* The seventh field, and what the OpenFabrics registry takes it for; NULL: it drops the line, too. */
+UNIT_TEST(unquoted_fields_are_those_of_the_openfabrics_registry)
 {
-	(void)state;
+	static const char *const fields[][2] = {
+		{ "a\\\"b", "a\\\"b" }, { "a\\\"", "a\\\"" }, { "a\\\\b", "a\\\\b" }, { "a\\", "a\\" }, { "\\", "\\" },
+		{ "x\\\\\\\"y", "x\\\\\\\"y" },
+		{ "\\\"lo", NULL }, { "a\\ b", NULL }, { "a\\\\\"b", NULL }, { "ab\"c", NULL },
+		{ "ab\\\"c d\\\"e", NULL }, { "a\"b\"", NULL }, { "a\\\"b\"c\"", NULL }, { "\\a\"b", NULL },
+	};
+	char line[100];
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		snprintf(line, sizeof(line), "name u2.0 nonthreadsafe default lib.so x.1.2 %s \"\"\n", fields[i][0]);
+		parse(line);
+		assert_int_equal(conf.count, fields[i][1] ? 1 : 0);
+		if (fields[i][1])
+			assert_string_equal(conf.entries[0].ia_params, fields[i][1]);
+	}
+}
+
+UNIT_TEST(hash_after_a_quotation_is_a_comment)
+{
 	parse("name" REST "# x");
 	assert_int_equal(conf.count, 1);
 	parse("name u2.0 nonthreadsafe default lib.so x.1.2 \"\"#\"\"");
@@ -121,9 +129,8 @@ static void hash_after_a_quotation_is_a_comment(void **state)
 			    "platform_params); entry ignored\n");
 }
 
-static void line_numbers_count_every_line(void **state)
+UNIT_TEST(line_numbers_count_every_line)
 {
-	(void)state;
 	parse("a" REST "\n\n# c\nwrong\nb" REST "\r\n\"open\nc" REST);
 	assert_int_equal(conf.count, 3);
 	assert_int_equal(conf.entries[1].line, 5);
@@ -133,9 +140,8 @@ static void line_numbers_count_every_line(void **state)
 			       "the line: the quotation mark in column 1 has no partner"));
 }
 
-static void include_auto_remembers_the_first_place(void **state)
+UNIT_TEST(include_auto_remembers_the_first_place)
 {
-	(void)state;
 	parse("a" REST "\n include\tauto # devices\nb" REST "\ninclude auto\n");
 	assert_true(conf.wants_auto);
 	assert_int_equal(conf.auto_at, 1);
@@ -151,9 +157,8 @@ static void include_auto_remembers_the_first_place(void **state)
 	assert_non_null(strstr(complaints, "f:1: include has more than one word after it;"));
 }
 
-static void found_values_are_printable(void **state)
+UNIT_TEST(found_values_are_printable)
 {
-	(void)state;
 	parse("\x1b[31mred u2.0 \"\a\xff " "0123456789012345678901234567890123456789\" default "
 	      "lib.so x.1.2 \"\" \"\"");
 	assert_string_equal(complaints, "f:1: \"\\x1b[31mred\": threadsafety is \"\\x07\\xff "
@@ -161,9 +166,8 @@ static void found_values_are_printable(void **state)
 			    "or \"nonthreadsafe\"; entry ignored\n");
 }
 
-static void report_names_field_found_and_expected(void **state)
+UNIT_TEST(report_names_field_found_and_expected)
 {
-	(void)state;
 	parse("a u2.0 sometimes default lib.so x.1.2 \"\" \"\"\n"
 	      "  b u2.0\n"
 	      "c u2.0 threadsafe default lib.so x.1.2 \"\" \"\" more\n"
@@ -188,11 +192,10 @@ static void report_names_field_found_and_expected(void **state)
 	assert_string_equal(places, "1:2 |a NUL byte|text\n");
 }
 
-static void a_NUL_byte_spoils_its_line(void **state)
+UNIT_TEST(a_NUL_byte_spoils_its_line)
 {
 	static const char text[] = "a" REST "\0\nb" REST "\n";
 
-	(void)state;
 	conf_free(&conf);
 	parse_bytes(text, sizeof(text) - 1);
 	assert_int_equal(conf.count, 1);
@@ -200,11 +203,30 @@ static void a_NUL_byte_spoils_its_line(void **state)
 	assert_string_equal(complaints, "f:1: a NUL byte; expected text; line ignored\n");
 }
 
-static void generated_entries_are_what_programs_open(void **state)
+/* A compressed file may have no NUL byte. */
+UNIT_TEST(binary_file_is_reported_once)
+{
+	static const char program[] = "\177ELF\2\1\1\0\nx\n\0\0\n\2\na" REST "\ny\n";
+	static const char packed[] = "\x1f\x8b\x08x\nyy zz\n\x01 \x02\n\x05\n";
+	static const char coloured[] = "\033[1m\tx\n\033[0m\r\n";
+
+	conf_free(&conf);
+	parse_bytes(program, sizeof(program) - 1);
+	assert_int_equal(conf.count, 1);
+	assert_string_equal(complaints, "f:1: not a text file; its lines that are no entries are ignored\n");
+	assert_string_equal(places, "1:5 |a control character|a text file\n");
+	conf_free(&conf);
+	parse_bytes(packed, sizeof(packed) - 1);
+	assert_string_equal(complaints, "f:1: not a text file; its lines that are no entries are ignored\n");
+	conf_free(&conf);
+	parse_bytes(coloured, sizeof(coloured) - 1);
+	assert_non_null(strstr(complaints, "f:2: "));
+}
+
+UNIT_TEST(generated_entries_are_what_programs_open)
 {
 	char long_name[300];
 
-	(void)state;
 	conf_free(&conf);
 	assert_int_equal(conf_add(&conf, "name", "lib.so", "dev 0"), 0);
 	assert_int_equal(conf.count, 1);
@@ -219,22 +241,4 @@ static void generated_entries_are_what_programs_open(void **state)
 	assert_int_equal(conf.count, 1);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_text_has_no_entry),
-		cmocka_unit_test(an_entry_has_all_its_fields),
-		cmocka_unit_test(texts_are_appended),
-		cmocka_unit_test(quotation_marks_end_words),
-		cmocka_unit_test(backslashes_count_inside_quotation_marks_only),
-		cmocka_unit_test(hash_after_a_quotation_is_a_comment),
-		cmocka_unit_test(line_numbers_count_every_line),
-		cmocka_unit_test(include_auto_remembers_the_first_place),
-		cmocka_unit_test(found_values_are_printable),
-		cmocka_unit_test(report_names_field_found_and_expected),
-		cmocka_unit_test(a_NUL_byte_spoils_its_line),
-		cmocka_unit_test(generated_entries_are_what_programs_open),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, free_conf);
-}
+UNIT_MAIN(NULL, free_conf)

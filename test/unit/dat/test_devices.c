@@ -3,16 +3,10 @@
  * and order of the entries, and shortages. The files around them are test/registry/test_devices.c's. */
 #include "dat/devices.h"
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/file_tree.h"
+#include "test/unit/unit.h"
 
 #define IB "/class/infiniband/"
 #define NET "/class/net/"
@@ -122,11 +116,12 @@ static void makes(const char *expected)
 	assert_string_equal(names, expected);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- entries ---------------------------------------------------------------------------------------------------- */
 
-static void host_without_devices_has_no_entries(void **state)
+TEST(host_without_devices_has_no_entries)
 {
-	(void)state;
 	makes("");
 	tree_directory("/class/infiniband");
 	makes("");
@@ -134,7 +129,7 @@ static void host_without_devices_has_no_entries(void **state)
 	makes("");
 }
 
-static void each_entry_has_its_parameters(void **state)
+TEST(each_entry_has_its_parameters)
 {
 	static const struct { const char *name, *library, *params; } expected[] = {
 		{ "ofa-v2-eth2", "libdaplofa.so.2", "eth2 0" },
@@ -146,7 +141,6 @@ static void each_entry_has_its_parameters(void **state)
 	};
 	const size_t count = sizeof expected / sizeof *expected;
 
-	(void)state;
 	roce_port("mlx5_0", 2);
 	gid("mlx5_0", 2, 0, "eth2\n");
 	assert_int_equal(make(true), 0);
@@ -159,19 +153,17 @@ static void each_entry_has_its_parameters(void **state)
 	}
 }
 
-static void software_device_needs_no_other(void **state)
+TEST(software_device_needs_no_other)
 {
-	(void)state;
 	assert_int_equal(make(true), 0);
 	assert_int_equal(conf.count, 1);
 	assert_string_equal(conf.entries[0].info.ia_name, "ofa-v2-soft");
 }
 
-static void devices_and_ports_are_in_the_order_of_their_numbers(void **state)
+TEST(devices_and_ports_are_in_the_order_of_their_numbers)
 {
 	static const char *const devices[] = { "d10", "d2", "d1" };
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		port(devices[i], 1, "1: CA\n", "InfiniBand\n");
 	port("d2", 10, "1: CA\n", "InfiniBand\n");
@@ -179,18 +171,16 @@ static void devices_and_ports_are_in_the_order_of_their_numbers(void **state)
 	makes("d1-1 d2-1 d2-9 d2-10 d10-1 d1-1s d2-1s d2-9s d2-10s d10-1s d1-1u d2-1u d2-9u d2-10u d10-1u ");
 }
 
-static void hidden_files_are_no_devices(void **state)
+TEST(hidden_files_are_no_devices)
 {
-	(void)state;
 	port(".d0", 1, "1: CA\n", "InfiniBand\n");
 	makes("");
 }
 
 /* --- network devices of ports ----------------------------------------------------------------------------------- */
 
-static void network_device_of_several_ports_has_one_entry(void **state)
+TEST(network_device_of_several_ports_has_one_entry)
 {
-	(void)state;
 	roce_port("d0", 1);
 	roce_port("d0", 2);
 	gid("d0", 1, 0, "bond0\n");
@@ -199,9 +189,8 @@ static void network_device_of_several_ports_has_one_entry(void **state)
 	makes("bond0 d0-1 d0-2 d0-1s d0-2s d0-1u d0-2u cma-roe-bond0 ");
 }
 
-static void gids_end_after_a_gap(void **state)
+TEST(gids_end_after_a_gap)
 {
-	(void)state;
 	roce_port("d0", 1);
 	gid("d0", 1, 0, "eth0\n");
 	gid("d0", 1, 5, "");			/* it can be opened, but not read */
@@ -213,17 +202,15 @@ static void gids_end_after_a_gap(void **state)
 	makes("eth0 eth1 eth2 d0-1 d0-1s d0-1u cma-roe-eth0 cma-roe-eth1 cma-roe-eth2 ");
 }
 
-static void gids_of_infiniband_name_no_network_device(void **state)
+TEST(gids_of_infiniband_name_no_network_device)
 {
-	(void)state;
 	port("d0", 1, "1: CA\n", "InfiniBand\n");
 	gid("d0", 1, 0, "eth0\n");
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-static void only_ip_over_infiniband_belongs_to_the_pci_device(void **state)
+TEST(only_ip_over_infiniband_belongs_to_the_pci_device)
 {
-	(void)state;
 	port("d0", 1, "1: CA\n", "InfiniBand\n");
 	tree_file("32\n", IB "d0/device/net/ib10/type");
 	tree_file("32\n", IB "d0/device/net/ib9/type");
@@ -233,18 +220,16 @@ static void only_ip_over_infiniband_belongs_to_the_pci_device(void **state)
 	makes("ib9 ib10 d0-1 d0-1s d0-1u ");
 }
 
-static void iwarp_is_no_roce(void **state)
+TEST(iwarp_is_no_roce)
 {
-	(void)state;
 	rnic("d0");
 	gid("d0", 1, 0, "eth0\n");
 	makes("eth0 d0-1 d0-1s d0-1u ");
 }
 
 /* The kernel names the network device, so the address is not used. */
-static void address_of_iwarp_counts_only_without_a_name(void **state)
+TEST(address_of_iwarp_counts_only_without_a_name)
 {
-	(void)state;
 	rnic("d0");
 	tree_file("0200:5e10:0001:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
 	tree_file("02:00:5e:10:00:01\n", NET "eth1/address");
@@ -253,7 +238,7 @@ static void address_of_iwarp_counts_only_without_a_name(void **state)
 	makes("eth0 d0-1 d0-1s d0-1u ");
 }
 
-static void address_of_iwarp_is_compared_as_a_whole(void **state)
+TEST(address_of_iwarp_is_compared_as_a_whole)
 {
 	static const char *const others[] = {
 		"02:00:5e:10:00:02\n",			/* the last byte */
@@ -263,7 +248,6 @@ static void address_of_iwarp_is_compared_as_a_whole(void **state)
 		"02:00:5e:10:00:01:00:00:00:00:00:00:00:00:00:00:00:00:00:00\n",	/* of InfiniBand */
 	};
 
-	(void)state;
 	rnic("d0");
 	tree_file("0200:5e10:0001:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -271,37 +255,33 @@ static void address_of_iwarp_is_compared_as_a_whole(void **state)
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-static void address_of_zeros_is_no_address(void **state)
+TEST(address_of_zeros_is_no_address)
 {
-	(void)state;
 	rnic("d0");
 	tree_file("0000:0000:0000:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
 	tree_file("00:00:00:00:00:00\n", NET "lo/address");
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-static void address_without_a_gid_belongs_to_no_port(void **state)
+TEST(address_without_a_gid_belongs_to_no_port)
 {
-	(void)state;
 	rnic("d0");
 	tree_file("02:00:5e:10:00:01\n", NET "eth1/address");
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-static void port_without_files_has_entries_of_its_own(void **state)
+TEST(port_without_files_has_entries_of_its_own)
 {
-	(void)state;
 	tree_directory(IB "d0/ports/1");
 	makes("d0-1 d0-1s d0-1u ");
 }
 
 /* --- limits and shortages --------------------------------------------------------------------------------------- */
 
-static void path_that_is_too_long_leads_nowhere(void **state)
+TEST(path_that_is_too_long_leads_nowhere)
 {
 	char *path = malloc(PATH_MAX + 1);
 
-	(void)state;
 	memset(path, 'p', PATH_MAX);
 	path[PATH_MAX] = '\0';
 	for (size_t n = PATH_MAX; n > PATH_MAX - 32; n--) {
@@ -340,45 +320,17 @@ static void shortage_is_told_at_each_step(int *left, int err)
 	assert_int_equal(conf.count, 3 + 2 + 1 + 2 + 2 + 1);
 }
 
-static void lack_of_memory_is_told(void **state)
+TEST(lack_of_memory_is_told)
 {
-	(void)state;
 	shortage_is_told_at_each_step(&copies_left, ENOMEM);
 	shortage_is_told_at_each_step(&grown_left, ENOMEM);
 }
 
 /* The next call of the program reads the devices again. */
-static void lack_of_descriptors_is_told(void **state)
+TEST(lack_of_descriptors_is_told)
 {
-	(void)state;
 	shortage_is_told_at_each_step(&directories_left, EMFILE);
 	shortage_is_told_at_each_step(&files_left, EMFILE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(host_without_devices_has_no_entries),
-		TEST(each_entry_has_its_parameters),
-		TEST(software_device_needs_no_other),
-		TEST(devices_and_ports_are_in_the_order_of_their_numbers),
-		TEST(hidden_files_are_no_devices),
-		TEST(network_device_of_several_ports_has_one_entry),
-		TEST(gids_end_after_a_gap),
-		TEST(gids_of_infiniband_name_no_network_device),
-		TEST(only_ip_over_infiniband_belongs_to_the_pci_device),
-		TEST(iwarp_is_no_roce),
-		TEST(address_of_iwarp_counts_only_without_a_name),
-		TEST(address_of_iwarp_is_compared_as_a_whole),
-		TEST(address_of_zeros_is_no_address),
-		TEST(address_without_a_gid_belongs_to_no_port),
-		TEST(port_without_files_has_entries_of_its_own),
-		TEST(path_that_is_too_long_leads_nowhere),
-		TEST(lack_of_memory_is_told),
-		TEST(lack_of_descriptors_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

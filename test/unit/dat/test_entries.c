@@ -3,16 +3,10 @@
  * call leaves when it fails. What makes a line of dat.conf wrong is test_conf.c's, which devices give entries
  * test_devices.c's. */
 #include <dat/dat_entries.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dat/error.h"
 #include "dat/registry_state.h"
 #include "test/unit/dat/conf_text.h"
+#include "test/unit/unit.h"
 
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define SAFE_A "ia_a u2.1 threadsafe default libs.so dapl.2.0 \"\" \"\"\n"
@@ -67,7 +61,6 @@ static DAT_COUNT count;
 
 static int begin(void **state)
 {
-	(void)state;
 	allocations_left = INT32_MAX;
 	has_soft = false;
 	devices_error = conf_shortage = 0;
@@ -80,7 +73,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	allocations_left = INT32_MAX;	/* the end of the process allocates, too: with --enable-coverage */
 	free(list);
 	list = NULL;
@@ -105,13 +97,14 @@ static void files(const char *file, const char *text)
 		registry.table.reading->sources.conf.entries[i].file = file;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- lists ------------------------------------------------------------------------------------------------------ */
 
-static void both_lists_need_their_arguments(void **state)
+TEST(both_lists_need_their_arguments)
 {
 	DAT_RETURN (*const calls[])(DAT_ENTRY **, DAT_COUNT *) = { dats_list_entries, dats_list_generated };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(calls[i](NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
 		assert_int_equal(calls[i](&list, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
@@ -121,9 +114,8 @@ static void both_lists_need_their_arguments(void **state)
 	assert_false(registry_has_started());
 }
 
-static void list_tells_all_of_an_entry(void **state)
+TEST(list_tells_all_of_an_entry)
 {
-	(void)state;
 	conf_text = "# dat.conf\n" SAFE_A "\n" HIDDEN A;
 	lists(3);
 	assert_string_equal(list[0].info.ia_name, "ia_a");
@@ -146,9 +138,8 @@ static void list_tells_all_of_an_entry(void **state)
 	assert_int_equal(list[2].line, 5);
 }
 
-static void later_entries_with_a_key_are_repeated(void **state)
+TEST(later_entries_with_a_key_are_repeated)
 {
-	(void)state;
 	conf_text = A SAFE_A A HIDDEN HIDDEN A;
 	lists(6);
 	assert_int_equal(list[0].is_repeated, DAT_FALSE);
@@ -158,9 +149,8 @@ static void later_entries_with_a_key_are_repeated(void **state)
 	assert_int_equal(list[5].is_repeated, DAT_TRUE);
 }
 
-static void origin_is_known_by_the_file(void **state)
+TEST(origin_is_known_by_the_file)
 {
-	(void)state;
 	files(SYSCONFDIR "/dat.conf.d/more.conf", A);
 	lists(1);
 	assert_int_equal(list[0].origin, DAT_ENTRY_DROP_IN);
@@ -173,9 +163,8 @@ static void origin_is_known_by_the_file(void **state)
 	assert_string_equal(list[0].ia_params, "eth0 0");
 }
 
-static void list_is_the_callers(void **state)
+TEST(list_is_the_callers)
 {
-	(void)state;
 	lists(1);
 	memset(registry.table.reading->sources.conf.entries[0].library, 'x', 3);
 	table_free(&registry.table);
@@ -183,11 +172,10 @@ static void list_is_the_callers(void **state)
 	assert_string_equal(list[0].ia_params, "eth0 0");
 }
 
-static void empty_list_is_null(void **state)
+TEST(empty_list_is_null)
 {
 	DAT_ENTRY entry;
 
-	(void)state;
 	conf_text = "";
 	list = &entry;
 	lists(0);
@@ -200,9 +188,8 @@ static void empty_list_is_null(void **state)
 	assert_null(list);
 }
 
-static void list_holds_no_reading(void **state)
+TEST(list_holds_no_reading)
 {
-	(void)state;
 	lists(1);
 	assert_int_equal(registry.table.reading->refs, 2);	/* the table's, and the entry's */
 	free(list);
@@ -212,9 +199,8 @@ static void list_holds_no_reading(void **state)
 	assert_int_equal(registry.table.reading->refs, 2);
 }
 
-static void files_that_cannot_be_read_give_no_list(void **state)
+TEST(files_that_cannot_be_read_give_no_list)
 {
-	(void)state;
 	conf_shortage = EMFILE;
 	assert_int_equal(dats_list_entries(&list, &count), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
 	assert_null(list);
@@ -225,9 +211,8 @@ static void files_that_cannot_be_read_give_no_list(void **state)
 
 /* --- devices ---------------------------------------------------------------------------------------------------- */
 
-static void generated_entries_are_those_of_the_devices(void **state)
+TEST(generated_entries_are_those_of_the_devices)
 {
-	(void)state;
 	has_soft = true;
 	assert_int_equal(dats_list_generated(&list, &count), DAT_SUCCESS);
 	assert_int_equal(count, 2);
@@ -242,9 +227,8 @@ static void generated_entries_are_those_of_the_devices(void **state)
 	assert_false(registry_has_started());	/* whatever the files say */
 }
 
-static void devices_that_cannot_be_found_give_no_list(void **state)
+TEST(devices_that_cannot_be_found_give_no_list)
 {
-	(void)state;
 	devices_error = EMFILE;
 	assert_int_equal(dats_list_generated(&list, &count), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
 	assert_null(list);
@@ -278,9 +262,8 @@ static DAT_RETURN check(const char *text, size_t length)
 	return dats_check_conf(text, length, keep, faults, &count);
 }
 
-static void check_needs_its_pointers(void **state)
+TEST(check_needs_its_pointers)
 {
-	(void)state;
 	assert_int_equal(dats_check_conf(NULL, 0, keep, NULL, &count),
 			 DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
 	assert_int_equal(dats_check_conf(A, 1, NULL, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
@@ -288,11 +271,10 @@ static void check_needs_its_pointers(void **state)
 	assert_int_equal(count, 77);
 }
 
-static void good_text_has_entries_and_no_faults(void **state)
+TEST(good_text_has_entries_and_no_faults)
 {
 	static const char text[] = A SAFE_A HIDDEN;
 
-	(void)state;
 	assert_int_equal(check(text, strlen(text)), DAT_SUCCESS);
 	assert_int_equal(count, 3);
 	assert_int_equal(fault_count, 0);
@@ -303,11 +285,10 @@ static void good_text_has_entries_and_no_faults(void **state)
 	assert_false(registry_has_started());
 }
 
-static void each_fault_is_reported_with_its_place(void **state)
+TEST(each_fault_is_reported_with_its_place)
 {
 	static const char text[] = A "ia_b u2.0 sometimes default libb.so dapl.2.0 \"\" \"\"\n" SAFE_A "ia_c\n";
 
-	(void)state;
 	assert_int_equal(check(text, strlen(text)), DAT_SUCCESS);
 	assert_int_equal(count, 2);
 	assert_int_equal(fault_count, 2);
@@ -321,12 +302,11 @@ static void each_fault_is_reported_with_its_place(void **state)
 	assert_int_equal(faults[1].line, 4);
 }
 
-static void check_without_memory_fails(void **state)
+TEST(check_without_memory_fails)
 {
 	DAT_RETURN ret;
 	int tries = 0;
 
-	(void)state;
 	do {
 		allocations_left = tries++;
 		ret = check(A, strlen(A));
@@ -337,26 +317,4 @@ static void check_without_memory_fails(void **state)
 	assert_in_range(tries, 2, 20);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_lists_need_their_arguments),
-		TEST(list_tells_all_of_an_entry),
-		TEST(later_entries_with_a_key_are_repeated),
-		TEST(origin_is_known_by_the_file),
-		TEST(list_is_the_callers),
-		TEST(empty_list_is_null),
-		TEST(list_holds_no_reading),
-		TEST(files_that_cannot_be_read_give_no_list),
-		TEST(generated_entries_are_those_of_the_devices),
-		TEST(devices_that_cannot_be_found_give_no_list),
-		TEST(check_needs_its_pointers),
-		TEST(good_text_has_entries_and_no_faults),
-		TEST(each_fault_is_reported_with_its_place),
-		TEST(check_without_memory_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

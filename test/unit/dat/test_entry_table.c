@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_entry_table.c - entries by key, and what becomes of them when the files are read again. */
 #include "dat/entry_table.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/dat/conf_text.h"
+#include "test/unit/unit.h"
 
 static void replace(struct entry_table *table, const char *lines)
 {
@@ -30,11 +25,10 @@ static DAT_PROVIDER_INFO key(const char *name, unsigned minor, bool thread_safe)
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
 
-static void each_part_of_a_key_counts(void **state)
+UNIT_TEST(each_part_of_a_key_counts)
 {
 	DAT_PROVIDER_INFO a = key("ia", 0, false), b;
 
-	(void)state;
 	b = a;
 	assert_true(same_key(&a, &b));
 	b = key("ib", 0, false);
@@ -50,13 +44,12 @@ static void each_part_of_a_key_counts(void **state)
 	assert_false(same_key(&a, &b));
 }
 
-static void equal_keys_come_in_the_order_of_the_file(void **state)
+UNIT_TEST(equal_keys_come_in_the_order_of_the_file)
 {
 	struct entry_table table = table_of(A B LINE("ia_a", "default", "libc.so", ""));
 	DAT_PROVIDER_INFO a = key("ia_a", 0, false), absent = key("ia_c", 0, false);
 	struct entry *first = table_next(&table, &a, NULL);
 
-	(void)state;
 	assert_int_equal(table.count, 3);
 	assert_ptr_equal(first, table.entries[0]);
 	assert_ptr_equal(table_next(&table, &a, first), table.entries[2]);
@@ -67,27 +60,25 @@ static void equal_keys_come_in_the_order_of_the_file(void **state)
 	table_free(&table);
 }
 
-static void nondefault_entries_are_never_opened(void **state)
+UNIT_TEST(nondefault_entries_are_never_opened)
 {
 	struct entry_table table = table_of(LINE("ia_a", "nondefault", "libn.so", "") A);
 	DAT_PROVIDER_INFO a = key("ia_a", 0, false);
 
-	(void)state;
 	assert_ptr_equal(table_next(&table, &a, NULL), table.entries[1]);
 	assert_false(table.entries[1]->repeated);	/* the first hides nothing of it */
 	table_free(&table);
 }
 
-static void empty_table_has_no_entries(void **state)
+UNIT_TEST(empty_table_has_no_entries)
 {
 	struct entry_table table = table_of("");
 
-	(void)state;
 	assert_null(table_first(&table, "ia_a"));
 	table_free(&table);
 }
 
-static void many_entries_are_all_found(void **state)
+UNIT_TEST(many_entries_are_all_found)
 {
 	enum { MANY = 200, LINE_BYTES = 80 };
 	static char lines[MANY * LINE_BYTES];
@@ -95,7 +86,6 @@ static void many_entries_are_all_found(void **state)
 	size_t length = 0;
 	char name[16];
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		length += (size_t)snprintf(lines + length, LINE_BYTES,
 			"ia%d u2.0 nonthreadsafe default l.so dapl.2.0 \"\" \"\"\n", i);
@@ -110,12 +100,11 @@ static void many_entries_are_all_found(void **state)
 	table_free(&table);
 }
 
-static void entry_that_stays_keeps_its_library(void **state)
+UNIT_TEST(entry_that_stays_keeps_its_library)
 {
 	struct entry_table table = table_of(A B);
 	struct entry *a = table.entries[0], *b = table.entries[1];
 
-	(void)state;
 	a->loaded = a->failure_reported = true;
 	replace(&table, B A);
 	assert_ptr_equal(table.entries[0], b);
@@ -126,14 +115,13 @@ static void entry_that_stays_keeps_its_library(void **state)
 	table_free(&table);
 }
 
-static void changed_entry_is_another(void **state)
+UNIT_TEST(changed_entry_is_another)
 {
 	static const char *const changed[] = {
 		LINE("ia_a", "default", "libx.so", "eth0 0"), LINE("ia_a", "default", "liba.so", "eth1 0"),
 		LINE("ia_a", "nondefault", "liba.so", "eth0 0"), LINE("ia_x", "default", "liba.so", "eth0 0"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
 		struct entry_table table = table_of(A);
 		struct entry *old = table.entries[0];
@@ -153,12 +141,11 @@ static void changed_entry_is_another(void **state)
 	}
 }
 
-static void two_equal_entries_keep_their_places(void **state)
+UNIT_TEST(two_equal_entries_keep_their_places)
 {
 	struct entry_table table = table_of(A A);
 	struct entry *first = table.entries[0], *second = table.entries[1];
 
-	(void)state;
 	replace(&table, A A A);
 	assert_ptr_equal(table.entries[0], first);
 	assert_ptr_equal(table.entries[1], second);
@@ -166,12 +153,11 @@ static void two_equal_entries_keep_their_places(void **state)
 	table_free(&table);
 }
 
-static void reading_lives_until_its_last_user(void **state)
+UNIT_TEST(reading_lives_until_its_last_user)
 {
 	struct entry_table table = table_of(A);
 	struct reading *reading = table.reading;
 
-	(void)state;
 	reading_get(reading);
 	replace(&table, A);
 	assert_int_equal(reading->refs, 1);	/* the table and the entry have left it */
@@ -181,19 +167,4 @@ static void reading_lives_until_its_last_user(void **state)
 	table_free(&table);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_part_of_a_key_counts),
-		cmocka_unit_test(equal_keys_come_in_the_order_of_the_file),
-		cmocka_unit_test(nondefault_entries_are_never_opened),
-		cmocka_unit_test(empty_table_has_no_entries),
-		cmocka_unit_test(many_entries_are_all_found),
-		cmocka_unit_test(entry_that_stays_keeps_its_library),
-		cmocka_unit_test(changed_entry_is_another),
-		cmocka_unit_test(two_equal_entries_keep_their_places),
-		cmocka_unit_test(reading_lives_until_its_last_user),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

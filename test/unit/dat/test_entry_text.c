@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_entry_text.c - keys and positions of entries, as messages and DAT_DBG_TYPE show them. */
 #include "dat/entry_text.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/log.h"
 #include "dat/debug.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static char library[] = "liba.so", params[] = "eth0 0";
 static struct conf_entry conf = { .info = { .ia_name = "ia_a", .dapl_version_major = 2, .dapl_version_minor = 1 },
@@ -19,35 +14,33 @@ static struct entry entry = { .conf = &conf };
 
 static int begin(void **state)
 {
-	(void)state;
 	conf.file = "/etc/dat.conf";
 	conf.info.is_thread_safe = DAT_FALSE;
 	return 0;
 }
 
-static void position_is_a_line_of_a_file(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
+TEST(position_is_a_line_of_a_file)
 {
 	struct where w;
 
-	(void)state;
 	assert_string_equal(entry_where(&entry, &w), "/etc/dat.conf:12");
 }
 
-static void generated_entry_comes_from_the_devices(void **state)
+TEST(generated_entry_comes_from_the_devices)
 {
 	struct where w;
 
-	(void)state;
 	conf.file = NULL;
 	assert_string_equal(entry_where(&entry, &w), "devices present");
 }
 
-static void longest_path_leaves_room_for_the_line(void **state)
+TEST(longest_path_leaves_room_for_the_line)
 {
 	static char path[PATH_MAX], expected[PATH_MAX + 16];
 	struct where w;
 
-	(void)state;
 	memset(path, 'p', sizeof path - 1);
 	conf.file = path;
 	conf.line = UINT32_MAX;
@@ -62,36 +55,21 @@ static void log_entry(void *types)
 	entry_log(&entry);
 }
 
-static void log_has_key_library_and_parameters(void **state)
+TEST(log_has_key_library_and_parameters)
 {
 	unsigned types = DBG_STATIC;
 
-	(void)state;
 	assert_non_null(strstr(printed_by(log_entry, &types),
 			       "/etc/dat.conf:12: \"ia_a\" u2.1 nonthreadsafe liba.so \"eth0 0\"\n"));
 	conf.info.is_thread_safe = DAT_TRUE;
 	assert_non_null(strstr(printed_by(log_entry, &types), "\"ia_a\" u2.1 threadsafe"));
 }
 
-static void log_of_other_types_has_no_entries(void **state)
+TEST(log_of_other_types_has_no_entries)
 {
 	unsigned types = DBG_ERROR | DBG_GENERIC | DBG_DYNAMIC | DBG_PROVIDER_API | DBG_CONSUMER_API;
 
-	(void)state;
 	assert_string_equal(printed_by(log_entry, &types), "");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(position_is_a_line_of_a_file),
-		TEST(generated_entry_comes_from_the_devices),
-		TEST(longest_path_leaves_room_for_the_line),
-		TEST(log_has_key_library_and_parameters),
-		TEST(log_of_other_types_has_no_entries),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,15 +2,9 @@
 /* test_forks.c - what libraries do around a fork: when they are called, and that the list stays as it is meanwhile. */
 #include "dat/forks.h"
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dat/error.h"
+#include "test/unit/unit.h"
 
 static char calls[64];		/* a letter for each call; upper case after the fork, a digit in the child */
 static bool short_of_memory;
@@ -37,7 +31,6 @@ static void child_b(void) { note('2'); }
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(calls, 0, sizeof calls);
 	assert_int_equal(dats_fork_add(before_a, parent_a, child_a), DAT_SUCCESS);
 	return 0;
@@ -45,14 +38,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dats_fork_remove(before_a);
 	return 0;
 }
 
-static void all_libraries_are_called(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(all_libraries_are_called)
 {
-	(void)state;
 	assert_int_equal(dats_fork_add(before_b, parent_b, child_b), DAT_SUCCESS);
 	forks_before();
 	assert_int_equal(strlen(calls), 2);
@@ -67,9 +60,8 @@ static void all_libraries_are_called(void **state)
 	dats_fork_remove(before_b);
 }
 
-static void removed_library_is_not_called(void **state)
+TEST(removed_library_is_not_called)
 {
-	(void)state;
 	assert_int_equal(dats_fork_add(before_b, parent_b, child_b), DAT_SUCCESS);
 	dats_fork_remove(before_b);
 	dats_fork_remove(before_b);	/* no longer there */
@@ -78,9 +70,8 @@ static void removed_library_is_not_called(void **state)
 	assert_string_equal(calls, "aA");
 }
 
-static void shortage_of_memory_is_told(void **state)
+TEST(shortage_of_memory_is_told)
 {
-	(void)state;
 	short_of_memory = true;
 	assert_int_equal(dats_fork_add(before_b, parent_b, child_b),
 			 DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
@@ -120,18 +111,16 @@ static bool ends_during_fork(void *(*change)(void *))
 }
 
 /* It may hold locks that the fork has not taken. */
-static void library_is_not_added_during_a_fork(void **state)
+TEST(library_is_not_added_during_a_fork)
 {
-	(void)state;
 	assert_false(ends_during_fork(add_b));
 	assert_string_equal(calls, "aA");
 	dats_fork_remove(before_b);
 }
 
 /* The functions called after the fork must still be there. */
-static void library_is_not_removed_during_a_fork(void **state)
+TEST(library_is_not_removed_during_a_fork)
 {
-	(void)state;
 	assert_false(ends_during_fork(remove_a));
 	assert_string_equal(calls, "aA");
 	forks_before();
@@ -139,16 +128,4 @@ static void library_is_not_removed_during_a_fork(void **state)
 	assert_string_equal(calls, "aA");
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(all_libraries_are_called),
-		TEST(removed_library_is_not_called),
-		TEST(shortage_of_memory_is_told),
-		TEST(library_is_not_added_during_a_fork),
-		TEST(library_is_not_removed_during_a_fork),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

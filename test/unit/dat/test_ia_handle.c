@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The table of IA handles. */
 #include "dat/ia_handle.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 static char ias[IA_HANDLE_LIMIT];
 #define PROVIDER ((struct provider *)ias)
@@ -22,18 +19,18 @@ static DAT_IA_HANDLE open_handle(void *ia)
 
 static int fini(void **state)
 {
-	(void)state;
 	ia_handle_fini();
 	return 0;
 }
 
-static void a_reserved_handle_is_not_open(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, NULL, fini)
+
+TEST(a_reserved_handle_is_not_open)
 {
 	DAT_IA_HANDLE handle = ia_handle_reserve();
 	struct provider *provider;
 	DAT_IA_HANDLE ia;
 
-	(void)state;
 	assert_int_equal(NUMBER(handle), 1);
 	assert_null(ia_from(handle));
 	assert_false(ia_handle_close(handle, &ia, &provider));
@@ -42,9 +39,8 @@ static void a_reserved_handle_is_not_open(void **state)
 	assert_ptr_equal(ia_handle_of(&ias[0]), handle);
 }
 
-static void the_lowest_free_number_is_next(void **state)
+TEST(the_lowest_free_number_is_next)
 {
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(NUMBER(open_handle(&ias[i])), i + 1);
 	ia_handle_release(HANDLE(700));
@@ -54,9 +50,8 @@ static void the_lowest_free_number_is_next(void **state)
 	assert_int_equal(NUMBER(open_handle(&ias[2002])), 1001);
 }
 
-static void every_number_can_be_used(void **state)
+TEST(every_number_can_be_used)
 {
-	(void)state;
 	for (unsigned i = 1; i < IA_HANDLE_LIMIT; i++)
 		assert_non_null(open_handle(&ias[i]));
 	assert_null(ia_handle_reserve());
@@ -65,9 +60,8 @@ static void every_number_can_be_used(void **state)
 	assert_int_equal(NUMBER(open_handle(&ias[1])), 65535);
 }
 
-static void invalid_handle_has_no_ia(void **state)
+TEST(invalid_handle_has_no_ia)
 {
-	(void)state;
 	open_handle(&ias[0]);
 	assert_null(ia_from(NULL));
 	assert_null(ia_from(HANDLE(2)));
@@ -77,12 +71,11 @@ static void invalid_handle_has_no_ia(void **state)
 	assert_null(ia_handle_of(&ias[1]));
 }
 
-static void one_thread_closes_at_a_time(void **state)
+TEST(one_thread_closes_at_a_time)
 {
 	DAT_IA_HANDLE handle = open_handle(&ias[0]), ia;
 	struct provider *provider;
 
-	(void)state;
 	assert_true(ia_handle_close(handle, &ia, &provider));
 	assert_ptr_equal(ia, &ias[0]);
 	assert_ptr_equal(provider, PROVIDER);
@@ -98,12 +91,11 @@ static void one_thread_closes_at_a_time(void **state)
 }
 
 /* The provider frees an IA in its close; the next open may get the same address. */
-static void an_address_belongs_to_the_ia_that_is_not_closing(void **state)
+TEST(an_address_belongs_to_the_ia_that_is_not_closing)
 {
 	DAT_IA_HANDLE old = open_handle(&ias[0]), new, ia;
 	struct provider *provider;
 
-	(void)state;
 	assert_true(ia_handle_close(old, &ia, &provider));
 	new = open_handle(&ias[0]);
 	assert_ptr_equal(ia_handle_of(&ias[0]), new);
@@ -111,18 +103,4 @@ static void an_address_belongs_to_the_ia_that_is_not_closing(void **state)
 	assert_ptr_equal(ia_handle_of(&ias[0]), new);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, fini)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_reserved_handle_is_not_open),
-		TEST(the_lowest_free_number_is_next),
-		TEST(every_number_can_be_used),
-		TEST(invalid_handle_has_no_ia),
-		TEST(one_thread_closes_at_a_time),
-		TEST(an_address_belongs_to_the_ia_that_is_not_closing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_listing.c - names and lists of adapters: which entries and providers are in them, in which order, and when the
  * line about an unknown adapter is printed. The rules for arrays are test/registry/test_providers.c's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/log.h"
 #include "dat/busy.h"
 #include "dat/error.h"
@@ -15,6 +9,7 @@
 #include "dat/unknown_ia.h"
 #include "test/unit/dat/conf_text.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define SAFE_A "ia_a u2.0 threadsafe default libs.so dapl.2.0 \"\" \"\"\n"
@@ -36,7 +31,6 @@ bool __wrap_unknown_ia_is_new(const char *name)
 
 static int begin(void **state)
 {
-	(void)state;
 	reported_before = conf_unreadable = false;
 	conf_shortage = 0;
 	conf_text = "";
@@ -45,7 +39,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	providers_free();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
@@ -109,27 +102,26 @@ static void tells(const char *expected)
 		assert_string_equal(names ? names + strlen("; there ") : text, expected);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- the list --------------------------------------------------------------------------------------------------- */
 
-static void list_has_each_key_once(void **state)
+TEST(list_has_each_key_once)
 {
-	(void)state;
 	files(B A A SAFE_A HIDDEN);
 	lists("ia_b ia_a ia_a ");		/* threadsafe is another key */
 }
 
-static void registered_providers_follow_the_entries(void **state)
+TEST(registered_providers_follow_the_entries)
 {
-	(void)state;
 	files(B A);
 	add("ia_z", NULL);
 	add("ia_m", NULL);
 	lists("ia_b ia_a ia_z ia_m ");
 }
 
-static void provider_with_the_key_of_an_entry_is_listed_once(void **state)
+TEST(provider_with_the_key_of_an_entry_is_listed_once)
 {
-	(void)state;
 	files(B A HIDDEN);
 	add("ia_a", NULL);
 	add("ia_b", registry.table.entries[0]);
@@ -138,12 +130,11 @@ static void provider_with_the_key_of_an_entry_is_listed_once(void **state)
 }
 
 /* It has IAs open, but serves no new ones. */
-static void provider_of_an_entry_that_is_gone_is_not_listed(void **state)
+TEST(provider_of_an_entry_that_is_gone_is_not_listed)
 {
 	struct entry_table fresh;
 	struct entry *old;
 
-	(void)state;
 	files(A B);
 	old = registry.table.entries[0];
 	add("ia_a", old);
@@ -159,22 +150,20 @@ static void provider_of_an_entry_that_is_gone_is_not_listed(void **state)
 	entry_free_replaced(old);
 }
 
-static void list_of_files_that_cannot_be_read_is_an_error(void **state)
+TEST(list_of_files_that_cannot_be_read_is_an_error)
 {
 	DAT_COUNT count = 77;
 
-	(void)state;
 	conf_shortage = EMFILE;
 	assert_int_equal(dat_registry_list_providers(0, &count, NULL), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
 	assert_int_equal(count, 77);
 }
 
-static void places_without_memory_are_passed_over(void **state)
+TEST(places_without_memory_are_passed_over)
 {
 	DAT_PROVIDER_INFO infos[2], *list[3] = { &infos[0], NULL, &infos[1] };
 	DAT_COUNT count = 0;
 
-	(void)state;
 	files(A B LINE("ia_c", "default", "libc.so", ""));
 	assert_int_equal(dat_registry_list_providers(3, &count, list), DAT_SUCCESS);
 	assert_int_equal(count, 3);
@@ -184,16 +173,14 @@ static void places_without_memory_are_passed_over(void **state)
 
 /* --- the line about an unknown adapter -------------------------------------------------------------------------- */
 
-static void line_has_each_name_once(void **state)
+TEST(line_has_each_name_once)
 {
-	(void)state;
 	files(HIDDEN B A A SAFE_A);
 	tells("are: ia_b ia_a\n");
 }
 
-static void line_has_the_providers_of_programs(void **state)
+TEST(line_has_the_providers_of_programs)
 {
-	(void)state;
 	files(B);
 	add("ia_b", registry.table.entries[0]);
 	add("other", registry.table.entries[0]);	/* only the entry is opened by its name */
@@ -201,9 +188,8 @@ static void line_has_the_providers_of_programs(void **state)
 	tells("are: ia_b ia_z\n");
 }
 
-static void known_name_is_not_reported(void **state)
+TEST(known_name_is_not_reported)
 {
-	(void)state;
 	files(LINE("ia_x", "default", "libx.so", ""));
 	tells("");
 	end(state);
@@ -212,25 +198,22 @@ static void known_name_is_not_reported(void **state)
 	tells("");
 }
 
-static void hidden_name_is_unknown(void **state)
+TEST(hidden_name_is_unknown)
 {
-	(void)state;
 	files(LINE("ia_x", "nondefault", "libx.so", "") A);
 	tells("are: ia_a\n");
 }
 
-static void name_is_reported_once(void **state)
+TEST(name_is_reported_once)
 {
-	(void)state;
 	files(A);
 	reported_before = true;
 	tells("");
 }
 
 /* That line names the cause. */
-static void file_that_cannot_be_read_was_reported(void **state)
+TEST(file_that_cannot_be_read_was_reported)
 {
-	(void)state;
 	conf_unreadable = true;
 	files("");
 	tells("");
@@ -243,21 +226,19 @@ static void file_that_cannot_be_read_was_reported(void **state)
 	tells("is none\n");
 }
 
-static void files_that_were_not_read_tell_nothing(void **state)
+TEST(files_that_were_not_read_tell_nothing)
 {
-	(void)state;
 	tells("");
 }
 
 /* --- relation --------------------------------------------------------------------------------------------------- */
 
-static void relation_needs_two_known_names(void **state)
+TEST(relation_needs_two_known_names)
 {
 	char known[] = "ia_a", other[] = "ia_z", unknown[] = "ia_x";
 	DAT_HA_RELATIONSHIP answer = (DAT_HA_RELATIONSHIP)77;
 	const DAT_RETURN not_found = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 
-	(void)state;
 	files(A);
 	add("ia_z", NULL);
 	assert_int_equal(dat_registry_providers_related(known, unknown, &answer), not_found);
@@ -267,26 +248,4 @@ static void relation_needs_two_known_names(void **state)
 	assert_int_equal(answer, DAT_HA_UNKNOWN);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(list_has_each_key_once),
-		TEST(registered_providers_follow_the_entries),
-		TEST(provider_with_the_key_of_an_entry_is_listed_once),
-		TEST(provider_of_an_entry_that_is_gone_is_not_listed),
-		TEST(list_of_files_that_cannot_be_read_is_an_error),
-		TEST(places_without_memory_are_passed_over),
-		TEST(line_has_each_name_once),
-		TEST(line_has_the_providers_of_programs),
-		TEST(known_name_is_not_reported),
-		TEST(hidden_name_is_unknown),
-		TEST(name_is_reported_once),
-		TEST(file_that_cannot_be_read_was_reported),
-		TEST(files_that_were_not_read_tell_nothing),
-		TEST(relation_needs_two_known_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_lmr_table.c - LMR handles by IA and context. */
 #include "dat/lmr_table.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 enum { MANY = 1000 };	/* more than fifteen times the first chains */
 
@@ -24,24 +20,23 @@ static DAT_LMR_HANDLE lmr(unsigned i)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	lmr_table_drop(ia(0));
 	lmr_table_drop(ia(1));
 	lmr_table_fini();
 	return 0;
 }
 
-static void empty_table_finds_nothing(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, NULL, tear_down)
+
+TEST(empty_table_finds_nothing)
 {
-	(void)state;
 	assert_null(dats_lmr_find(ia(0), 7));
 	dats_lmr_remove(ia(0), 7, lmr(0));
 	lmr_table_drop(ia(0));
 }
 
-static void contexts_of_two_ias_are_apart(void **state)
+TEST(contexts_of_two_ias_are_apart)
 {
-	(void)state;
 	assert_int_equal(dats_lmr_add(ia(0), 7, lmr(0)), DAT_SUCCESS);
 	assert_int_equal(dats_lmr_add(ia(1), 7, lmr(1)), DAT_SUCCESS);
 	assert_ptr_equal(dats_lmr_find(ia(0), 7), lmr(0));
@@ -49,9 +44,8 @@ static void contexts_of_two_ias_are_apart(void **state)
 	assert_null(dats_lmr_find(ia(0), 8));
 }
 
-static void second_entry_replaces_the_first(void **state)
+TEST(second_entry_replaces_the_first)
 {
-	(void)state;
 	dats_lmr_add(ia(0), 7, lmr(0));
 	dats_lmr_add(ia(0), 7, lmr(1));
 	assert_ptr_equal(dats_lmr_find(ia(0), 7), lmr(1));
@@ -60,17 +54,15 @@ static void second_entry_replaces_the_first(void **state)
 }
 
 /* The context was given to a new LMR before the old one was removed. */
-static void entry_of_another_lmr_is_not_removed(void **state)
+TEST(entry_of_another_lmr_is_not_removed)
 {
-	(void)state;
 	dats_lmr_add(ia(0), 7, lmr(1));
 	dats_lmr_remove(ia(0), 7, lmr(0));
 	assert_ptr_equal(dats_lmr_find(ia(0), 7), lmr(1));
 }
 
-static void table_grows_without_loss(void **state)
+TEST(table_grows_without_loss)
 {
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++)
 		assert_int_equal(dats_lmr_add(ia(i % 2), 256 * i, lmr(i)), DAT_SUCCESS);
 	for (unsigned i = 0; i < MANY; i++)
@@ -81,9 +73,8 @@ static void table_grows_without_loss(void **state)
 		assert_ptr_equal(dats_lmr_find(ia(i % 2), 256 * i), i % 3 ? lmr(i) : DAT_HANDLE_NULL);
 }
 
-static void drop_takes_the_entries_of_one_ia(void **state)
+TEST(drop_takes_the_entries_of_one_ia)
 {
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++)
 		dats_lmr_add(ia(i % 2), i, lmr(i));
 	lmr_table_drop(ia(0));
@@ -91,17 +82,4 @@ static void drop_takes_the_entries_of_one_ia(void **state)
 		assert_ptr_equal(dats_lmr_find(ia(i % 2), i), i % 2 ? lmr(i) : DAT_HANDLE_NULL);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(empty_table_finds_nothing),
-		TEST(contexts_of_two_ias_are_apart),
-		TEST(second_entry_replaces_the_first),
-		TEST(entry_of_another_lmr_is_not_removed),
-		TEST(table_grows_without_loss),
-		TEST(drop_takes_the_entries_of_one_ia),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,17 +2,12 @@
 /* test_loader.c - loading and unloading of provider libraries: where a name is searched for, what makes a library no
  * provider, why none could be loaded, and how long an unload waits for threads. The dynamic linker is replaced here. */
 #include "dat/loader.h"
+#include "test/unit/unit.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static const char *own;			/* path of libdat2; NULL: not known */
 static const char *loadable, *readable;	/* the one library that can be loaded, and the one file that can be read */
@@ -84,7 +79,6 @@ char *__wrap_dlerror(void)
 
 int __wrap_dladdr(const void *address, Dl_info *info)
 {
-	(void)address;
 	info->dli_fname = own;
 	return own != NULL;
 }
@@ -133,7 +127,6 @@ static char reason[128];
 
 static int begin(void **state)
 {
-	(void)state;
 	own = "/opt/lib/libdat2.so.2";
 	loadable = "libp.so";
 	readable = NULL;
@@ -148,7 +141,6 @@ static int begin(void **state)
 /* Each handle is closed. */
 static int end(void **state)
 {
-	(void)state;
 	return opened;
 }
 
@@ -173,11 +165,12 @@ static void fails(const char *name, const char *expected)
 	assert_int_equal(opened, 0);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- loading ---------------------------------------------------------------------------------------------------- */
 
-static void provider_has_two_functions(void **state)
+TEST(provider_has_two_functions)
 {
-	(void)state;
 	assert_true(open_library("libp.so"));
 	assert_ptr_equal(loaded.handle, &library);
 	assert_true((void *)loaded.init == (void *)init);
@@ -188,12 +181,12 @@ static void provider_has_two_functions(void **state)
 	assert_true(!loaded.init && !loaded.fini);
 }
 
-static void library_without_one_of_them_is_closed(void **state)
+TEST(library_without_one_of_them_is_closed)
 {
-	(void)state;
 	has_fini = false;
 	fails("libp.so", "libp.so ");
 	assert_string_equal(reason, "libp.so has no dat_provider_fini: it is not a provider");
+	assert_true(loaded.lacks_calls);
 	has_init = false;
 	fails("libp.so", "libp.so ");
 	assert_string_equal(reason, "libp.so has no dat_provider_init: it is not a provider");
@@ -203,17 +196,15 @@ static void library_without_one_of_them_is_closed(void **state)
 }
 
 /* A program may have loaded libdat2 as a part of a plug-in. */
-static void symbols_of_libdat2_become_global_if_they_are_needed(void **state)
+TEST(symbols_of_libdat2_become_global_if_they_are_needed)
 {
-	(void)state;
 	needs_global = true;
 	opens("libp.so", "libp.so libp.so ");
 	assert_true(is_global);
 }
 
-static void bare_name_is_found_beside_libdat2(void **state)
+TEST(bare_name_is_found_beside_libdat2)
 {
-	(void)state;
 	loadable = readable = "/opt/lib/libp.so";
 	opens("libp.so", "libp.so libp.so /opt/lib/libp.so ");
 	loadable = NULL;
@@ -222,20 +213,18 @@ static void bare_name_is_found_beside_libdat2(void **state)
 	fails("libp.so", "libp.so libp.so ");
 }
 
-static void name_with_a_slash_is_a_path(void **state)
+TEST(name_with_a_slash_is_a_path)
 {
-	(void)state;
 	loadable = readable = "/opt/lib/./libp.so";
 	fails("./libp.so", "./libp.so ./libp.so ");
 	loadable = "/lib/libp.so";
 	opens("/lib/libp.so", "/lib/libp.so ");
 }
 
-static void libdat2_of_unknown_place_has_nothing_beside_it(void **state)
+TEST(libdat2_of_unknown_place_has_nothing_beside_it)
 {
 	static const char *const places[] = { NULL, "", "libdat2.so.2" };
 
-	(void)state;
 	loadable = readable = "/libp.so";
 	for (int i = 0; i < 3; i++) {
 		own = places[i];
@@ -244,11 +233,11 @@ static void libdat2_of_unknown_place_has_nothing_beside_it(void **state)
 	}
 }
 
-static void reason_is_that_of_the_linker(void **state)
+TEST(reason_is_that_of_the_linker)
 {
-	(void)state;
 	loadable = NULL;
 	fails("libp.so", "libp.so libp.so ");
+	assert_false(loaded.lacks_calls);
 	assert_string_equal(reason, "unknown reason");
 	has_error = true;
 	fails("libp.so", "libp.so libp.so ");
@@ -260,9 +249,8 @@ static void reason_is_that_of_the_linker(void **state)
 }
 
 /* The search for the bare name fails in any case. */
-static void reason_is_that_of_the_file_beside_libdat2(void **state)
+TEST(reason_is_that_of_the_file_beside_libdat2)
 {
-	(void)state;
 	loadable = NULL;
 	readable = "/opt/lib/libp.so";
 	has_error = true;
@@ -272,9 +260,8 @@ static void reason_is_that_of_the_file_beside_libdat2(void **state)
 
 /* --- unloading -------------------------------------------------------------------------------------------------- */
 
-static void unload_without_threads_does_not_wait(void **state)
+TEST(unload_without_threads_does_not_wait)
 {
-	(void)state;
 	assert_true(open_library("libp.so"));
 	loader_enter();
 	loader_leave();
@@ -282,9 +269,8 @@ static void unload_without_threads_does_not_wait(void **state)
 	assert_int_equal(sleeps, 0);
 }
 
-static void unload_waits_for_sleeping_threads(void **state)
+TEST(unload_waits_for_sleeping_threads)
 {
-	(void)state;
 	assert_true(open_library("libp.so"));
 	loader_enter();
 	leaves_at = 3;
@@ -294,9 +280,8 @@ static void unload_waits_for_sleeping_threads(void **state)
 }
 
 /* They may sleep in another provider, for ever. */
-static void unload_waits_no_longer_than_100_ms(void **state)
+TEST(unload_waits_no_longer_than_100_ms)
 {
-	(void)state;
 	assert_true(open_library("libp.so"));
 	loader_enter();
 	loader_close(&loaded);
@@ -307,20 +292,18 @@ static void unload_waits_no_longer_than_100_ms(void **state)
 
 /* --- finding ---------------------------------------------------------------------------------------------------- */
 
-static void file_beside_libdat2_is_found(void **state)
+TEST(file_beside_libdat2_is_found)
 {
-	(void)state;
 	readable = "/opt/lib/libp.so";
 	assert_true(loader_finds("libp.so"));
 	assert_false(loader_finds("libq.so"));
 	assert_string_equal(tried, "");			/* nothing is loaded */
 }
 
-static void file_on_the_search_path_is_found(void **state)
+TEST(file_on_the_search_path_is_found)
 {
 	static const char *const files[] = { "/lib/first/libp.so", "/lib/second/libp.so" };
 
-	(void)state;
 	dirs[0] = "/lib/first";
 	dirs[1] = "/lib/second";
 	assert_false(loader_finds("libp.so"));
@@ -331,11 +314,10 @@ static void file_on_the_search_path_is_found(void **state)
 	assert_string_equal(tried, "");
 }
 
-static void path_that_is_too_long_is_not_found(void **state)
+TEST(path_that_is_too_long_is_not_found)
 {
 	static char dir[PATH_MAX], file[PATH_MAX];
 
-	(void)state;
 	memset(dir, 'd', sizeof dir - 8);		/* the name is cut at the end of a path */
 	memcpy(file, dir, sizeof dir - 8);
 	strcat(file, "/libp.s");
@@ -344,26 +326,4 @@ static void path_that_is_too_long_is_not_found(void **state)
 	assert_false(loader_finds("libp.so"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(provider_has_two_functions),
-		TEST(library_without_one_of_them_is_closed),
-		TEST(symbols_of_libdat2_become_global_if_they_are_needed),
-		TEST(bare_name_is_found_beside_libdat2),
-		TEST(name_with_a_slash_is_a_path),
-		TEST(libdat2_of_unknown_place_has_nothing_beside_it),
-		TEST(reason_is_that_of_the_linker),
-		TEST(reason_is_that_of_the_file_beside_libdat2),
-		TEST(unload_without_threads_does_not_wait),
-		TEST(unload_waits_for_sleeping_threads),
-		TEST(unload_waits_no_longer_than_100_ms),
-		TEST(file_beside_libdat2_is_found),
-		TEST(file_on_the_search_path_is_found),
-		TEST(path_that_is_too_long_is_not_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

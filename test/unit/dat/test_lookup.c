@@ -3,16 +3,11 @@
  * unloaded, and why none serves it. Calls during a load are test_lookup_busy.c's; what programs see of it is in
  * test/registry. */
 #include "dat/lookup.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/log.h"
 #include "dat/error.h"
 #include "test/unit/dat/libraries.h"
+#include "test/unit/unit.h"
 
 #define CHANGED_A LINE("ia_a", "default", "liba.so", "eth1 0")
 #define SECOND_A LINE("ia_a", "default", "libc.so", "eth0 0")
@@ -23,6 +18,7 @@
 
 static char reports[1024];		/* lines for the administrator */
 static bool no_memory;
+static enum log_id reported;
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
 void *__real_calloc(size_t n, size_t size);
@@ -41,7 +37,8 @@ void __wrap_log_report(enum log_id id, const struct log_fields *fields, const ch
 	va_list args;
 
 	assert_string_equal(fields->result, "DAT_PROVIDER_NOT_FOUND");
-	assert_true(id == REPORT_LIBRARY_NOT_LOADED || id == REPORT_NOT_REGISTERED);
+	assert_true(id == REPORT_LIBRARY_NOT_LOADED || id == REPORT_NO_PROVIDER || id == REPORT_NOT_REGISTERED);
+	reported = id;
 	va_start(args, fmt);
 	used += (size_t)vsnprintf(reports + used, sizeof reports - used, fmt, args);
 	va_end(args);
@@ -78,13 +75,14 @@ static void replace_files(const char *text)
 	pthread_mutex_unlock(&registry.lock);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, libraries_end)
+
 /* --- loading and unloading -------------------------------------------------------------------------------------- */
 
-static void library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close(void **state)
+TEST(library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close)
 {
 	struct provider *first, *second;
 
-	(void)state;
 	first = opened("ia_a");
 	took("open:liba.so init:ia_a[eth0 0] ");
 	second = opened("ia_a");
@@ -101,11 +99,10 @@ static void library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close(v
 	took("open:liba.so init:ia_a[eth0 0] ");
 }
 
-static void each_entry_has_its_own_users(void **state)
+TEST(each_entry_has_its_own_users)
 {
 	struct provider *a, *b;
 
-	(void)state;
 	a = opened("ia_a");
 	b = opened("ia_b");
 	took("open:liba.so init:ia_a[eth0 0] open:libb.so init:ia_b[eth0 0] ");
@@ -120,11 +117,10 @@ static void register_more(void)
 	register_ia("more", 2, 0, DAT_FALSE);
 }
 
-static void library_stays_while_another_of_its_providers_is_used(void **state)
+TEST(library_stays_while_another_of_its_providers_is_used)
 {
 	struct provider *a, *m;
 
-	(void)state;
 	during_init = register_more;
 	a = opened("ia_a");
 	m = opened("more");
@@ -136,11 +132,10 @@ static void library_stays_while_another_of_its_providers_is_used(void **state)
 	assert_null(registry.providers);
 }
 
-static void provider_of_the_program_comes_before_the_entry_and_is_never_unloaded(void **state)
+TEST(provider_of_the_program_comes_before_the_entry_and_is_never_unloaded)
 {
 	struct provider *p;
 
-	(void)state;
 	register_ia("ia_a", 2, 0, DAT_FALSE);
 	p = opened("ia_a");
 	assert_null(p->owner);
@@ -151,21 +146,19 @@ static void provider_of_the_program_comes_before_the_entry_and_is_never_unloaded
 	took("");
 }
 
-static void first_open_reads_the_files(void **state)
+TEST(first_open_reads_the_files)
 {
-	(void)state;
 	conf_reads = 0;
 	opened("ia_a");
 	opened("ia_b");
 	assert_int_equal(conf_reads, 1);
 }
 
-static void last_close_frees_an_entry_that_has_changed(void **state)
+TEST(last_close_frees_an_entry_that_has_changed)
 {
 	struct reading *reading;
 	struct provider *p, *q;
 
-	(void)state;
 	p = opened("ia_a");
 	reading = registry.table.entries[0]->reading;
 	reading_get(reading);
@@ -184,33 +177,31 @@ static void last_close_frees_an_entry_that_has_changed(void **state)
 
 /* --- which entry ------------------------------------------------------------------------------------------------ */
 
-static void next_entry_serves_if_a_library_cannot_be_loaded(void **state)
+TEST(next_entry_serves_if_a_library_cannot_be_loaded)
 {
 	struct provider *p;
 
-	(void)state;
 	conf_text = A SECOND_A;
 	missing = "liba.so";
 	p = opened("ia_a");
 	assert_ptr_equal(p->owner, registry.table.entries[1]);
 	took("open:liba.so open:libc.so init:ia_a[eth0 0] ");
 	assert_string_equal(reports, "dat.conf:1: \"ia_a\": cannot load liba.so: no such file\n");
+	assert_int_equal(reported, REPORT_LIBRARY_NOT_LOADED);
 	opened("ia_a");
 	took("");
 }
 
-static void first_library_that_loads_is_the_last_that_is_tried(void **state)
+TEST(first_library_that_loads_is_the_last_that_is_tried)
 {
-	(void)state;
 	conf_text = A SECOND_A;
 	registers = false;
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	took("open:liba.so init:ia_a[eth0 0] ");
 }
 
-static void exact_entry_comes_before_a_thread_safe_one(void **state)
+TEST(exact_entry_comes_before_a_thread_safe_one)
 {
-	(void)state;
 	conf_text = SAFE_A A;
 	assert_false(opened("ia_a")->info.is_thread_safe);
 	took("open:liba.so init:ia_a[eth0 0] ");
@@ -220,9 +211,8 @@ static void exact_entry_comes_before_a_thread_safe_one(void **state)
 	took("open:liba.so init:ia_a[eth0 0] ");
 }
 
-static void thread_safe_entry_serves_callers_that_need_none(void **state)
+TEST(thread_safe_entry_serves_callers_that_need_none)
 {
-	(void)state;
 	conf_text = SAFE_A;
 	assert_true(opened("ia_a")->info.is_thread_safe);
 	took("open:libs.so init:ia_a[] ");
@@ -233,9 +223,8 @@ static void thread_safe_entry_serves_callers_that_need_none(void **state)
 	took("open:liba.so open:libs.so init:ia_a[] ");
 }
 
-static void other_entry_serves_no_caller_that_needs_thread_safety(void **state)
+TEST(other_entry_serves_no_caller_that_needs_thread_safety)
 {
-	(void)state;
 	fails_with(2, 0, DAT_TRUE, NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND));
 	fails_with(2, 0, (DAT_BOOLEAN)2, NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND));	/* any value but 0 is true */
 	took("");
@@ -243,7 +232,7 @@ static void other_entry_serves_no_caller_that_needs_thread_safety(void **state)
 
 /* --- why there is none ------------------------------------------------------------------------------------------ */
 
-static void unknown_part_of_the_key_is_told(void **state)
+TEST(unknown_part_of_the_key_is_told)
 {
 	static const struct { const char *text; DAT_UINT32 major, minor; DAT_BOOLEAN safe; unsigned part; } cases[] = {
 		{ "", 2, 0, DAT_FALSE, DAT_NAME_NOT_REGISTERED },
@@ -266,9 +255,8 @@ static void unknown_part_of_the_key_is_told(void **state)
 	assert_string_equal(reports, "");
 }
 
-static void registered_providers_make_parts_of_a_key_known(void **state)
+TEST(registered_providers_make_parts_of_a_key_known)
 {
-	(void)state;
 	conf_text = "";
 	register_ia("ia_a", 2, 3, DAT_FALSE);
 	fails_with(1, 3, DAT_FALSE, NOT_FOUND(DAT_MAJOR_NOT_FOUND));
@@ -277,11 +265,10 @@ static void registered_providers_make_parts_of_a_key_known(void **state)
 }
 
 /* Its IAs are open. */
-static void provider_of_an_entry_that_is_gone_makes_nothing_known(void **state)
+TEST(provider_of_an_entry_that_is_gone_makes_nothing_known)
 {
 	struct provider *p;
 
-	(void)state;
 	p = opened("ia_a");
 	replace_files(B);
 	fails_with(1, 0, DAT_FALSE, NOT_FOUND(DAT_NAME_NOT_REGISTERED));
@@ -292,9 +279,8 @@ static void provider_of_an_entry_that_is_gone_makes_nothing_known(void **state)
 	registry_put(p);
 }
 
-static void missing_library_is_reported_once_and_tried_again(void **state)
+TEST(missing_library_is_reported_once_and_tried_again)
 {
-	(void)state;
 	conf_text = A LINE("ia_b", "default", "liba.so", "");
 	missing = "liba.so";
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
@@ -306,9 +292,17 @@ static void missing_library_is_reported_once_and_tried_again(void **state)
 	opened("ia_a");
 }
 
-static void each_missing_library_is_reported(void **state)
+TEST(library_that_is_no_provider_has_an_id_of_its_own)
 {
-	(void)state;
+	conf_text = A;
+	missing = "liba.so";
+	lacks_calls = true;
+	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
+	assert_int_equal(reported, REPORT_NO_PROVIDER);
+}
+
+TEST(each_missing_library_is_reported)
+{
 	conf_text = A SECOND_A SAFE_A;
 	missing = "*";
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));	/* not the lack of thread safety: none was asked for */
@@ -319,9 +313,8 @@ static void each_missing_library_is_reported(void **state)
 		"dat.conf:3: \"ia_a\": cannot load libs.so: no such file\n");
 }
 
-static void entry_whose_library_is_missing_is_no_lack_of_thread_safety(void **state)
+TEST(entry_whose_library_is_missing_is_no_lack_of_thread_safety)
 {
-	(void)state;
 	conf_text = SAFE_A B;
 	missing = "libs.so";
 	fails_with(2, 0, DAT_TRUE, NOT_FOUND(DAT_NAME_NOT_REGISTERED));
@@ -329,9 +322,8 @@ static void entry_whose_library_is_missing_is_no_lack_of_thread_safety(void **st
 }
 
 /* It may have started threads. */
-static void library_that_registers_nothing_stays_loaded(void **state)
+TEST(library_that_registers_nothing_stays_loaded)
 {
-	(void)state;
 	registers = false;
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
@@ -345,11 +337,10 @@ static void library_that_registers_nothing_stays_loaded(void **state)
 }
 
 /* The library stays loaded, so later opens of its adapter fail, too. */
-static void lack_of_memory_is_told_by_opens_of_its_adapter_alone(void **state)
+TEST(lack_of_memory_is_told_by_opens_of_its_adapter_alone)
 {
 	const DAT_RETURN lack = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 
-	(void)state;
 	conf_text = A B SAFE_A;
 	registry_start();
 	missing = "libs.so";
@@ -368,11 +359,10 @@ static void have_memory(void)
 	register_more();
 }
 
-static void lack_of_memory_is_forgotten_by_the_next_load(void **state)
+TEST(lack_of_memory_is_forgotten_by_the_next_load)
 {
 	struct provider *p;
 
-	(void)state;
 	registry_start();
 	no_memory = true;
 	during_init = have_memory;		/* its second provider */
@@ -383,9 +373,8 @@ static void lack_of_memory_is_forgotten_by_the_next_load(void **state)
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 }
 
-static void files_that_were_not_read_may_have_the_name(void **state)
+TEST(files_that_were_not_read_may_have_the_name)
 {
-	(void)state;
 	conf_shortage = EMFILE;
 	fails(DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
 	register_ia("ia_a", 2, 0, DAT_FALSE);
@@ -393,33 +382,4 @@ static void files_that_were_not_read_may_have_the_name(void **state)
 	fails_with(3, 0, DAT_FALSE, NOT_FOUND(DAT_MAJOR_NOT_FOUND));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, libraries_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close),
-		TEST(each_entry_has_its_own_users),
-		TEST(library_stays_while_another_of_its_providers_is_used),
-		TEST(provider_of_the_program_comes_before_the_entry_and_is_never_unloaded),
-		TEST(first_open_reads_the_files),
-		TEST(last_close_frees_an_entry_that_has_changed),
-		TEST(next_entry_serves_if_a_library_cannot_be_loaded),
-		TEST(first_library_that_loads_is_the_last_that_is_tried),
-		TEST(exact_entry_comes_before_a_thread_safe_one),
-		TEST(thread_safe_entry_serves_callers_that_need_none),
-		TEST(other_entry_serves_no_caller_that_needs_thread_safety),
-		TEST(unknown_part_of_the_key_is_told),
-		TEST(registered_providers_make_parts_of_a_key_known),
-		TEST(provider_of_an_entry_that_is_gone_makes_nothing_known),
-		TEST(missing_library_is_reported_once_and_tried_again),
-		TEST(each_missing_library_is_reported),
-		TEST(entry_whose_library_is_missing_is_no_lack_of_thread_safety),
-		TEST(library_that_registers_nothing_stays_loaded),
-		TEST(lack_of_memory_is_told_by_opens_of_its_adapter_alone),
-		TEST(lack_of_memory_is_forgotten_by_the_next_load),
-		TEST(files_that_were_not_read_may_have_the_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

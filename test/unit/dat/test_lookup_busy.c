@@ -2,14 +2,11 @@
 /* test_lookup_busy.c - opens and closes while a library is being loaded or unloaded: by its own init and fini, by other
  * threads, and during a fork. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/error.h"
 #include "dat/lookup.h"
 #include "test/unit/dat/libraries.h"
+#include "test/unit/unit.h"
 
 static const DAT_RETURN not_found = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 
@@ -80,11 +77,12 @@ static void open_own_and_other(void)
 		registry_put(p);
 }
 
-static void init_can_open_any_adapter_but_its_own(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, libraries_end)
+
+TEST(init_can_open_any_adapter_but_its_own)
 {
 	struct provider *p;
 
-	(void)state;
 	during_init = open_own_and_other;
 	p = opened("ia_a");
 	took("open:liba.so init:ia_a[eth0 0] open:libb.so init:ia_b[eth0 0] fini:ia_b close ");
@@ -93,9 +91,8 @@ static void init_can_open_any_adapter_but_its_own(void **state)
 	assert_int_equal(p->users, 1);
 }
 
-static void fini_can_open_any_adapter_but_its_own(void **state)
+TEST(fini_can_open_any_adapter_but_its_own)
 {
-	(void)state;
 	during_fini = open_own_and_other;
 	registry_put(opened("ia_a"));
 	took("open:liba.so init:ia_a[eth0 0] fini:ia_a open:libb.so init:ia_b[eth0 0] fini:ia_b close close ");
@@ -155,11 +152,10 @@ static void other_opened(struct provider *expected)
 	assert_ptr_equal(other_provider, expected);
 }
 
-static void threads_that_open_one_name_share_its_load(void **state)
+TEST(threads_that_open_one_name_share_its_load)
 {
 	struct provider *p;
 
-	(void)state;
 	registers = false;
 	during_init = start_opener_then_register;
 	p = opened("ia_a");
@@ -168,11 +164,10 @@ static void threads_that_open_one_name_share_its_load(void **state)
 	took("open:liba.so init:ia_a[eth0 0] ");
 }
 
-static void registered_provider_serves_no_other_thread_before_its_init_is_over(void **state)
+TEST(registered_provider_serves_no_other_thread_before_its_init_is_over)
 {
 	struct provider *p;
 
-	(void)state;
 	during_init = start_opener;
 	p = opened("ia_a");
 	other_opened(p);
@@ -180,9 +175,8 @@ static void registered_provider_serves_no_other_thread_before_its_init_is_over(v
 	took("open:liba.so init:ia_a[eth0 0] ");
 }
 
-static void open_during_an_unload_loads_again(void **state)
+TEST(open_during_an_unload_loads_again)
 {
-	(void)state;
 	during_fini = start_opener;
 	registry_put(opened("ia_a"));
 	pthread_join(other, NULL);
@@ -206,9 +200,8 @@ static void between_forks(void *(*body)(void *arg), void *arg)
 	pthread_join(other, NULL);
 }
 
-static void no_library_is_loaded_or_unloaded_during_a_fork(void **state)
+TEST(no_library_is_loaded_or_unloaded_during_a_fork)
 {
-	(void)state;
 	between_forks(open_a, NULL);
 	assert_int_equal(other_result, DAT_SUCCESS);
 	took("open:liba.so init:ia_a[eth0 0] ");
@@ -216,18 +209,4 @@ static void no_library_is_loaded_or_unloaded_during_a_fork(void **state)
 	took("fini:ia_a close ");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, libraries_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(init_can_open_any_adapter_but_its_own),
-		TEST(fini_can_open_any_adapter_but_its_own),
-		TEST(threads_that_open_one_name_share_its_load),
-		TEST(registered_provider_serves_no_other_thread_before_its_init_is_over),
-		TEST(open_during_an_unload_loads_again),
-		TEST(no_library_is_loaded_or_unloaded_during_a_fork),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,20 +3,16 @@
 #include "common/log.h"
 #include "common/log_handler.h"
 #include <dat/dat_messages.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
-#include <cmocka.h>
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static unsigned offered;
 static bool takes;
 static int priority;
-static char library[8], text[80], kind[8];
+static char library[8], text[80], kind[8], id[40];
+static int error;
 
 static DAT_BOOLEAN handle(const DAT_MESSAGE *message)
 {
@@ -25,12 +21,13 @@ static DAT_BOOLEAN handle(const DAT_MESSAGE *message)
 	snprintf(library, sizeof(library), "%s", message->library);
 	snprintf(text, sizeof(text), "%s", message->text);
 	snprintf(kind, sizeof(kind), "%s", message->kind ? message->kind : "none");
+	snprintf(id, sizeof(id), "%s", message->id ? message->id : "none");
+	error = message->error;
 	return takes ? DAT_TRUE : DAT_FALSE;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	log_init("t", "T_TYPE", NULL, "T_DEST", 3);
 	dats_set_message_handler(handle);
 	offered = 0;
@@ -40,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dats_set_message_handler(NULL);
 	unsetenv("T_TYPE");
 	unsetenv("T_DEST");
@@ -49,48 +45,48 @@ static int tear_down(void **state)
 
 static void report(void *unused)
 {
-	(void)unused;
-	log_report(REPORT_REFUSED, LOG_FIELDS(.kind = "ep"), "refused %d", 1);
+	log_report(REPORT_REFUSED, LOG_FIELDS(.kind = "ep", .err = ECONNREFUSED), "refused %d", 1);
 }
 
 static void line(void *unused)
 {
-	(void)unused;
 	log_line(1, "one\ntwo");
 }
 
-static void line_that_is_taken_is_not_printed(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(line_that_is_taken_is_not_printed)
 {
-	(void)state;
 	assert_string_equal(printed_by(report, NULL), "");
 	assert_int_equal(offered, 1);
 }
 
-static void line_that_is_left_is_printed(void **state)
+CASE(line_that_is_left_is_printed)
 {
-	(void)state;
 	takes = false;
 	assert_string_equal(printed_by(report, NULL), "t: refused 1\n");
 	assert_int_equal(offered, 1);
 }
 
-static void handler_learns_what_the_line_is(void **state)
+CASE(handler_learns_what_the_line_is)
 {
-	(void)state;
 	printed_by(report, NULL);
 	assert_string_equal(library, "t");
 	assert_string_equal(text, "refused 1");
 	assert_string_equal(kind, "ep");
+	assert_string_equal(id, "9ef3cfafcd534ed4aac4b4a22062b7d8");
+	assert_int_equal(error, ECONNREFUSED);
 	assert_int_equal(priority, LOG_WARNING);
 	printed_by(line, NULL);
 	assert_string_equal(text, "one two");
 	assert_string_equal(kind, "none");
+	assert_string_equal(id, "none");
+	assert_int_equal(error, 0);
 	assert_int_equal(priority, LOG_ERR);
 }
 
-static void masked_line_is_not_offered(void **state)
+CASE(masked_line_is_not_offered)
 {
-	(void)state;
 	setenv("T_TYPE", "1", 1);
 	log_init("t", "T_TYPE", NULL, "T_DEST", 3);
 	printed_by(report, NULL);
@@ -98,9 +94,8 @@ static void masked_line_is_not_offered(void **state)
 }
 
 /* The user has chosen where lines go. */
-static void line_for_another_destination_is_not_offered(void **state)
+CASE(line_for_another_destination_is_not_offered)
 {
-	(void)state;
 	for (const char *dest = "123"; *dest; dest++) {
 		setenv("T_DEST", (const char[]){ *dest, '\0' }, 1);
 		log_init("t", "T_TYPE", NULL, "T_DEST", 3);
@@ -109,21 +104,22 @@ static void line_for_another_destination_is_not_offered(void **state)
 	}
 }
 
-static void without_a_handler_lines_are_printed(void **state)
+CASE(without_a_handler_lines_are_printed)
 {
-	(void)state;
 	dats_set_message_handler(NULL);
 	assert_string_equal(printed_by(report, NULL), "t: refused 1\n");
 	assert_int_equal(offered, 0);
 }
 
-static void provider_is_answered_by_the_handler(void **state)
+CASE(provider_is_answered_by_the_handler)
 {
-	const struct log_message message = { .library = "dapl", .text = "lost", .priority = LOG_ERR };
+	const struct log_message message = { .library = "dapl", .text = "lost", .priority = LOG_ERR,
+					     .id = "a1", .error = ENODEV };
 
-	(void)state;
 	assert_true(dats_offer_message(&message));
 	assert_string_equal(library, "dapl");
+	assert_string_equal(id, "a1");
+	assert_int_equal(error, ENODEV);
 	takes = false;
 	assert_false(dats_offer_message(&message));
 	dats_set_message_handler(NULL);
@@ -131,19 +127,4 @@ static void provider_is_answered_by_the_handler(void **state)
 	assert_int_equal(offered, 2);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(line_that_is_taken_is_not_printed),
-		CASE(line_that_is_left_is_printed),
-		CASE(handler_learns_what_the_line_is),
-		CASE(masked_line_is_not_offered),
-		CASE(line_for_another_destination_is_not_offered),
-		CASE(without_a_handler_lines_are_printed),
-		CASE(provider_is_answered_by_the_handler),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

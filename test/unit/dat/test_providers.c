@@ -3,15 +3,10 @@
  * changed, what a library may remove, and what its unloading leaves. What programs see of it is
  * test/registry/test_providers.c's. */
 #include "dat/providers.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/error.h"
 #include "test/unit/dat/conf_text.h"
+#include "test/unit/unit.h"
 
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define CHANGED LINE("ia_a", "default", "liba.so", "eth1 0")
@@ -35,7 +30,6 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static int begin(void **state)
 {
-	(void)state;
 	a = key_of("ia_a");
 	b = key_of("ia_b");
 	no_memory = false;
@@ -46,7 +40,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	providers_free();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
@@ -108,16 +101,17 @@ static void free_replaced(struct entry *e)
 	entry_free_replaced(e);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
-static void both_calls_check_their_arguments(void **state)
+TEST(both_calls_check_their_arguments)
 {
 	DAT_RETURN (*const calls[])(const DAT_PROVIDER *, const DAT_PROVIDER_INFO *) = {
 		dat_registry_add_provider, dat_registry_remove_provider,
 	};
 	DAT_PROVIDER_INFO endless = a;
 
-	(void)state;
 	memset(endless.ia_name, 'n', sizeof endless.ia_name);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(calls[i](NULL, &a), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
@@ -127,9 +121,8 @@ static void both_calls_check_their_arguments(void **state)
 	assert_null(registry.providers);
 }
 
-static void registration_belongs_to_the_entry_that_is_loaded(void **state)
+TEST(registration_belongs_to_the_entry_that_is_loaded)
 {
-	(void)state;
 	assert_int_equal(by(registry.table.entries[1], add, &a), DAT_SUCCESS);
 	assert_ptr_equal(found(&a)->owner, registry.table.entries[1]);
 	assert_ptr_equal(found(&a)->table, &table);
@@ -138,21 +131,19 @@ static void registration_belongs_to_the_entry_that_is_loaded(void **state)
 	assert_int_equal(found(&b)->users, 0);
 }
 
-static void info_is_copied(void **state)
+TEST(info_is_copied)
 {
 	DAT_PROVIDER_INFO info = a;
 
-	(void)state;
 	assert_int_equal(add(&info), DAT_SUCCESS);
 	memset(&info, 0, sizeof info);
 	assert_non_null(found(&a));
 }
 
-static void key_is_registered_once(void **state)
+TEST(key_is_registered_once)
 {
 	DAT_PROVIDER_INFO safe = a;
 
-	(void)state;
 	assert_int_equal(add(&a), DAT_SUCCESS);
 	assert_int_equal(dat_registry_add_provider(&other_table, &a), DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0));
 	assert_ptr_equal(found(&a)->table, &table);
@@ -161,9 +152,8 @@ static void key_is_registered_once(void **state)
 	assert_ptr_not_equal(found(&safe), found(&a));
 }
 
-static void providers_are_in_the_order_of_their_registration(void **state)
+TEST(providers_are_in_the_order_of_their_registration)
 {
-	(void)state;
 	add(&b);
 	add(&a);
 	assert_ptr_equal(registry.providers, found(&b));
@@ -172,11 +162,10 @@ static void providers_are_in_the_order_of_their_registration(void **state)
 }
 
 /* An init returns nothing, so the open reports the lack of memory. */
-static void lack_of_memory_during_an_init_is_remembered(void **state)
+TEST(lack_of_memory_during_an_init_is_remembered)
 {
 	const DAT_RETURN lack = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 
-	(void)state;
 	no_memory = true;
 	assert_int_equal(add(&a), lack);
 	assert_false(registry.table.entries[0]->no_memory);		/* the program's call has told */
@@ -189,9 +178,8 @@ static void lack_of_memory_during_an_init_is_remembered(void **state)
 
 /* --- removing --------------------------------------------------------------------------------------------------- */
 
-static void used_provider_stays(void **state)
+TEST(used_provider_stays)
 {
-	(void)state;
 	add(&a);
 	found(&a)->users = 1;
 	assert_int_equal(remove_provider(&a), DAT_ERROR(DAT_PROVIDER_IN_USE, 0));
@@ -201,11 +189,10 @@ static void used_provider_stays(void **state)
 	assert_int_equal(remove_provider(&a), DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
 }
 
-static void removal_takes_one_of_many(void **state)
+TEST(removal_takes_one_of_many)
 {
 	DAT_PROVIDER_INFO c = key_of("ia_c");
 
-	(void)state;
 	add(&a);
 	add(&b);
 	add(&c);
@@ -216,11 +203,10 @@ static void removal_takes_one_of_many(void **state)
 }
 
 /* A fini that did not remove what the init had added. */
-static void unloading_takes_what_the_library_left(void **state)
+TEST(unloading_takes_what_the_library_left)
 {
 	DAT_PROVIDER_INFO more = key_of("more"), mine = key_of("mine");
 
-	(void)state;
 	by(registry.table.entries[0], add, &a);
 	add(&mine);
 	by(registry.table.entries[0], add, &more);
@@ -234,11 +220,10 @@ static void unloading_takes_what_the_library_left(void **state)
 
 /* --- after dat.conf has changed --------------------------------------------------------------------------------- */
 
-static void provider_of_a_changed_entry_serves_its_key(void **state)
+TEST(provider_of_a_changed_entry_serves_its_key)
 {
 	struct entry *old;
 
-	(void)state;
 	by(registry.table.entries[0], add, &a);
 	old = change_files(CHANGED B);
 	assert_true(old->replaced);
@@ -248,11 +233,10 @@ static void provider_of_a_changed_entry_serves_its_key(void **state)
 	assert_null(found(&a));
 }
 
-static void provider_of_an_entry_that_is_gone_serves_nothing(void **state)
+TEST(provider_of_an_entry_that_is_gone_serves_nothing)
 {
 	struct entry *old;
 
-	(void)state;
 	by(registry.table.entries[0], add, &a);
 	old = change_files(B);
 	assert_null(found(&a));
@@ -264,12 +248,11 @@ static void provider_of_an_entry_that_is_gone_serves_nothing(void **state)
 	assert_non_null(found(&a));
 }
 
-static void library_of_a_replaced_entry_removes_its_own_provider(void **state)
+TEST(library_of_a_replaced_entry_removes_its_own_provider)
 {
 	DAT_PROVIDER_INFO more = key_of("more");
 	struct entry *old;
 
-	(void)state;
 	by(registry.table.entries[0], add, &more);
 	by(registry.table.entries[0], add, &a);
 	old = change_files(B);
@@ -284,24 +267,4 @@ static void library_of_a_replaced_entry_removes_its_own_provider(void **state)
 	free_replaced(old);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_calls_check_their_arguments),
-		TEST(registration_belongs_to_the_entry_that_is_loaded),
-		TEST(info_is_copied),
-		TEST(key_is_registered_once),
-		TEST(providers_are_in_the_order_of_their_registration),
-		TEST(lack_of_memory_during_an_init_is_remembered),
-		TEST(used_provider_stays),
-		TEST(removal_takes_one_of_many),
-		TEST(unloading_takes_what_the_library_left),
-		TEST(provider_of_a_changed_entry_serves_its_key),
-		TEST(provider_of_an_entry_that_is_gone_serves_nothing),
-		TEST(library_of_a_replaced_entry_removes_its_own_provider),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

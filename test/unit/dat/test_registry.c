@@ -3,23 +3,17 @@
  * being loaded meanwhile, and what a fork leaves to both processes. A change of files as programs see it is
  * test/registry/test_reread.c's. */
 #include "dat/registry.h"
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <dat/dat_entries.h>
-#include <cmocka.h>
 #include "dat/busy.h"
 #include "dat/error.h"
 #include "dat/ia.h"
 #include "dat/registry_state.h"
 #include "test/unit/child.h"
 #include "test/unit/dat/conf_text.h"
+#include "test/unit/unit.h"
 
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
@@ -74,7 +68,6 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 static int begin(void **state)
 {
-	(void)state;
 	allocations_left = INT32_MAX;
 	conf_text = A B;
 	conf_shortage = 0;
@@ -85,7 +78,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	allocations_left = INT32_MAX;
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
@@ -140,11 +132,12 @@ static void loaded(struct entry *e)
 	pthread_mutex_unlock(&registry.lock);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- start ------------------------------------------------------------------------------------------------------ */
 
-static void files_are_read_once(void **state)
+TEST(files_are_read_once)
 {
-	(void)state;
 	assert_false(registry_has_started());
 	registry_start();
 	assert_true(registry_has_started());
@@ -153,9 +146,8 @@ static void files_are_read_once(void **state)
 	assert_int_equal(conf_reads, 1);
 }
 
-static void files_with_faults_are_read_once_too(void **state)
+TEST(files_with_faults_are_read_once_too)
 {
-	(void)state;
 	conf_unreadable = true;
 	conf_faults = 3;
 	registry_start();
@@ -164,11 +156,10 @@ static void files_with_faults_are_read_once_too(void **state)
 	assert_int_equal(registry.table.count, 2);
 }
 
-static void next_call_reads_after_a_shortage(void **state)
+TEST(next_call_reads_after_a_shortage)
 {
 	static const int shortages[] = { ENOMEM, EMFILE };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		conf_shortage = shortages[i];
 		registry_start();
@@ -181,11 +172,10 @@ static void next_call_reads_after_a_shortage(void **state)
 	assert_int_equal(conf_reads, 3);
 }
 
-static void start_survives_each_lack_of_memory(void **state)
+TEST(start_survives_each_lack_of_memory)
 {
 	int tries = 0;
 
-	(void)state;
 	while (!registry_has_started()) {
 		assert_null(registry.table.reading);
 		assert_int_equal(registry.table.count, 0);
@@ -197,11 +187,10 @@ static void start_survives_each_lack_of_memory(void **state)
 	assert_int_equal(registry.table.count, 2);
 }
 
-static void held_reading_outlives_the_next_one(void **state)
+TEST(held_reading_outlives_the_next_one)
 {
 	struct reading *held;
 
-	(void)state;
 	held = registry_hold_reading();			/* starts the registry */
 	assert_ptr_equal(held, registry.table.reading);
 	conf_text = B;
@@ -212,20 +201,18 @@ static void held_reading_outlives_the_next_one(void **state)
 	reading_put(held);
 }
 
-static void nothing_is_held_of_files_that_were_not_read(void **state)
+TEST(nothing_is_held_of_files_that_were_not_read)
 {
-	(void)state;
 	conf_shortage = ENOMEM;
 	assert_null(registry_hold_reading());
 }
 
 /* --- reading again ---------------------------------------------------------------------------------------------- */
 
-static void reread_starts_the_registry_and_counts_entries(void **state)
+TEST(reread_starts_the_registry_and_counts_entries)
 {
 	DAT_COUNT count = 77;
 
-	(void)state;
 	assert_int_equal(dats_reread(&count), DAT_SUCCESS);
 	assert_int_equal(count, 2);
 	assert_int_equal(conf_reads, 2);
@@ -238,9 +225,8 @@ static void reread_starts_the_registry_and_counts_entries(void **state)
 	assert_int_equal(registry.table.count, 0);
 }
 
-static void files_with_faults_change_nothing(void **state)
+TEST(files_with_faults_change_nothing)
 {
-	(void)state;
 	registry_start();
 	conf_faults = 1;
 	reread_fails(DAT_ERROR(DAT_INVALID_PARAMETER, 0));
@@ -249,12 +235,11 @@ static void files_with_faults_change_nothing(void **state)
 	reread_fails(DAT_ERROR(DAT_INVALID_PARAMETER, 0));
 }
 
-static void shortages_change_nothing(void **state)
+TEST(shortages_change_nothing)
 {
 	DAT_RETURN ret;
 	int tries = 0;
 
-	(void)state;
 	registry_start();
 	conf_shortage = EMFILE;
 	reread_fails(DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
@@ -268,11 +253,10 @@ static void shortages_change_nothing(void **state)
 	assert_int_equal(registry.table.count, 1);
 }
 
-static void registry_that_cannot_start_is_not_read_again(void **state)
+TEST(registry_that_cannot_start_is_not_read_again)
 {
 	DAT_COUNT count = 77;
 
-	(void)state;
 	conf_shortage = EMFILE;
 	assert_int_equal(dats_reread(&count), DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0));
 	assert_int_equal(count, 77);
@@ -280,9 +264,8 @@ static void registry_that_cannot_start_is_not_read_again(void **state)
 }
 
 /* It would wait for itself. */
-static void init_of_a_provider_cannot_reread(void **state)
+TEST(init_of_a_provider_cannot_reread)
 {
-	(void)state;
 	registry_start();
 	pthread_mutex_lock(&registry.lock);
 	busy_begin(registry.table.entries[1]);
@@ -290,9 +273,8 @@ static void init_of_a_provider_cannot_reread(void **state)
 	loaded(registry.table.entries[1]);
 }
 
-static void reread_waits_no_longer_than_a_second_for_a_load(void **state)
+TEST(reread_waits_no_longer_than_a_second_for_a_load)
 {
-	(void)state;
 	registry_start();
 	another_thread_loads(registry.table.entries[0]);
 	reread_fails(DAT_ERROR(DAT_TIMEOUT_EXPIRED, 0));
@@ -313,11 +295,10 @@ static bool locks_are_free(void)
 }
 
 /* The thread that loads is not in the child. */
-static void child_is_busy_with_nothing(void **state)
+TEST(child_is_busy_with_nothing)
 {
 	pid_t pid;
 
-	(void)state;
 	registry_start();
 	another_thread_loads(registry.table.entries[0]);
 	pid = fork_child();
@@ -348,13 +329,12 @@ static void *close_query_slowly(void *handle)
 }
 
 /* The thread that holds the lock of queries is not in the child. */
-static void child_can_close_queries(void **state)
+TEST(child_can_close_queries)
 {
 	pthread_t thread;
 	int status, none;
 	pid_t pid;
 
-	(void)state;
 	kept = NULL;
 	let_go = false;
 	assert_int_equal(pthread_create(&thread, NULL, close_query_slowly, &none), 0);
@@ -371,26 +351,4 @@ static void child_can_close_queries(void **state)
 	assert_int_equal(status, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(files_are_read_once),
-		TEST(files_with_faults_are_read_once_too),
-		TEST(next_call_reads_after_a_shortage),
-		TEST(start_survives_each_lack_of_memory),
-		TEST(held_reading_outlives_the_next_one),
-		TEST(nothing_is_held_of_files_that_were_not_read),
-		TEST(reread_starts_the_registry_and_counts_entries),
-		TEST(files_with_faults_change_nothing),
-		TEST(shortages_change_nothing),
-		TEST(registry_that_cannot_start_is_not_read_again),
-		TEST(init_of_a_provider_cannot_reread),
-		TEST(reread_waits_no_longer_than_a_second_for_a_load),
-		TEST(child_is_busy_with_nothing),
-		TEST(child_can_close_queries),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sources.c - which files are read in which order, and where generated entries go. */
 #include "dat/sources.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "common/log.h"
 #include "dat/devices.h"
 #include "test/unit/file_tree.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static struct sources sources;
 static int result;
@@ -29,7 +23,6 @@ static int devices_error;
 int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft);
 int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft)
 {
-	(void)sysfs;
 	for (int i = 0; devices[i]; i++)
 		assert_int_equal(conf_add(conf, devices[i], "libgen.so", ""), 0);
 	if (with_soft)
@@ -94,11 +87,12 @@ static void expect_names(const char *expected)
 	assert_string_equal(names, expected);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- tests ----------------------------------------------------------------------------------- */
 
-static void drop_ins_follow_in_the_order_of_their_names(void **state)
+TEST(drop_ins_follow_in_the_order_of_their_names)
 {
-	(void)state;
 	make_file(CONF, "m1", "m2");
 	for (const char *at = "5Z0b7a2B"; *at; at++) {
 		char file[] = DROP_INS "/?.conf", name[] = "?";
@@ -113,9 +107,8 @@ static void drop_ins_follow_in_the_order_of_their_names(void **state)
 	assert_false(sources_is_drop_in(sources.conf.entries[0].file));
 }
 
-static void other_names_are_no_drop_ins(void **state)
+TEST(other_names_are_no_drop_ins)
 {
-	(void)state;
 	make_file(CONF, "m1", NULL);
 	make_file(DROP_INS "/.hidden.conf", "hidden", NULL);
 	make_file(DROP_INS "/a.conf.bak", "backup", NULL);
@@ -125,9 +118,8 @@ static void other_names_are_no_drop_ins(void **state)
 	expect_names("m1 dotted");
 }
 
-static void override_is_the_only_file(void **state)
+TEST(override_is_the_only_file)
 {
-	(void)state;
 	make_file(CONF, "m1", NULL);
 	make_file(DROP_INS "/a.conf", "d1", NULL);
 	make_file("/other", "o1", NULL);
@@ -139,9 +131,8 @@ static void override_is_the_only_file(void **state)
 	assert_false(sources.unreadable);
 }
 
-static void override_that_cannot_be_read_leaves_nothing(void **state)
+TEST(override_that_cannot_be_read_leaves_nothing)
 {
-	(void)state;
 	make_file(CONF, "m1", NULL);
 	setenv("DAT_OVERRIDE", in_tree("/absent"), 1);
 	assert_int_equal(times_in(read_printed(), "DAT_OVERRIDE"), 1);
@@ -150,9 +141,8 @@ static void override_that_cannot_be_read_leaves_nothing(void **state)
 	expect_names("");
 }
 
-static void devices_stand_in_for_an_absent_file(void **state)
+TEST(devices_stand_in_for_an_absent_file)
 {
-	(void)state;
 	devices[0] = "g1";
 	make_file(DROP_INS "/a.conf", "d1", NULL);
 	assert_string_equal(read_printed(), "");
@@ -161,16 +151,14 @@ static void devices_stand_in_for_an_absent_file(void **state)
 	assert_non_null(strstr(sources.origin, "among the devices present"));
 }
 
-static void soft_device_is_generated_if_asked(void **state)
+TEST(soft_device_is_generated_if_asked)
 {
-	(void)state;
 	read_sources(tree_root);
 	expect_names("soft");
 }
 
-static void name_of_a_file_hides_a_device(void **state)
+TEST(name_of_a_file_hides_a_device)
 {
-	(void)state;
 	devices[0] = "g1";
 	devices[1] = "d1";
 	devices[2] = "g2";
@@ -180,11 +168,10 @@ static void name_of_a_file_hides_a_device(void **state)
 	assert_string_equal(sources.conf.entries[2].library, "libfile.so");
 }
 
-static void devices_take_the_place_of_include_auto(void **state)
+TEST(devices_take_the_place_of_include_auto)
 {
 	FILE *file;
 
-	(void)state;
 	devices[0] = "g1";
 	devices[1] = "g2";
 	make_file(CONF, "m1", NULL);
@@ -195,9 +182,8 @@ static void devices_take_the_place_of_include_auto(void **state)
 	expect_names("m1 g1 g2 m2");
 }
 
-static void file_that_cannot_be_read_is_reported(void **state)
+TEST(file_that_cannot_be_read_is_reported)
 {
-	(void)state;
 	tree_directory(CONF);		/* open() succeeds, read() does not */
 	tree_directory(DROP_INS "/b.conf");
 	make_file(DROP_INS "/c.conf", "d1", NULL);
@@ -208,9 +194,8 @@ static void file_that_cannot_be_read_is_reported(void **state)
 	expect_names("d1");
 }
 
-static void file_in_place_of_the_directory_is_reported(void **state)
+TEST(file_in_place_of_the_directory_is_reported)
 {
-	(void)state;
 	assert_int_equal(rmdir(in_tree(DROP_INS)), 0);
 	make_file(CONF, "m1", NULL);
 	assert_string_equal(read_printed(), "");	/* no directory is no fault */
@@ -221,11 +206,10 @@ static void file_in_place_of_the_directory_is_reported(void **state)
 	expect_names("m1");
 }
 
-static void wrong_lines_are_reported_and_counted(void **state)
+TEST(wrong_lines_are_reported_and_counted)
 {
 	FILE *file;
 
-	(void)state;
 	make_file(CONF, "m1", NULL);
 	file = fopen(in_tree(CONF), "a");
 	fputs("what is this?\n", file);
@@ -236,20 +220,18 @@ static void wrong_lines_are_reported_and_counted(void **state)
 }
 
 /* To open a FIFO that has no writer takes for ever. */
-static void files_that_could_wait_are_not_read_again(void **state)
+TEST(files_that_could_wait_are_not_read_again)
 {
-	(void)state;
 	assert_int_equal(mkfifo(in_tree(CONF), 0600), 0);
 	sources.again = true;
 	assert_int_equal(times_in(read_printed(), "file ignored"), 1);
 	assert_true(sources.unreadable);
 }
 
-static void shortage_keeps_nothing(void **state)
+TEST(shortage_keeps_nothing)
 {
 	static const int shortages[] = { ENOMEM, EMFILE, ENFILE };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof shortages / sizeof *shortages; i++) {
 		make_file(DROP_INS "/a.conf", "d1", NULL);
 		devices_error = shortages[i];
@@ -264,9 +246,8 @@ static void shortage_keeps_nothing(void **state)
 	expect_names("d1");
 }
 
-static void only_the_directory_makes_a_drop_in(void **state)
+TEST(only_the_directory_makes_a_drop_in)
 {
-	(void)state;
 	assert_true(sources_is_drop_in(DROP_INS "/a.conf"));
 	assert_true(sources_is_drop_in("/root" DROP_INS "/a.conf"));
 	assert_false(sources_is_drop_in(DROP_INS "/deeper/a.conf"));
@@ -274,25 +255,4 @@ static void only_the_directory_makes_a_drop_in(void **state)
 	assert_false(sources_is_drop_in("a.conf"));
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(drop_ins_follow_in_the_order_of_their_names),
-		TEST(other_names_are_no_drop_ins),
-		TEST(override_is_the_only_file),
-		TEST(override_that_cannot_be_read_leaves_nothing),
-		TEST(devices_stand_in_for_an_absent_file),
-		TEST(soft_device_is_generated_if_asked),
-		TEST(name_of_a_file_hides_a_device),
-		TEST(devices_take_the_place_of_include_auto),
-		TEST(file_that_cannot_be_read_is_reported),
-		TEST(file_in_place_of_the_directory_is_reported),
-		TEST(wrong_lines_are_reported_and_counted),
-		TEST(files_that_could_wait_are_not_read_again),
-		TEST(shortage_keeps_nothing),
-		TEST(only_the_directory_makes_a_drop_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ERR-1 to ERR-14: return codes and dat_strerror. */
 #include <dat/udat.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 static const char *major, *minor;
 
@@ -22,16 +18,14 @@ static void says(DAT_RETURN value, const char *type, const char *subtype)
 	assert_string_equal(minor, subtype);
 }
 
-static void ERR_1_2_parts_of_a_code(void **state)
+UNIT_TEST(ERR_1_2_parts_of_a_code)
 {
-	(void)state;
 	assert_int_equal(DAT_GET_TYPE(0x800A0064), DAT_PROVIDER_NOT_FOUND);
 	assert_int_equal(DAT_GET_SUBTYPE(0x800A0064), DAT_NAME_NOT_REGISTERED);
 }
 
-static void ERR_4_5_7_8_14_names(void **state)
+UNIT_TEST(ERR_4_5_7_8_14_names)
 {
-	(void)state;
 	says(DAT_SUCCESS, "DAT_SUCCESS", "");
 	says(0x80060025, "DAT_INVALID_PARAMETER", "DAT_INVALID_ARG1");
 	says(0x80140000, "DAT_CONN_QUAL_UNAVAILABLE", "");
@@ -45,9 +39,8 @@ static void ERR_4_5_7_8_14_names(void **state)
 	says(0x90000000, "DAT_EXTENSION_BASE", "");
 }
 
-static void ERR_6_every_type_has_text_with_every_subtype(void **state)
+UNIT_TEST(ERR_6_every_type_has_text_with_every_subtype)
 {
-	(void)state;
 	for (DAT_RETURN type = 0; type <= 0x17; type++)
 		for (DAT_RETURN subtype = 0; subtype <= 103; subtype++) {
 			assert_int_equal(words(0x80000000 | type << 16 | subtype), DAT_SUCCESS);
@@ -57,9 +50,8 @@ static void ERR_6_every_type_has_text_with_every_subtype(void **state)
 		}
 }
 
-static void ERR_9_10_what_has_no_name(void **state)
+UNIT_TEST(ERR_9_10_what_has_no_name)
 {
-	(void)state;
 	assert_int_equal(DAT_GET_TYPE(words(0x003E0000)), DAT_INVALID_PARAMETER);
 	assert_string_equal(major, "unknown error");
 	assert_string_equal(minor, "");
@@ -70,9 +62,8 @@ static void ERR_9_10_what_has_no_name(void **state)
 	assert_int_equal(DAT_GET_TYPE(words(0xFFFFFFFF)), DAT_INVALID_PARAMETER);
 }
 
-static void ERR_11_12_NULL_pointers(void **state)
+UNIT_TEST(ERR_11_12_NULL_pointers)
 {
-	(void)state;
 	major = minor = NULL;
 	assert_int_equal(dat_strerror(0x80060025, &major, NULL), DAT_SUCCESS);
 	assert_string_equal(major, "DAT_INVALID_PARAMETER");
@@ -81,24 +72,11 @@ static void ERR_11_12_NULL_pointers(void **state)
 	assert_int_equal(dat_strerror(0x80060025, NULL, NULL), DAT_SUCCESS);
 }
 
-static void ERR_13_class_bits_do_not_matter(void **state)
+UNIT_TEST(ERR_13_class_bits_do_not_matter)
 {
-	(void)state;
 	says(0x00060025, "DAT_INVALID_PARAMETER", "DAT_INVALID_ARG1");
 	says(0x40060025, "DAT_INVALID_PARAMETER", "DAT_INVALID_ARG1");
 	says(0xC0060025, "DAT_INVALID_PARAMETER", "DAT_INVALID_ARG1");
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ERR_1_2_parts_of_a_code),
-		cmocka_unit_test(ERR_4_5_7_8_14_names),
-		cmocka_unit_test(ERR_6_every_type_has_text_with_every_subtype),
-		cmocka_unit_test(ERR_9_10_what_has_no_name),
-		cmocka_unit_test(ERR_11_12_NULL_pointers),
-		cmocka_unit_test(ERR_13_class_bits_do_not_matter),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,14 +2,10 @@
 /* test_unknown_ia.c - the line about an adapter that does not exist. */
 #include "dat/unknown_ia.h"
 #include <dat/udat.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/log.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static void report(void *list)
 {
@@ -17,33 +13,30 @@ static void report(void *list)
 	unknown_ia_report("ia9", "in /etc/dat.conf", list);
 }
 
-static void names_stand_in_the_order_of_the_list(void **state)
+UNIT_TEST(names_stand_in_the_order_of_the_list)
 {
 	struct name_list list = { .length = 0 };
 
-	(void)state;
 	name_list_add(&list, "ia0");
 	name_list_add(&list, "ia1");
 	assert_string_equal(printed_by(report, &list),
 			    "t: no interface adapter \"ia9\" in /etc/dat.conf; there are: ia0 ia1\n");
 }
 
-static void line_without_names_says_so(void **state)
+UNIT_TEST(line_without_names_says_so)
 {
 	struct name_list list = { .length = 0 };
 
-	(void)state;
 	assert_string_equal(printed_by(report, &list),
 			    "t: no interface adapter \"ia9\" in /etc/dat.conf; there is none\n");
 }
 
 /* Names of ten bytes with the blank: the last byte of the list is the NUL. */
-static void names_that_do_not_fit_are_counted(void **state)
+UNIT_TEST(names_that_do_not_fit_are_counted)
 {
 	struct name_list list = { .length = 0 };
 	char expected[64];
 
-	(void)state;
 	for (int i = 0; i < NAME_LIST_BYTES / 10 + 2; i++)
 		name_list_add(&list, "adapter_x");
 	assert_int_equal(list.length, NAME_LIST_BYTES - 10);
@@ -53,12 +46,11 @@ static void names_that_do_not_fit_are_counted(void **state)
 	assert_int_equal(times_in(printed_by(report, &list), expected), 1);
 }
 
-static void list_can_be_filled_to_its_last_byte(void **state)
+UNIT_TEST(list_can_be_filled_to_its_last_byte)
 {
 	struct name_list list = { .length = 0 };
 	char name[NAME_LIST_BYTES];
 
-	(void)state;
 	memset(name, 'x', sizeof name);
 	name[NAME_LIST_BYTES - 2] = '\0';
 	name_list_add(&list, name);
@@ -67,12 +59,11 @@ static void list_can_be_filled_to_its_last_byte(void **state)
 }
 
 /* A short name behind one that did not fit would look like the last of all. */
-static void later_names_do_not_fill_the_gap(void **state)
+UNIT_TEST(later_names_do_not_fill_the_gap)
 {
 	struct name_list list = { .length = 0 };
 	char name[NAME_LIST_BYTES];
 
-	(void)state;
 	memset(name, 'x', sizeof name);
 	name[NAME_LIST_BYTES - 1] = '\0';
 	name_list_add(&list, name);
@@ -81,11 +72,10 @@ static void later_names_do_not_fill_the_gap(void **state)
 	assert_int_equal(list.left_out, 2);
 }
 
-static void each_name_is_new_once_and_four_are_enough(void **state)
+UNIT_TEST(each_name_is_new_once_and_four_are_enough)
 {
 	char name[16];
 
-	(void)state;
 	for (unsigned i = 0; i < UNKNOWN_IA_MAX; i++) {
 		snprintf(name, sizeof name, "ia%u", i);
 		assert_true(unknown_ia_is_new(name));
@@ -95,16 +85,4 @@ static void each_name_is_new_once_and_four_are_enough(void **state)
 	assert_false(unknown_ia_is_new("another"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_stand_in_the_order_of_the_list),
-		cmocka_unit_test(line_without_names_says_so),
-		cmocka_unit_test(names_that_do_not_fit_are_counted),
-		cmocka_unit_test(list_can_be_filled_to_its_last_byte),
-		cmocka_unit_test(later_names_do_not_fill_the_gap),
-		cmocka_unit_test(each_name_is_new_once_and_four_are_enough),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

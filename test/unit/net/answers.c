@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* answers.c - see answers.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "net/netlink.h"
 #include "test/unit/net/answers.h"
+#include "test/unit/unit.h"
 
 struct nl_msg *requests[ANSWERS];
 size_t request_count;
@@ -22,7 +18,6 @@ int __wrap_net_ask(struct nl_sock *sock, struct nl_msg *msg, void (*each)(struct
 {
 	size_t i = request_count;
 
-	(void)sock;
 	assert_true(i < answer_count);
 	requests[request_count++] = msg;
 	if (answers[i].msg)

@@ -2,13 +2,9 @@
 /* ips.c - see ips.h. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "net/netlink.h"
 #include "test/unit/net/ips.h"
+#include "test/unit/unit.h"
 
 struct sockaddr_storage ip(const char *text)
 {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* messages.c - see messages.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <net/if_arp.h>
-#include <string.h>
 #include "net/netlink.h"
 #include "test/unit/net/ips.h"
 #include "test/unit/net/messages.h"
+#include "test/unit/unit.h"
 
 struct nl_msg *message_new(int type, int flags, const void *head, size_t size)
 {

@@ -2,18 +2,12 @@
 /* test_changes.c - the changes that messages of rtnetlink and uevents mean (net/changes.c). The messages are built
  * here; the sockets that they come from are monitor.c's. */
 #include "net/changes.h"
-#include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netlink/errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/net/ips.h"
 #include "test/unit/net/messages.h"
+#include "test/unit/unit.h"
 
 #define UP (IFF_UP | IFF_RUNNING)
 
@@ -39,7 +33,6 @@ int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *
 
 static int set_up(void **state)
 {
-	(void)state;
 	c = (struct net_changes){ .what = DAT_NET_CHANGES };
 	no_memory = parser_lacks_memory = false;
 	return 0;
@@ -47,7 +40,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	net_table_free(&c.table);
 	return 0;
 }
@@ -80,20 +72,21 @@ static void add_link(int index, const char *name)
 	assert_string_equal(net_link_by_index(&c.table, index)->name, name);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- interfaces ------------------------------------------------------------------------------------- */
 
-static void new_interface_is_a_link_that_came(void **state)
+TEST(new_interface_is_a_link_that_came)
 {
 	const struct dat_net_change *change = change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP));
 
-	(void)state;
 	assert_change(change, DAT_NET_LINK, 0, 1);
 	assert_string_equal(change->netdev, "eth0");
 	assert_int_equal(net_link_by_index(&c.table, ETH0)->mtu, 1500);
 	assert_change(change_of(message_link(RTM_NEWLINK, ETH1, "eth1", 1500, IFF_UP)), DAT_NET_LINK, 0, 0);
 }
 
-static void each_difference_of_an_interface_is_told_once(void **state)
+TEST(each_difference_of_an_interface_is_told_once)
 {
 	static const struct {
 		uint32_t mtu;
@@ -110,7 +103,6 @@ static void each_difference_of_an_interface_is_told_once(void **state)
 		{ 1400, UP | IFF_PROMISC, 0, { 0 }, { 0 } },
 	};
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "eth0", rows[i].mtu, rows[i].flags)),
@@ -122,11 +114,10 @@ static void each_difference_of_an_interface_is_told_once(void **state)
 	}
 }
 
-static void interface_goes_once(void **state)
+TEST(interface_goes_once)
 {
 	const struct dat_net_change *change;
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	change = change_of(message_link(RTM_DELLINK, ETH0, "eth0", 1500, UP));
 	assert_change(change, DAT_NET_LINK, 1, 0);
@@ -135,9 +126,8 @@ static void interface_goes_once(void **state)
 	assert_change(change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP)), DAT_NET_LINK, 0, 1);
 }
 
-static void interface_that_goes_takes_no_other_with_it(void **state)
+TEST(interface_that_goes_takes_no_other_with_it)
 {
-	(void)state;
 	add_link(ETH0, "eth0");
 	add_link(ETH1, "eth1");
 	add_link(ETH2, "eth2");
@@ -151,12 +141,11 @@ static void interface_that_goes_takes_no_other_with_it(void **state)
 }
 
 /* The kernel reports in this way that a port left its bridge. */
-static void port_of_a_bridge_is_no_interface(void **state)
+TEST(port_of_a_bridge_is_no_interface)
 {
 	const struct ifinfomsg head = { .ifi_family = AF_BRIDGE, .ifi_index = ETH0 };
 	struct nl_msg *msg = message_new(RTM_DELLINK, 0, &head, sizeof head);
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	message_put_text(msg, IFLA_IFNAME, "eth0");
 	assert_int_equal(changes_of(msg), 0);
@@ -164,17 +153,15 @@ static void port_of_a_bridge_is_no_interface(void **state)
 }
 
 /* Events of wireless interfaces have neither name nor MTU. */
-static void message_without_a_name_changes_no_interface(void **state)
+TEST(message_without_a_name_changes_no_interface)
 {
-	(void)state;
 	add_link(ETH0, "eth0");
 	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, NULL, 0, 0)), 0);
 	assert_int_equal(net_link_by_index(&c.table, ETH0)->mtu, 1500);
 }
 
-static void names_of_interfaces_are_followed_for_other_changes(void **state)
+TEST(names_of_interfaces_are_followed_for_other_changes)
 {
-	(void)state;
 	c.what = DAT_NET_NEIGHBOUR;
 	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP)), 0);
 	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "lan0", 9000, UP)), 0);
@@ -183,9 +170,8 @@ static void names_of_interfaces_are_followed_for_other_changes(void **state)
 	assert_string_equal(change_of(message_neighbour(RTM_NEWNEIGH, ETH0, "192.0.2.1", NUD_STALE))->netdev, "");
 }
 
-static void shortage_of_memory_is_told_and_leaves_the_table(void **state)
+TEST(shortage_of_memory_is_told_and_leaves_the_table)
 {
-	(void)state;
 	add_link(ETH0, "eth0");
 	for (int i = 0; i < 2; i++) {
 		no_memory = !i;
@@ -200,14 +186,13 @@ static void shortage_of_memory_is_told_and_leaves_the_table(void **state)
 
 /* --- addresses --------------------------------------------------------------------------------------- */
 
-static void address_comes_and_goes(void **state)
+TEST(address_comes_and_goes)
 {
 	static const struct {
 		const char *text;
 		uint8_t prefix;
 	} rows[] = { { "192.0.2.1", 24 }, { "2001:db8::1", 64 } };
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct dat_net_change *change;
@@ -234,12 +219,11 @@ static struct nl_msg *route_by_eth0(int type)
 	return msg;
 }
 
-static void route_has_its_destination_router_and_interface(void **state)
+TEST(route_has_its_destination_router_and_interface)
 {
 	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
 	const struct dat_net_change *change;
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	message_put_ip(msg, RTA_GATEWAY, "192.0.2.254");
 	change = change_of(msg);
@@ -253,25 +237,23 @@ static void route_has_its_destination_router_and_interface(void **state)
 	assert_ip(&change->via, NULL);
 }
 
-static void default_route_has_its_family(void **state)
+TEST(default_route_has_its_family)
 {
-	(void)state;
 	assert_ip(&change_of(message_route(RTM_NEWROUTE, AF_INET, NULL, 0))->address, "0.0.0.0");
 	assert_int_equal(c.ready[0].prefix, 0);
 	assert_ip(&change_of(message_route(RTM_NEWROUTE, AF_INET6, NULL, 0))->address, "::");
 	assert_int_equal(c.ready[0].prefix, 0);
 }
 
-static void replaced_route_has_changed(void **state)
+TEST(replaced_route_has_changed)
 {
 	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
 
-	(void)state;
 	nlmsg_hdr(msg)->nlmsg_flags |= NLM_F_REPLACE;
 	assert_change(change_of(msg), DAT_NET_ROUTE, 1, 1);
 }
 
-static void routes_that_the_kernel_keeps_for_itself_are_not_told(void **state)
+TEST(routes_that_the_kernel_keeps_for_itself_are_not_told)
 {
 	static const struct rtmsg heads[] = {
 		{ .rtm_family = AF_INET, .rtm_table = RT_TABLE_LOCAL, .rtm_type = RTN_LOCAL },
@@ -279,20 +261,18 @@ static void routes_that_the_kernel_keeps_for_itself_are_not_told(void **state)
 			.rtm_flags = RTM_F_CLONED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
 		assert_int_equal(changes_of(message_new(RTM_NEWROUTE, 0, &heads[i], sizeof heads[i])), 0);
 }
 
 /* RTA_VIA instead of RTA_GATEWAY: a family, and an address of it. */
-static void ipv4_route_may_have_an_ipv6_router(void **state)
+TEST(ipv4_route_may_have_an_ipv6_router)
 {
 	struct sockaddr_storage router = ip("fe80::1");
 	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
 	uint8_t via[2 + 16] = { AF_INET6 };
 	const struct dat_net_change *change;
 
-	(void)state;
 	memcpy(via + 2, &((struct sockaddr_in6 *)&router)->sin6_addr, 16);
 	message_put(msg, RTA_VIA, via, sizeof via);
 	change = change_of(msg);
@@ -308,24 +288,22 @@ static struct nl_msg *route_of_hops(const void *hops, size_t size)
 	return msg;
 }
 
-static void first_of_several_hops_is_told(void **state)
+TEST(first_of_several_hops_is_told)
 {
 	static const struct rtnexthop hops[2] = { { .rtnh_len = sizeof *hops, .rtnh_ifindex = ETH1 },
 						  { .rtnh_len = sizeof *hops, .rtnh_ifindex = ETH0 } };
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	add_link(ETH1, "eth1");
 	assert_string_equal(change_of(route_of_hops(hops, sizeof hops))->netdev, "eth1");
 }
 
 /* libnl would read on behind the attribute. */
-static void route_with_a_broken_hop_is_not_told(void **state)
+TEST(route_with_a_broken_hop_is_not_told)
 {
 	static const struct rtnexthop hop = { .rtnh_len = sizeof hop + 1, .rtnh_ifindex = ETH0 };
 	uint8_t bytes[sizeof hop + 1] = { 0 };
 
-	(void)state;
 	memcpy(bytes, &hop, sizeof hop);
 	assert_int_equal(changes_of(route_of_hops(bytes, sizeof bytes)), 0);
 	assert_int_equal(c.err, 0);
@@ -333,7 +311,7 @@ static void route_with_a_broken_hop_is_not_told(void **state)
 
 /* --- neighbours --------------------------------------------------------------------------------------- */
 
-static void neighbour_comes_and_goes_with_its_state(void **state)
+TEST(neighbour_comes_and_goes_with_its_state)
 {
 	static const struct {
 		int type, state;
@@ -347,7 +325,6 @@ static void neighbour_comes_and_goes_with_its_state(void **state)
 		{ RTM_DELNEIGH, NUD_INCOMPLETE, false, false }, { RTM_DELNEIGH, NUD_NOARP, false, false },
 	};
 
-	(void)state;
 	add_link(ETH0, "eth0");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(changes_of(message_neighbour(rows[i].type, ETH0, "2001:db8::7", rows[i].state)),
@@ -361,14 +338,13 @@ static void neighbour_comes_and_goes_with_its_state(void **state)
 }
 
 /* One that has no room is none: half of it would be another address. */
-static void neighbour_has_its_whole_link_layer_address_or_none(void **state)
+TEST(neighbour_has_its_whole_link_layer_address_or_none)
 {
 	static const struct {
 		size_t bytes;
 		uint8_t length;
 	} rows[] = { { 0, 0 }, { 6, 6 }, { DAT_NET_LLADDR_MAX, DAT_NET_LLADDR_MAX }, { DAT_NET_LLADDR_MAX + 1, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct nl_msg *msg = message_neighbour(RTM_NEWNEIGH, ETH0, "192.0.2.7", NUD_REACHABLE);
 		const struct dat_net_change *change;
@@ -382,12 +358,11 @@ static void neighbour_has_its_whole_link_layer_address_or_none(void **state)
 	}
 }
 
-static void address_learnt_by_a_bridge_is_no_neighbour(void **state)
+TEST(address_learnt_by_a_bridge_is_no_neighbour)
 {
 	const struct ndmsg head = { .ndm_family = AF_BRIDGE, .ndm_ifindex = ETH0, .ndm_state = NUD_REACHABLE };
 	struct nl_msg *msg = message_new(RTM_NEWNEIGH, 0, &head, sizeof head);
 
-	(void)state;
 	message_put_lladdr(msg, NDA_LLADDR, 1, 6);
 	assert_int_equal(changes_of(msg), 0);
 }
@@ -431,9 +406,8 @@ static const struct {
 	{ whole_neighbour, DAT_NET_NEIGHBOUR, sizeof(struct ndmsg) },
 };
 
-static void kinds_that_were_not_asked_for_are_not_told(void **state)
+TEST(kinds_that_were_not_asked_for_are_not_told)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		tear_down(NULL);
 		c = (struct net_changes){ .what = messages[i].what };
@@ -444,9 +418,8 @@ static void kinds_that_were_not_asked_for_are_not_told(void **state)
 	}
 }
 
-static void changes_of_the_message_before_are_not_told_again(void **state)
+TEST(changes_of_the_message_before_are_not_told_again)
 {
-	(void)state;
 	assert_int_equal(changes_of(whole_address()), 1);
 	assert_int_equal(changes_of(message_link(RTM_DELLINK, ETH1, "eth1", 1500, UP)), 0);
 }
@@ -475,11 +448,10 @@ static void assert_part(const struct dat_net_change *part, const struct dat_net_
 	}
 }
 
-static void cut_messages_tell_nothing_that_is_not_there(void **state)
+TEST(cut_messages_tell_nothing_that_is_not_there)
 {
 	struct dat_net_change whole;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		struct nl_msg *msg = messages[i].make();
 		size_t length = nlmsg_hdr(msg)->nlmsg_len;
@@ -513,11 +485,10 @@ static size_t changes_of_uevent(const char *text, size_t length)
 #define ADDED "add@/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0ACTION=add\0" DEVICE \
 	"SUBSYSTEM=infiniband\0SEQNUM=7"
 
-static void rdma_devices_come_and_go(void **state)
+TEST(rdma_devices_come_and_go)
 {
 	static const char removed[] = "SUBSYSTEM=infiniband\0" DEVICE "ACTION=remove", added[] = ADDED;
 
-	(void)state;
 	assert_int_equal(changes_of_uevent(added, sizeof added), 1);
 	assert_change(&c.ready[0], DAT_NET_RDMA, 0, 1);
 	assert_string_equal(c.ready[0].device, "mlx5_0");
@@ -526,7 +497,7 @@ static void rdma_devices_come_and_go(void **state)
 	assert_string_equal(c.ready[0].device, "mlx5_0");
 }
 
-static void other_uevents_are_no_changes(void **state)
+TEST(other_uevents_are_no_changes)
 {
 #define ROW(text) { text, sizeof text }
 	static const struct {
@@ -540,64 +511,28 @@ static void other_uevents_are_no_changes(void **state)
 	};
 	static const char added[] = ADDED;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		assert_int_equal(changes_of_uevent(rows[i].text, rows[i].length), 0);
 	c.what = DAT_NET_CHANGES & ~DAT_NET_RDMA;
 	assert_int_equal(changes_of_uevent(added, sizeof added), 0);
 }
 
-static void word_without_an_end_is_not_read(void **state)
+TEST(word_without_an_end_is_not_read)
 {
 	static const char added[] = "ACTION=add\0" DEVICE "SUBSYSTEM=infiniband";
 
-	(void)state;
 	assert_int_equal(changes_of_uevent(added, sizeof added), 1);
 	for (size_t length = 0; length < sizeof added; length++)
 		assert_int_equal(changes_of_uevent(added, length), 0);
 }
 
-static void name_of_a_device_is_cut_to_its_room(void **state)
+TEST(name_of_a_device_is_cut_to_its_room)
 {
 	char text[] = "ACTION=add\0SUBSYSTEM=infiniband\0DEVPATH="
 		"/0123456789012345678901234567890123456789012345678901234567890123456789";
 
-	(void)state;
 	assert_int_equal(changes_of_uevent(text, sizeof text), 1);
 	assert_int_equal(strlen(c.ready[0].device), DAT_NET_DEVICE_MAX - 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(new_interface_is_a_link_that_came),
-		TEST(each_difference_of_an_interface_is_told_once),
-		TEST(interface_goes_once),
-		TEST(interface_that_goes_takes_no_other_with_it),
-		TEST(port_of_a_bridge_is_no_interface),
-		TEST(message_without_a_name_changes_no_interface),
-		TEST(names_of_interfaces_are_followed_for_other_changes),
-		TEST(shortage_of_memory_is_told_and_leaves_the_table),
-		TEST(address_comes_and_goes),
-		TEST(route_has_its_destination_router_and_interface),
-		TEST(default_route_has_its_family),
-		TEST(replaced_route_has_changed),
-		TEST(routes_that_the_kernel_keeps_for_itself_are_not_told),
-		TEST(ipv4_route_may_have_an_ipv6_router),
-		TEST(first_of_several_hops_is_told),
-		TEST(route_with_a_broken_hop_is_not_told),
-		TEST(neighbour_comes_and_goes_with_its_state),
-		TEST(neighbour_has_its_whole_link_layer_address_or_none),
-		TEST(address_learnt_by_a_bridge_is_no_neighbour),
-		TEST(kinds_that_were_not_asked_for_are_not_told),
-		TEST(changes_of_the_message_before_are_not_told_again),
-		TEST(cut_messages_tell_nothing_that_is_not_there),
-		TEST(rdma_devices_come_and_go),
-		TEST(other_uevents_are_no_changes),
-		TEST(word_without_an_end_is_not_read),
-		TEST(name_of_a_device_is_cut_to_its_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

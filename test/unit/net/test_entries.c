@@ -2,16 +2,12 @@
 /* test_entries.c - which local address the device of an entry of dat.conf has (net/entries.c). The list of the
  * registry is given here. */
 #include "net/entries.h"
+#include "common/local_addresses.h"
 #include <dat/dat_entries.h>
-#include <errno.h>
+#include <linux/if_addr.h>
 #include <net/if.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/net/ips.h"
+#include "test/unit/unit.h"
 
 #define UP (IFF_UP | IFF_RUNNING)
 #define SOFT "libdaplsoft.so.2"
@@ -54,12 +50,12 @@ DAT_RETURN __wrap_dats_list_entries(DAT_ENTRY **list, DAT_COUNT *count)
 
 static void set_address(int at, int index, const char *text)
 {
-	addresses[at] = (struct net_address){ .index = index, .address = ip(text) };
+	addresses[at] = (struct net_address){ .index = index, .address = ip(text), .usable = true };
+	addresses[at].rank = local_address_rank((struct sockaddr *)&addresses[at].address, 0);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	set_address(LO4, LO, "127.0.0.1");
 	set_address(LO6, LO, "::1");
 	set_address(ETH0_LINK, ETH0, "fe80::1");
@@ -100,9 +96,22 @@ static int address_of(const char *library, const char *params)
 	return at;
 }
 
-static void interface_gives_ipv4_before_global_before_link_local(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+UNIT_TEST_WITH(label_and_usability_select_an_address, set_up, NULL)
 {
-	(void)state;
+	strcpy(addresses[ETH0_SECOND].label, "eth0:vip");
+	assert_int_equal(address_of(SOFT, "eth0:vip 0"), ETH0_SECOND);
+	assert_int_equal(address_of(OFA, "eth0:vip 0"), ETH0_SECOND);
+	assert_int_equal(address_of(SOFT, "eth0:vi 0"), -1);
+	addresses[ETH1_GLOBAL].usable = false;
+	addresses[ETH1_GLOBAL].rank = local_address_rank((struct sockaddr *)&addresses[ETH1_GLOBAL].address,
+							 IFA_F_TENTATIVE);
+	assert_int_equal(address_of(SOFT, "eth1 0"), ETH1_LINK);
+}
+
+TEST(interface_gives_ipv4_before_global_before_link_local)
+{
 	assert_int_equal(address_of(SOFT, "eth0"), ETH0_FIRST);
 	assert_int_equal(address_of(SOFT, "eth1"), ETH1_GLOBAL);
 	assert_int_equal(address_of(SOFT, "ib0"), IB0_LINK);
@@ -110,16 +119,14 @@ static void interface_gives_ipv4_before_global_before_link_local(void **state)
 	assert_int_equal(address_of(OFA, "eth1 0"), ETH1_GLOBAL);
 }
 
-static void interface_without_address_gives_none(void **state)
+TEST(interface_without_address_gives_none)
 {
-	(void)state;
 	assert_int_equal(address_of(SOFT, "empty"), -1);
 	assert_int_equal(address_of(OFA, "empty 0"), -1);
 }
 
-static void entry_may_name_any_local_address(void **state)
+TEST(entry_may_name_any_local_address)
 {
-	(void)state;
 	assert_int_equal(address_of(SOFT, "192.0.2.2"), ETH0_SECOND);
 	assert_int_equal(address_of(SOFT, "2001:db8::1"), ETH0_GLOBAL);
 	assert_int_equal(address_of(OFA, "2001:db8::2 0"), ETH1_GLOBAL);
@@ -127,9 +134,8 @@ static void entry_may_name_any_local_address(void **state)
 	assert_int_equal(address_of(SOFT, "2001:db8::3"), -1);
 }
 
-static void link_local_address_may_have_its_scope(void **state)
+TEST(link_local_address_may_have_its_scope)
 {
-	(void)state;
 	set_address(ETH1_LINK, ETH1, "fe80::1");	/* as eth0 */
 	assert_int_equal(address_of(SOFT, "fe80::1"), ETH0_LINK);
 	assert_int_equal(address_of(OFA, "fe80::1%eth0 0"), ETH0_LINK);
@@ -143,9 +149,8 @@ static void link_local_address_may_have_its_scope(void **state)
 	assert_int_equal(address_of(OFA, "0000:0000:0000:0000:0000:0000:0000:0000:0000:0000%lo 0"), -1);
 }
 
-static void software_device_may_have_options(void **state)
+TEST(software_device_may_have_options)
 {
-	(void)state;
 	assert_int_equal(address_of(SOFT, "eth0 0 eth_qdisc=bypass"), ETH0_FIRST);
 	assert_int_equal(address_of(SOFT, "eth0 0 eth_qdisc=bypass eth_qdisc=default "), ETH0_FIRST);
 	assert_int_equal(address_of(SOFT, "eth0 0 eth_qdisc=bypass 0"), -1);
@@ -153,16 +158,14 @@ static void software_device_may_have_options(void **state)
 }
 
 /* A name may be a matter of a name server. */
-static void entry_that_names_a_host_is_left_out(void **state)
+TEST(entry_that_names_a_host_is_left_out)
 {
-	(void)state;
 	assert_int_equal(address_of(SOFT, "host.example.org"), -1);
 	assert_int_equal(address_of(OFA, "host.example.org 0"), -1);
 }
 
-static void port_of_a_device_has_the_best_address_of_its_interfaces(void **state)
+TEST(port_of_a_device_has_the_best_address_of_its_interfaces)
 {
-	(void)state;
 	assert_int_equal(address_of(OFA, "mlx5_0 1"), ETH1_GLOBAL);
 	assert_int_equal(address_of(OFA, "mlx5_0"), ETH1_GLOBAL);	/* port 1 */
 	assert_int_equal(address_of(OFA, "mlx5_0 0"), ETH1_GLOBAL);
@@ -172,9 +175,8 @@ static void port_of_a_device_has_the_best_address_of_its_interfaces(void **state
 	assert_int_equal(address_of(SOFT, "mlx5_0 1"), -1);
 }
 
-static void software_device_without_parameters_takes_the_best_interface(void **state)
+TEST(software_device_without_parameters_takes_the_best_interface)
 {
-	(void)state;
 	assert_int_equal(address_of(SOFT, ""), ETH0_FIRST);
 	links[ETH0 - 1].flags &= ~(unsigned)IFF_RUNNING;
 	assert_int_equal(address_of(SOFT, ""), ETH1_GLOBAL);
@@ -185,16 +187,14 @@ static void software_device_without_parameters_takes_the_best_interface(void **s
 	assert_int_equal(address_of(OFA, ""), -1);
 }
 
-static void first_of_two_equal_interfaces_is_taken(void **state)
+TEST(first_of_two_equal_interfaces_is_taken)
 {
-	(void)state;
 	set_address(ETH1_GLOBAL, ETH1, "198.51.100.1");
 	assert_int_equal(address_of(SOFT, ""), ETH0_FIRST);
 }
 
-static void entries_that_cannot_be_opened_are_left_out(void **state)
+TEST(entries_that_cannot_be_opened_are_left_out)
 {
-	(void)state;
 	given[0].is_default = DAT_FALSE;
 	assert_int_equal(address_of(SOFT, "eth0"), -1);
 	given[0].is_default = given[0].is_repeated = DAT_TRUE;
@@ -207,7 +207,7 @@ static void entries_that_cannot_be_opened_are_left_out(void **state)
 	assert_int_equal(address_of(SOFT, "eth0"), ETH0_FIRST);
 }
 
-static void entry_has_the_kind_of_its_device(void **state)
+TEST(entry_has_the_kind_of_its_device)
 {
 	static const struct {
 		const char *library, *params;
@@ -219,7 +219,6 @@ static void entry_has_the_kind_of_its_device(void **state)
 		{ "/usr/lib/libdaplsoft.so", "lo", DAT_NET_SOFT, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		read_entry(rows[i].library, rows[i].params);
 		assert_int_equal(entries.count, 1);
@@ -230,7 +229,7 @@ static void entry_has_the_kind_of_its_device(void **state)
 	}
 }
 
-static void first_entry_of_the_kind_is_found(void **state)
+TEST(first_entry_of_the_kind_is_found)
 {
 	struct net_entry list[] = {
 		{ "none", false, DAT_NET_NONE, &addresses[LO4] }, { "soft", true, DAT_NET_SOFT, &addresses[LO4] },
@@ -238,24 +237,21 @@ static void first_entry_of_the_kind_is_found(void **state)
 	};
 	const struct net_entries all = { .entries = list, .count = 4 };
 
-	(void)state;
 	assert_ptr_equal(net_entry_of(&all, &addresses[LO4], false), &list[2]);
 	assert_ptr_equal(net_entry_of(&all, &addresses[LO4], true), &list[1]);
 	assert_null(net_entry_of(&all, &addresses[ETH0_FIRST], false));
 }
 
-static void shortage_of_the_registry_is_returned(void **state)
+TEST(shortage_of_the_registry_is_returned)
 {
-	(void)state;
 	registry_returns = DAT_INSUFFICIENT_RESOURCES;
 	assert_int_equal(net_entries_read(&entries, &table, &rdma), ENOMEM);
 	assert_int_equal(entries.count, 0);
 	net_entries_free(&entries);
 }
 
-static void entries_keep_the_order_of_the_registry(void **state)
+TEST(entries_keep_the_order_of_the_registry)
 {
-	(void)state;
 	given[1] = given[0];
 	strcpy(given[1].info.ia_name, "other");
 	given[1].library = SOFT;
@@ -268,24 +264,4 @@ static void entries_keep_the_order_of_the_registry(void **state)
 	net_entries_free(&entries);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(interface_gives_ipv4_before_global_before_link_local),
-		TEST(interface_without_address_gives_none),
-		TEST(entry_may_name_any_local_address),
-		TEST(link_local_address_may_have_its_scope), TEST(software_device_may_have_options),
-		TEST(entry_that_names_a_host_is_left_out),
-		TEST(port_of_a_device_has_the_best_address_of_its_interfaces),
-		TEST(software_device_without_parameters_takes_the_best_interface),
-		TEST(first_of_two_equal_interfaces_is_taken),
-		TEST(entries_that_cannot_be_opened_are_left_out),
-		TEST(entry_has_the_kind_of_its_device),
-		TEST(first_entry_of_the_kind_is_found),
-		TEST(shortage_of_the_registry_is_returned),
-		TEST(entries_keep_the_order_of_the_registry),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

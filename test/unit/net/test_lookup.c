@@ -2,14 +2,9 @@
 /* test_lookup.c - the two requests to the kernel by which a route is found, and what is made of their answers
  * (net/lookup.c). */
 #include "net/lookup.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/net/answers.h"
 #include "test/unit/net/ips.h"
+#include "test/unit/unit.h"
 
 enum { ETH0 = 2, ETH1 = 3, HEAD = sizeof(struct rtmsg) };
 
@@ -17,14 +12,12 @@ static struct net_answer answer;
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&answer, 0xee, sizeof answer);	/* nothing of it is read before it is filled */
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	answers_forget();
 	return 0;
 }
@@ -97,7 +90,9 @@ static void assert_address(size_t i, int kind, const char *text)
 	assert_memory_equal(nla_data(found), bytes, length);
 }
 
-static void requests_name_destination_source_and_interface(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(requests_name_destination_source_and_interface)
 {
 	static const struct {
 		const char *to, *from;
@@ -107,7 +102,6 @@ static void requests_name_destination_source_and_interface(void **state)
 		{ "2001:db8::9", "2001:db8::1", 0, AF_INET6, 128 }, { "2001:db8::9", NULL, ETH0, AF_INET6, 128 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		answers_forget();
 		answer_with(hop(ETH0, NULL), 0);
@@ -132,11 +126,10 @@ static void requests_name_destination_source_and_interface(void **state)
 
 /* --- the answers ------------------------------------------------------------------------------------- */
 
-static void first_answer_has_source_and_mtu_second_has_the_metric(void **state)
+TEST(first_answer_has_source_and_mtu_second_has_the_metric)
 {
 	struct nl_msg *first = hop(ETH0, "192.0.2.254"), *second = hop(ETH0, "192.0.2.254");
 
-	(void)state;
 	message_put_ip(first, RTA_PREFSRC, "192.0.2.1");
 	message_put_u32(first, RTA_PRIORITY, 7);
 	put_mtu(first, 1400);
@@ -156,9 +149,8 @@ static void first_answer_has_source_and_mtu_second_has_the_metric(void **state)
 	assert_ip(&answer.hops[0].via, "192.0.2.254");
 }
 
-static void route_without_mtu_source_and_router_has_none(void **state)
+TEST(route_without_mtu_source_and_router_has_none)
 {
-	(void)state;
 	answer_with(hop(ETH0, NULL), 0);
 	answer_with(hop(ETH0, NULL), 0);
 	assert_int_equal(find(), 0);
@@ -169,7 +161,7 @@ static void route_without_mtu_source_and_router_has_none(void **state)
 }
 
 /* The hop that the kernel takes is that of the first answer, and the first of the list. */
-static void each_hop_is_told_once(void **state)
+TEST(each_hop_is_told_once)
 {
 	static const struct {
 		int index;
@@ -179,7 +171,6 @@ static void each_hop_is_told_once(void **state)
 		{ ETH0, "192.0.2.254", 1 }, { ETH1, "192.0.2.254", 2 }, { ETH0, "192.0.2.253", 2 }, { ETH0, NULL, 2 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		answers_forget();
 		answer_with(hop(ETH0, "192.0.2.254"), 0);
@@ -193,14 +184,13 @@ static void each_hop_is_told_once(void **state)
 	}
 }
 
-static void dead_hops_are_left_out(void **state)
+TEST(dead_hops_are_left_out)
 {
 	static const struct rtnexthop list[] = {
 		{ .rtnh_len = sizeof *list, .rtnh_ifindex = 7, .rtnh_flags = RTNH_F_DEAD },
 		{ .rtnh_len = sizeof *list, .rtnh_ifindex = ETH1, .rtnh_flags = RTNH_F_ONLINK },
 	};
 
-	(void)state;
 	answer_with(hop(ETH0, NULL), 0);
 	answer_with(hops(list, 2), 0);
 	assert_int_equal(find(), 0);
@@ -208,11 +198,10 @@ static void dead_hops_are_left_out(void **state)
 	assert_int_equal(answer.hops[1].index, ETH1);
 }
 
-static void hops_beyond_the_room_are_left_out(void **state)
+TEST(hops_beyond_the_room_are_left_out)
 {
 	struct rtnexthop list[NET_HOPS + 1];
 
-	(void)state;
 	for (int i = 0; i < NET_HOPS + 1; i++)
 		list[i] = (struct rtnexthop){ .rtnh_len = sizeof *list, .rtnh_ifindex = 100 + i };
 	answer_with(hop(100, NULL), 0);
@@ -223,14 +212,13 @@ static void hops_beyond_the_room_are_left_out(void **state)
 		assert_int_equal(answer.hops[i].index, 100 + i);
 }
 
-static void router_may_have_the_other_family(void **state)
+TEST(router_may_have_the_other_family)
 {
 	struct sockaddr_storage router = ip("fe80::1");
 	struct nl_msg *msg = hop(ETH0, NULL);
 	uint8_t via[2 + 16] = { AF_INET6 };
 	size_t length;
 
-	(void)state;
 	memcpy(via + 2, net_bytes((struct sockaddr *)&router, &length), 16);
 	message_put(msg, RTA_VIA, via, sizeof via);
 	answer_with(msg, 0);
@@ -239,9 +227,8 @@ static void router_may_have_the_other_family(void **state)
 	assert_ip(&answer.hops[0].via, "fe80::1");
 }
 
-static void local_destination_needs_no_second_request(void **state)
+TEST(local_destination_needs_no_second_request)
 {
-	(void)state;
 	answer_with(of_type(hop(ETH0, NULL), RTN_LOCAL), 0);
 	assert_int_equal(find(), 0);
 	assert_true(answer.local);
@@ -251,11 +238,10 @@ static void local_destination_needs_no_second_request(void **state)
 
 /* --- no route ---------------------------------------------------------------------------------------- */
 
-static void errors_of_the_kernel_tell_why_there_is_no_route(void **state)
+TEST(errors_of_the_kernel_tell_why_there_is_no_route)
 {
 	static const int errors[] = { ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENOENT };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		answers_forget();
 		answer_with(NULL, errors[i]);
@@ -266,7 +252,7 @@ static void errors_of_the_kernel_tell_why_there_is_no_route(void **state)
 }
 
 /* IPv6 answers so, where IPv4 answers with an error. */
-static void types_of_routes_tell_why_there_is_no_route(void **state)
+TEST(types_of_routes_tell_why_there_is_no_route)
 {
 	static const struct {
 		unsigned char type;
@@ -276,7 +262,6 @@ static void types_of_routes_tell_why_there_is_no_route(void **state)
 		{ RTN_THROW, ENETUNREACH },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		answers_forget();
 		answer_with(of_type(hop(ETH0, NULL), rows[i].type), 0);
@@ -286,19 +271,17 @@ static void types_of_routes_tell_why_there_is_no_route(void **state)
 	}
 }
 
-static void answer_without_a_hop_is_no_route(void **state)
+TEST(answer_without_a_hop_is_no_route)
 {
-	(void)state;
 	answer_with(NULL, 0);
 	assert_int_equal(find(), 0);
 	assert_int_equal(answer.err, ENETUNREACH);
 }
 
-static void failures_that_say_nothing_of_routes_are_returned(void **state)
+TEST(failures_that_say_nothing_of_routes_are_returned)
 {
 	static const int errors[] = { ENOMEM, EPERM, EIO, EINTR };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		answers_forget();
 		answer_with(NULL, errors[i]);
@@ -311,9 +294,8 @@ static void failures_that_say_nothing_of_routes_are_returned(void **state)
 }
 
 /* The route may go between the two requests; kernels before 4.13 have no second one. */
-static void first_answer_is_enough(void **state)
+TEST(first_answer_is_enough)
 {
-	(void)state;
 	answer_with(hop(ETH0, "192.0.2.254"), 0);
 	answer_with(NULL, EHOSTUNREACH);
 	assert_int_equal(find(), 0);
@@ -321,24 +303,4 @@ static void first_answer_is_enough(void **state)
 	assert_int_equal(answer.count, 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(requests_name_destination_source_and_interface),
-		TEST(first_answer_has_source_and_mtu_second_has_the_metric),
-		TEST(route_without_mtu_source_and_router_has_none),
-		TEST(each_hop_is_told_once),
-		TEST(dead_hops_are_left_out),
-		TEST(hops_beyond_the_room_are_left_out),
-		TEST(router_may_have_the_other_family),
-		TEST(local_destination_needs_no_second_request),
-		TEST(errors_of_the_kernel_tell_why_there_is_no_route),
-		TEST(types_of_routes_tell_why_there_is_no_route),
-		TEST(answer_without_a_hop_is_no_route),
-		TEST(failures_that_say_nothing_of_routes_are_returned),
-		TEST(first_answer_is_enough),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,22 +2,16 @@
 /* test_monitor.c - what dat_net_monitor_*() watches, how it goes through datagrams of the kernel, and what it does when
  * some were lost (net/monitor.c). The sockets are replaced; what a message means is test_changes.c's. */
 #include "net/changes.h"
-#include <errno.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netlink/errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/net/ips.h"
 #include "test/unit/net/messages.h"
 #include "test/unit/net/namespace.h"
+#include "test/unit/unit.h"
 
 #define UP (IFF_UP | IFF_RUNNING)
 
@@ -63,7 +57,6 @@ int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *
 
 int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group)
 {
-	(void)sock;
 	if (namespace_result("join"))
 		return -NLE_PERM;
 	groups |= 1ul << group;
@@ -73,13 +66,11 @@ int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group)
 
 int __wrap_nl_socket_set_nonblocking(const struct nl_sock *sock)
 {
-	(void)sock;
 	return namespace_result("nonblocking") ? -NLE_NOMEM : 0;
 }
 
 int __wrap_nl_socket_get_fd(const struct nl_sock *sock)
 {
-	(void)sock;
 	return ROUTE_FD;
 }
 
@@ -177,7 +168,6 @@ int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *
 
 static int set_up(void **state)
 {
-	(void)state;
 	links[0] = (struct net_link){ .index = ETH0, .name = "eth0", .mtu = 1500, .flags = UP };
 	given_table = (struct net_table){ .links = links, .link_count = 1 };
 	failing = NULL;
@@ -201,7 +191,6 @@ static void assert_nothing_is_held(void)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dat_net_monitor_close(monitor);
 	assert_nothing_is_held();
 	return 0;
@@ -247,11 +236,12 @@ static void assert_next_address(const char *text, const char *netdev)
 	assert_string_equal(change.netdev, netdev);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
-	(void)state;
 	assert_int_equal(dat_net_monitor_open(DAT_NET_LINK, NULL), EINVAL);
 	assert_int_equal(dat_net_monitor_open(0, &monitor), EINVAL);
 	assert_int_equal(dat_net_monitor_open(DAT_NET_CHANGES + 1, &monitor), EINVAL);
@@ -261,7 +251,7 @@ static void wrong_arguments_are_refused(void **state)
 	dat_net_monitor_close(NULL);
 }
 
-static void only_what_is_asked_for_is_watched(void **state)
+TEST(only_what_is_asked_for_is_watched)
 {
 #define BIT(name) (1ul << RTNLGRP_##name)
 	static const struct {
@@ -276,7 +266,6 @@ static void only_what_is_asked_for_is_watched(void **state)
 		{ DAT_NET_RDMA | DAT_NET_LINK, BIT(LINK), true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		watch(rows[i].what);
@@ -293,15 +282,14 @@ static void only_what_is_asked_for_is_watched(void **state)
 }
 
 /* Else a change between the two would be lost. */
-static void groups_are_joined_before_the_interfaces_are_read(void **state)
+TEST(groups_are_joined_before_the_interfaces_are_read)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	assert_false(read_before_joining);
 	assert_int_equal(held, 2);		/* the socket, and the table; the socket of the question is closed */
 }
 
-static void failed_opening_leaves_nothing_open(void **state)
+TEST(failed_opening_leaves_nothing_open)
 {
 	static const struct {
 		const char *function;
@@ -312,7 +300,6 @@ static void failed_opening_leaves_nothing_open(void **state)
 		{ "add", ENOSPC }, { "socket", EMFILE }, { "bind", EPERM },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		failing = rows[i].function;
 		assert_int_equal(dat_net_monitor_open(DAT_NET_CHANGES, &monitor), rows[i].err);
@@ -323,9 +310,8 @@ static void failed_opening_leaves_nothing_open(void **state)
 
 /* --- reading ----------------------------------------------------------------------------------------------- */
 
-static void messages_of_a_datagram_are_told_one_by_one(void **state)
+TEST(messages_of_a_datagram_are_told_one_by_one)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	put(&routes[0], address("192.0.2.1"));
 	put(&routes[0], message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP | IFF_PROMISC));	/* no change */
@@ -339,9 +325,8 @@ static void messages_of_a_datagram_are_told_one_by_one(void **state)
 	assert_int_equal(next(), EAGAIN);
 }
 
-static void both_changes_of_a_message_are_told(void **state)
+TEST(both_changes_of_a_message_are_told)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	put(&routes[0], message_link(RTM_NEWLINK, ETH0, "eth0", 9000, 0));
 	put(&routes[0], address("192.0.2.1"));
@@ -354,9 +339,8 @@ static void both_changes_of_a_message_are_told(void **state)
 }
 
 /* A header that is cut off, and a message whose length exceeds what is left. */
-static void cut_message_ends_its_datagram_only(void **state)
+TEST(cut_message_ends_its_datagram_only)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	put(&routes[0], address("192.0.2.1"));
 	routes[0].length = sizeof(struct nlmsghdr) - 1;
@@ -370,9 +354,8 @@ static void cut_message_ends_its_datagram_only(void **state)
 	assert_int_equal(next(), EAGAIN);
 }
 
-static void interrupted_and_empty_reads_have_no_change(void **state)
+TEST(interrupted_and_empty_reads_have_no_change)
 {
-	(void)state;
 	watch(DAT_NET_LINK);
 	routes[0].err = EINTR;
 	route_count = 2;		/* the second is empty */
@@ -385,9 +368,8 @@ static void interrupted_and_empty_reads_have_no_change(void **state)
 	assert_int_equal(next(), EIO);
 }
 
-static void shortage_of_memory_is_told_once(void **state)
+TEST(shortage_of_memory_is_told_once)
 {
-	(void)state;
 	watch(DAT_NET_ADDRESS);
 	put(&routes[0], address("192.0.2.1"));
 	put(&routes[0], address("192.0.2.2"));
@@ -411,9 +393,8 @@ static void put_uevent(size_t i, const char *action, uint32_t sender)
 	uevent_count = i + 1;
 }
 
-static void uevents_of_the_kernel_are_told_after_messages(void **state)
+TEST(uevents_of_the_kernel_are_told_after_messages)
 {
-	(void)state;
 	watch(DAT_NET_RDMA | DAT_NET_ADDRESS);
 	put_uevent(0, "add", 4711);		/* of a program */
 	put_uevent(1, "remove", 0);
@@ -427,11 +408,10 @@ static void uevents_of_the_kernel_are_told_after_messages(void **state)
 	assert_int_equal(next(), EAGAIN);
 }
 
-static void errors_of_uevents_are_returned(void **state)
+TEST(errors_of_uevents_are_returned)
 {
 	static const int errors[][2] = { { EINTR, EAGAIN }, { EBADF, EBADF }, { ENOBUFS, ENOBUFS } };
 
-	(void)state;
 	watch(DAT_NET_RDMA);
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		uevents[i].err = errors[i][0];
@@ -446,9 +426,8 @@ static void errors_of_uevents_are_returned(void **state)
 /* --- losses ------------------------------------------------------------------------------------------------- */
 
 /* The kernel drops messages without another error until the socket is empty. */
-static void after_a_loss_the_socket_is_drained_and_interfaces_read_anew(void **state)
+TEST(after_a_loss_the_socket_is_drained_and_interfaces_read_anew)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	lose(&routes[0]);
 	put(&routes[1], address("192.0.2.1"));
@@ -465,9 +444,8 @@ static void after_a_loss_the_socket_is_drained_and_interfaces_read_anew(void **s
 	assert_next_address("192.0.2.3", "lan0");
 }
 
-static void drain_of_a_busy_socket_ends(void **state)
+TEST(drain_of_a_busy_socket_ends)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	endless_loss = true;
 	strcpy(links[0].name, "lan0");
@@ -479,9 +457,8 @@ static void drain_of_a_busy_socket_ends(void **state)
 	assert_next_address("192.0.2.1", "lan0");
 }
 
-static void failures_after_a_loss_are_returned(void **state)
+TEST(failures_after_a_loss_are_returned)
 {
-	(void)state;
 	watch(DAT_NET_CHANGES);
 	lose(&routes[0]);
 	routes[1].err = EBADF;
@@ -493,25 +470,4 @@ static void failures_after_a_loss_are_returned(void **state)
 	assert_int_equal(held, 2);		/* the table before is kept */
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(wrong_arguments_are_refused),
-		TEST(only_what_is_asked_for_is_watched),
-		TEST(groups_are_joined_before_the_interfaces_are_read),
-		TEST(failed_opening_leaves_nothing_open),
-		TEST(messages_of_a_datagram_are_told_one_by_one),
-		TEST(both_changes_of_a_message_are_told),
-		TEST(cut_message_ends_its_datagram_only),
-		TEST(interrupted_and_empty_reads_have_no_change),
-		TEST(shortage_of_memory_is_told_once),
-		TEST(uevents_of_the_kernel_are_told_after_messages),
-		TEST(errors_of_uevents_are_returned),
-		TEST(after_a_loss_the_socket_is_drained_and_interfaces_read_anew),
-		TEST(drain_of_a_busy_socket_ends),
-		TEST(failures_after_a_loss_are_returned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,21 +2,16 @@
 /* test_neighbour.c - when dat_net_neighbour() asks the network, how, and how long it waits (net/neighbour.c). The
  * kernel's table, its routes, the socket that asks, and the clock are the test's. */
 #include "net/lookup.h"
-#include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/net/answers.h"
 #include "test/unit/net/ips.h"
 #include "test/unit/net/namespace.h"
+#include "test/unit/unit.h"
 
 enum { LO = 1, ETH0, ETH1, TUN0, DOWN, DISCARD = 9, DATAGRAM_FD = 777 };
 
@@ -40,7 +35,6 @@ int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const str
 int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
 		      struct net_answer *answer)
 {
-	(void)sock;
 	assert_null(from);
 	asked_index = index;
 	memcpy(&asked, to, to->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
@@ -67,7 +61,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 
 int __wrap_socket(int family, int type, int protocol)
 {
-	(void)protocol;
 	if (namespace_result("socket"))
 		return -1;
 	assert_int_equal(family, asked.ss_family);
@@ -114,7 +107,6 @@ int __wrap_close(int fd)
 
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 {
-	(void)fds;
 	assert_int_equal(n, 0);
 	assert_true(timeout_ms > 0);
 	polls++;
@@ -134,7 +126,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 
 static int set_up(void **state)
 {
-	(void)state;
 	given_table = (struct net_table){ .links = links, .link_count = sizeof links / sizeof *links };
 	route = (struct net_answer){ .count = 1, .hops = { { .index = ETH0 } } };
 	failing = NULL;
@@ -145,7 +136,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	answers_forget();
 	assert_int_equal(sockets, 0);
 	assert_int_equal(held, 0);
@@ -201,12 +191,13 @@ static void assert_probe(size_t i, size_t lladdr)
 	assert_int_equal(address ? nla_len(address) : 0, lladdr);
 }
 
-static void wrong_arguments_are_refused(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(wrong_arguments_are_refused)
 {
 	struct sockaddr_storage to = ip("192.0.2.7"), local = ip("fe80::7");
 	const struct sockaddr other = { .sa_family = AF_UNIX };
 
-	(void)state;
 	failing = "open";		/* comes before any socket */
 	assert_int_equal(dat_net_neighbour(NULL, NULL, 0, 0, &found), EINVAL);
 	assert_int_equal(dat_net_neighbour((struct sockaddr *)&to, NULL, 0, 0, NULL), EINVAL);
@@ -217,7 +208,7 @@ static void wrong_arguments_are_refused(void **state)
 	assert_int_equal(dat_net_neighbour((struct sockaddr *)&local, "eth0", 0, 0, &found), ENFILE);
 }
 
-static void known_neighbour_is_told_without_asking(void **state)
+TEST(known_neighbour_is_told_without_asking)
 {
 	static const struct {
 		int nud;
@@ -228,7 +219,6 @@ static void known_neighbour_is_told_without_asking(void **state)
 		{ NUD_PERMANENT, DAT_NET_NEIGHBOUR_PERMANENT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		answers_forget();
 		entry(rows[i].nud, 6);
@@ -246,16 +236,15 @@ static void known_neighbour_is_told_without_asking(void **state)
 }
 
 /* As those of multicast groups: the kernel uses the address, and never confirms it. */
-static void entry_that_needs_no_answers_is_permanent(void **state)
+TEST(entry_that_needs_no_answers_is_permanent)
 {
-	(void)state;
 	entry(NUD_NOARP, 6);
 	assert_int_equal(find(0, 0), 0);
 	assert_int_equal(found.state, DAT_NET_NEIGHBOUR_PERMANENT);
 	assert_int_equal(found.length, 6);
 }
 
-static void without_time_the_table_alone_answers(void **state)
+TEST(without_time_the_table_alone_answers)
 {
 	static const struct {
 		int nud;
@@ -265,7 +254,6 @@ static void without_time_the_table_alone_answers(void **state)
 		{ NUD_STALE, DAT_NET_LLADDR_MAX + 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		answers_forget();
 		entry(rows[i].nud, rows[i].lladdr);
@@ -275,9 +263,8 @@ static void without_time_the_table_alone_answers(void **state)
 	assert_int_equal(datagrams + polls, 0);
 }
 
-static void unknown_neighbour_is_asked_by_a_datagram(void **state)
+TEST(unknown_neighbour_is_asked_by_a_datagram)
 {
-	(void)state;
 	entry(0, 0);
 	entry(NUD_INCOMPLETE, 0);
 	entry(NUD_REACHABLE, 6);
@@ -290,9 +277,8 @@ static void unknown_neighbour_is_asked_by_a_datagram(void **state)
 	assert_int_equal(polls, 2);
 }
 
-static void ipv6_neighbour_is_asked_at_the_same_port(void **state)
+TEST(ipv6_neighbour_is_asked_at_the_same_port)
 {
-	(void)state;
 	entry(0, 0);
 	entry(NUD_REACHABLE, 6);
 	assert_int_equal(look_for("2001:db8::7", NULL, 0, 1000), 0);
@@ -302,11 +288,10 @@ static void ipv6_neighbour_is_asked_at_the_same_port(void **state)
 }
 
 /* 50 ms are two looks of 20 ms, one of the rest, and a last one. */
-static void wait_ends_with_its_time(void **state)
+TEST(wait_ends_with_its_time)
 {
 	const int64_t start = 1000000000;
 
-	(void)state;
 	entry(0, 0);
 	for (int i = 0; i < 4; i++)
 		entry(NUD_INCOMPLETE, 0);
@@ -316,18 +301,16 @@ static void wait_ends_with_its_time(void **state)
 	assert_int_equal(request_count, 5);
 }
 
-static void failed_question_ends_the_wait(void **state)
+TEST(failed_question_ends_the_wait)
 {
-	(void)state;
 	entry(0, 0);
 	entry(NUD_FAILED, 0);
 	assert_int_equal(find(0, 1000), EHOSTUNREACH);
 	assert_int_equal(polls, 1);
 }
 
-static void entry_that_the_kernel_has_dropped_is_no_answer(void **state)
+TEST(entry_that_the_kernel_has_dropped_is_no_answer)
 {
-	(void)state;
 	entry(NUD_STALE, 6);
 	answer_with(NULL, EPERM);
 	entry(0, 0);
@@ -335,9 +318,8 @@ static void entry_that_the_kernel_has_dropped_is_no_answer(void **state)
 	assert_int_equal(find(DAT_NET_ASK, 20), EHOSTUNREACH);
 }
 
-static void without_a_socket_the_table_is_watched_all_the_same(void **state)
+TEST(without_a_socket_the_table_is_watched_all_the_same)
 {
-	(void)state;
 	failing = "socket";
 	entry(0, 0);
 	entry(NUD_REACHABLE, 6);
@@ -345,11 +327,10 @@ static void without_a_socket_the_table_is_watched_all_the_same(void **state)
 	assert_int_equal(datagrams, 0);
 }
 
-static void known_neighbour_is_probed_when_asked_for(void **state)
+TEST(known_neighbour_is_probed_when_asked_for)
 {
 	static const int states[] = { NUD_STALE, NUD_REACHABLE };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		answers_forget();
 		entry(states[i], 6);
@@ -364,9 +345,8 @@ static void known_neighbour_is_probed_when_asked_for(void **state)
 	assert_int_equal(datagrams, 0);
 }
 
-static void program_without_rights_sends_a_datagram_instead(void **state)
+TEST(program_without_rights_sends_a_datagram_instead)
 {
-	(void)state;
 	entry(NUD_STALE, 6);
 	answer_with(NULL, EPERM);
 	entry(NUD_REACHABLE, 6);
@@ -375,9 +355,8 @@ static void program_without_rights_sends_a_datagram_instead(void **state)
 }
 
 /* The probe went to the old address; another host may have the IP address now. */
-static void failed_probe_is_followed_by_a_datagram_to_all(void **state)
+TEST(failed_probe_is_followed_by_a_datagram_to_all)
 {
-	(void)state;
 	entry(NUD_STALE, 6);
 	answer_with(NULL, 0);
 	entry(NUD_FAILED, 6);
@@ -394,9 +373,8 @@ static void failed_probe_is_followed_by_a_datagram_to_all(void **state)
 	assert_int_equal(datagrams, 2);
 }
 
-static void permanent_neighbour_is_never_asked(void **state)
+TEST(permanent_neighbour_is_never_asked)
 {
-	(void)state;
 	entry(NUD_PERMANENT, 6);
 	assert_int_equal(find(DAT_NET_ASK, 1000), 0);
 	assert_int_equal(found.state, DAT_NET_NEIGHBOUR_PERMANENT);
@@ -406,11 +384,10 @@ static void permanent_neighbour_is_never_asked(void **state)
 	assert_int_equal(datagrams + polls, 0);
 }
 
-static void interface_without_link_layer_addresses_has_none(void **state)
+TEST(interface_without_link_layer_addresses_has_none)
 {
 	static const int indexes[] = { LO, TUN0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
 		route.hops[0].index = indexes[i];
 		assert_int_equal(find(DAT_NET_ASK, 1000), 0);
@@ -421,9 +398,8 @@ static void interface_without_link_layer_addresses_has_none(void **state)
 	assert_int_equal(request_count + (size_t)datagrams, 0);
 }
 
-static void neighbour_must_be_on_the_link_of_an_interface_that_is_up(void **state)
+TEST(neighbour_must_be_on_the_link_of_an_interface_that_is_up)
 {
-	(void)state;
 	route.err = ENETUNREACH;
 	assert_int_equal(find(0, 0), ENETUNREACH);
 	route = (struct net_answer){ .count = 1, .hops = { { .index = ETH0, .via = ip("192.0.2.254") } } };
@@ -435,9 +411,8 @@ static void neighbour_must_be_on_the_link_of_an_interface_that_is_up(void **stat
 	assert_int_equal(look_for("192.0.2.7", "eth9", 0, 0), ENODEV);
 }
 
-static void route_of_the_named_interface_is_asked_for(void **state)
+TEST(route_of_the_named_interface_is_asked_for)
 {
-	(void)state;
 	route.hops[0].index = ETH1;
 	entry(NUD_REACHABLE, 6);
 	assert_int_equal(look_for("192.0.2.7", "eth1", 0, 0), 0);
@@ -445,12 +420,11 @@ static void route_of_the_named_interface_is_asked_for(void **state)
 	assert_string_equal(found.netdev, "eth1");
 }
 
-static void link_local_neighbour_has_the_scope_of_its_interface(void **state)
+TEST(link_local_neighbour_has_the_scope_of_its_interface)
 {
 	struct sockaddr_storage to = ip("fe80::7");
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&to;
 
-	(void)state;
 	six->sin6_scope_id = ETH1;
 	entry(NUD_REACHABLE, 6);
 	assert_int_equal(dat_net_neighbour((struct sockaddr *)&to, NULL, 0, 0, &found), 0);
@@ -463,11 +437,10 @@ static void link_local_neighbour_has_the_scope_of_its_interface(void **state)
 	assert_int_equal(((struct sockaddr_in6 *)&found.address)->sin6_scope_id, ETH0);
 }
 
-static void failures_are_returned(void **state)
+TEST(failures_are_returned)
 {
 	static const char *const functions[] = { "open", "table" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
 		failing = functions[i];
 		assert_int_equal(find(0, 0), ENFILE);
@@ -483,30 +456,4 @@ static void failures_are_returned(void **state)
 	assert_int_equal(find(0, 0), ENOMEM);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(wrong_arguments_are_refused),
-		TEST(known_neighbour_is_told_without_asking),
-		TEST(entry_that_needs_no_answers_is_permanent),
-		TEST(without_time_the_table_alone_answers),
-		TEST(unknown_neighbour_is_asked_by_a_datagram),
-		TEST(ipv6_neighbour_is_asked_at_the_same_port),
-		TEST(wait_ends_with_its_time),
-		TEST(failed_question_ends_the_wait),
-		TEST(entry_that_the_kernel_has_dropped_is_no_answer),
-		TEST(without_a_socket_the_table_is_watched_all_the_same),
-		TEST(known_neighbour_is_probed_when_asked_for),
-		TEST(program_without_rights_sends_a_datagram_instead),
-		TEST(failed_probe_is_followed_by_a_datagram_to_all),
-		TEST(permanent_neighbour_is_never_asked),
-		TEST(interface_without_link_layer_addresses_has_none),
-		TEST(neighbour_must_be_on_the_link_of_an_interface_that_is_up),
-		TEST(route_of_the_named_interface_is_asked_for),
-		TEST(link_local_neighbour_has_the_scope_of_its_interface),
-		TEST(failures_are_returned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_netlink.c - messages that libnl would not survive do not reach it (net/netlink.c). */
 #include "net/netlink.h"
-#include <errno.h>
+#include "test/unit/unit.h"
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { ENDLESS_S = 5 };	/* ends a test in which libnl allocates without end, before it has all memory */
 
@@ -47,21 +42,19 @@ static int hops_of(uint16_t first, uint16_t second, int *nle)
 	return hops_in(RTA_MULTIPATH, hops, sizeof hops, nle);
 }
 
-static void whole_hops_are_read(void **state)
+UNIT_TEST(whole_hops_are_read)
 {
 	int nle;
 
-	(void)state;
 	assert_int_equal(hops_of(8, 8, &nle), 2);
 	assert_int_equal(nle, 0);
 }
 
-static void hops_without_length_are_refused(void **state)
+UNIT_TEST(hops_without_length_are_refused)
 {
 	static const uint16_t bad[][2] = { { 0, 8 }, { 8, 0 }, { 0, 0 }, { 7, 8 }, { 8, 1 } };
 	int nle;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(hops_of(bad[i][0], bad[i][1], &nle), 0);
 		assert_int_equal(net_errno(nle), EINVAL);
@@ -69,13 +62,12 @@ static void hops_without_length_are_refused(void **state)
 }
 
 /* The padding of a hop reaches beyond the attribute. */
-static void hop_without_padding_is_refused(void **state)
+UNIT_TEST(hop_without_padding_is_refused)
 {
 	struct rtnexthop hop = { .rtnh_len = sizeof hop + 1, .rtnh_ifindex = 1 };
 	char bytes[sizeof hop + 1] = { 0 };
 	int nle;
 
-	(void)state;
 	memcpy(bytes, &hop, sizeof hop);
 	assert_int_equal(hops_in(RTA_MULTIPATH, bytes, sizeof bytes, &nle), 0);
 	assert_int_equal(net_errno(nle), EINVAL);
@@ -84,11 +76,10 @@ static void hop_without_padding_is_refused(void **state)
 /* RTA_VIA: a family, and an address of it. */
 static const uint8_t via[6] = { AF_INET, 0, 192, 0, 2, 9 };
 
-static void router_of_another_family_is_whole(void **state)
+UNIT_TEST(router_of_another_family_is_whole)
 {
 	int nle;
 
-	(void)state;
 	assert_int_equal(hops_in(RTA_VIA, via, sizeof via, &nle), 1);
 	assert_int_equal(nle, 0);
 	for (int length = 0; length < 2; length++) {
@@ -97,7 +88,7 @@ static void router_of_another_family_is_whole(void **state)
 	}
 }
 
-static void router_of_a_hop_is_whole(void **state)
+UNIT_TEST(router_of_a_hop_is_whole)
 {
 	struct {
 		struct rtnexthop hop;
@@ -106,7 +97,6 @@ static void router_of_a_hop_is_whole(void **state)
 	} hop = { { .rtnh_len = sizeof hop, .rtnh_ifindex = 1 }, { .nla_type = RTA_VIA }, { 0 } };
 	int nle;
 
-	(void)state;
 	memcpy(hop.via, via, sizeof via);
 	hop.attribute.nla_len = sizeof hop.attribute + sizeof via;
 	assert_int_equal(hops_in(RTA_MULTIPATH, &hop, sizeof hop, &nle), 1);
@@ -116,15 +106,4 @@ static void router_of_a_hop_is_whole(void **state)
 	assert_int_equal(net_errno(nle), EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_hops_are_read),
-		cmocka_unit_test(hops_without_length_are_refused),
-		cmocka_unit_test(hop_without_padding_is_refused),
-		cmocka_unit_test(router_of_another_family_is_whole),
-		cmocka_unit_test(router_of_a_hop_is_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_nics.c - the rows that dat_net_nics() makes of interfaces and RDMA ports (net/nics.c), which are given here. */
 #include "net/rdma.h"
-#include <errno.h>
 #include <net/if.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/net/namespace.h"
+#include "test/unit/unit.h"
 
 static struct net_link links[] = {
 	{ .index = 1, .name = "lo", .mtu = 65536, .flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK },
@@ -29,7 +24,6 @@ uint32_t __wrap_net_rdma_speed(const char *netdev)
 
 static int set_up(void **state)
 {
-	(void)state;
 	given_table = (struct net_table){ .links = links, .link_count = 2 };
 	given_ports = (struct net_rdma_list){ ports, 3 };
 	failing = NULL;
@@ -39,13 +33,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dat_net_free(list);
 	assert_int_equal(held, 0);
 	return 0;
 }
 
-static void interface_is_there_once_for_each_port(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(interface_is_there_once_for_each_port)
 {
 	static const struct {
 		const char *netdev, *device;
@@ -54,7 +49,6 @@ static void interface_is_there_once_for_each_port(void **state)
 	} rows[] = { { "lo", "", 0, DAT_NET_NONE }, { "eth0", "mlx5_0", 1, DAT_NET_ROCE },
 		{ "eth0", "siw0", 2, DAT_NET_IWARP } };
 
-	(void)state;
 	assert_int_equal(dat_net_nics(&list, &count), 0);
 	assert_int_equal(count, sizeof rows / sizeof *rows);
 	for (size_t i = 0; i < count; i++) {
@@ -65,9 +59,8 @@ static void interface_is_there_once_for_each_port(void **state)
 	}
 }
 
-static void row_has_what_is_known_of_its_interface(void **state)
+TEST(row_has_what_is_known_of_its_interface)
 {
-	(void)state;
 	assert_int_equal(dat_net_nics(&list, &count), 0);
 	assert_int_equal(list[0].mtu, 65536);
 	assert_int_equal(list[0].up, 1);
@@ -80,9 +73,8 @@ static void row_has_what_is_known_of_its_interface(void **state)
 	assert_memory_equal(list[1].address, links[1].lladdr, 6);
 }
 
-static void namespace_without_interfaces_has_an_empty_list(void **state)
+TEST(namespace_without_interfaces_has_an_empty_list)
 {
-	(void)state;
 	given_table.link_count = 0;
 	count = 9;
 	assert_int_equal(dat_net_nics(&list, &count), 0);
@@ -90,11 +82,10 @@ static void namespace_without_interfaces_has_an_empty_list(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void failures_are_returned_and_leave_the_arguments(void **state)
+TEST(failures_are_returned_and_leave_the_arguments)
 {
 	static const char *const functions[] = { "open", "table", "rdma" };
 
-	(void)state;
 	count = 9;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
 		failing = functions[i];
@@ -107,15 +98,4 @@ static void failures_are_returned_and_leave_the_arguments(void **state)
 	assert_int_equal(count, 9);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(interface_is_there_once_for_each_port),
-		TEST(row_has_what_is_known_of_its_interface),
-		TEST(namespace_without_interfaces_has_an_empty_list),
-		TEST(failures_are_returned_and_leave_the_arguments),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

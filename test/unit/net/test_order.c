@@ -2,11 +2,8 @@
 /* test_order.c - the order of the candidate routes to a destination (net/order.c). */
 #include "net/order.h"
 #include <linux/rtnetlink.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include "test/unit/net/ips.h"
+#include "test/unit/unit.h"
 
 /* A candidate that loses in nothing but its place. */
 static struct net_candidate candidate(size_t sequence)
@@ -27,11 +24,10 @@ static void first_is(const struct net_candidate *first, const struct net_candida
 }
 
 /* Each rule decides although all later ones speak for the other candidate. */
-static void rules_decide_in_their_order(void **state)
+UNIT_TEST(rules_decide_in_their_order)
 {
 	struct net_candidate a = candidate(9), b = candidate(1);
 
-	(void)state;
 	first_is(&b, &a);
 	a.entry = 1, b.entry = 2;
 	first_is(&a, &b);
@@ -55,21 +51,19 @@ static void rules_decide_in_their_order(void **state)
 	first_is(&b, &a);
 }
 
-static void software_comes_before_nothing(void **state)
+UNIT_TEST(software_comes_before_nothing)
 {
 	struct net_candidate a = candidate(2), b = candidate(1);
 
-	(void)state;
 	a.route.rdma = DAT_NET_SOFT;
 	b.route.rdma = DAT_NET_NONE;
 	first_is(&a, &b);
 }
 
-static void narrowest_scope_that_holds_the_destination_wins(void **state)
+UNIT_TEST(narrowest_scope_that_holds_the_destination_wins)
 {
 	struct net_candidate a = candidate(2), b = candidate(1);
 
-	(void)state;
 	a.to_scope = b.to_scope = RT_SCOPE_LINK;
 	a.scope = RT_SCOPE_LINK;
 	first_is(&a, &b);
@@ -77,16 +71,15 @@ static void narrowest_scope_that_holds_the_destination_wins(void **state)
 	first_is(&a, &b);
 }
 
-static void hop_of_the_kernel_is_first_among_those_of_its_source(void **state)
+UNIT_TEST(hop_of_the_kernel_is_first_among_those_of_its_source)
 {
 	struct net_candidate a = candidate(2), b = candidate(1);
 
-	(void)state;
 	a.chosen_source = b.chosen_source = a.chosen_hop = true;
 	first_is(&a, &b);
 }
 
-static void scopes_are_those_of_the_address(void **state)
+UNIT_TEST(scopes_are_those_of_the_address)
 {
 	static const struct {
 		const char *text;
@@ -97,7 +90,6 @@ static void scopes_are_those_of_the_address(void **state)
 		{ "fe80::1", RT_SCOPE_LINK }, { "::1", RT_SCOPE_HOST }, { "fec0::1", RT_SCOPE_SITE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct sockaddr_storage a = ip(rows[i].text);
 
@@ -105,11 +97,10 @@ static void scopes_are_those_of_the_address(void **state)
 	}
 }
 
-static void common_bits_are_counted_up_to_the_limit(void **state)
+UNIT_TEST(common_bits_are_counted_up_to_the_limit)
 {
 	struct sockaddr_storage a = ip("10.1.2.3"), b = ip("10.1.3.3"), c = ip("2001:db8::1");
 
-	(void)state;
 	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&b, 32), 23);
 	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&b, 16), 16);
 	assert_int_equal(net_order_common((struct sockaddr *)&a, (struct sockaddr *)&a, 32), 32);
@@ -117,16 +108,4 @@ static void common_bits_are_counted_up_to_the_limit(void **state)
 	assert_int_equal(net_order_common((struct sockaddr *)&c, (struct sockaddr *)&c, 128), 128);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules_decide_in_their_order),
-		cmocka_unit_test(software_comes_before_nothing),
-		cmocka_unit_test(narrowest_scope_that_holds_the_destination_wins),
-		cmocka_unit_test(hop_of_the_kernel_is_first_among_those_of_its_source),
-		cmocka_unit_test(scopes_are_those_of_the_address),
-		cmocka_unit_test(common_bits_are_counted_up_to_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_port.c - which service points dat_net_port() leaves when an IA refuses, and when it stops looking for a
  * number. The service points are the test's; test/life/net_port.c is about real ones. */
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <dat/dat_net_port.h>
+#include "test/unit/unit.h"
 
 enum { IAS = 3, TRIES = 64, FIRST = 1000, POINTS = 256 };
 
@@ -67,7 +62,6 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(ias, 0, sizeof ias);
 	memset(points, 0, sizeof points);
 	memset(psps, 0, sizeof psps);
@@ -104,19 +98,19 @@ static DAT_RETURN port(DAT_CONN_QUAL *qual)
 	return dat_net_port(&list, DAT_PSP_PROVIDER_FLAG, qual, psps, &failed);
 }
 
-static void given_number_is_on_all(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(given_number_is_on_all)
 {
 	DAT_CONN_QUAL qual = 7;
 
-	(void)state;
 	assert_int_equal(port(&qual), DAT_SUCCESS);
 	assert_int_equal(qual, 7);
 	assert_on_all(7);
 }
 
-static void refusal_undoes_the_points_before_it(void **state)
+TEST(refusal_undoes_the_points_before_it)
 {
-	(void)state;
 	for (int i = 0; i < IAS; i++) {
 		DAT_CONN_QUAL qual = 7;
 
@@ -130,22 +124,20 @@ static void refusal_undoes_the_points_before_it(void **state)
 }
 
 /* The number of the last try is the last that can be found. */
-static void numbers_are_tried_up_to_the_limit(void **state)
+TEST(numbers_are_tried_up_to_the_limit)
 {
 	DAT_CONN_QUAL qual = 0;
 
-	(void)state;
 	ias[2] = (struct ia){ FIRST + TRIES - 1, IN_USE };
 	assert_int_equal(port(&qual), DAT_SUCCESS);
 	assert_int_equal(qual, FIRST + TRIES - 1);
 	assert_on_all(FIRST + TRIES - 1);
 }
 
-static void tries_beyond_the_limit_leave_none(void **state)
+TEST(tries_beyond_the_limit_leave_none)
 {
 	DAT_CONN_QUAL qual = 0;
 
-	(void)state;
 	ias[2] = (struct ia){ FIRST + TRIES, IN_USE };
 	assert_int_equal(port(&qual), IN_USE);
 	assert_int_equal(qual, 0);
@@ -154,9 +146,8 @@ static void tries_beyond_the_limit_leave_none(void **state)
 	assert_frees(0, made, 1);
 }
 
-static void other_errors_end_the_search(void **state)
+TEST(other_errors_end_the_search)
 {
-	(void)state;
 	for (int i = 0; i < IAS; i++) {
 		DAT_CONN_QUAL qual = 0;
 
@@ -170,27 +161,13 @@ static void other_errors_end_the_search(void **state)
 	}
 }
 
-static void index_of_the_refusing_ia_is_optional(void **state)
+TEST(index_of_the_refusing_ia_is_optional)
 {
 	DAT_CONN_QUAL qual = 7;
 
-	(void)state;
 	ias[1] = (struct ia){ 8, IN_USE };
 	assert_int_equal(dat_net_port(&list, DAT_PSP_PROVIDER_FLAG, &qual, psps, NULL), IN_USE);
 	assert_frees(0, made, 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(given_number_is_on_all),
-		TEST(refusal_undoes_the_points_before_it),
-		TEST(numbers_are_tried_up_to_the_limit),
-		TEST(tries_beyond_the_limit_leave_none),
-		TEST(other_errors_end_the_search),
-		TEST(index_of_the_refusing_ia_is_optional),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,19 +2,13 @@
 /* test_rdma.c - which interfaces belong to which ports of RDMA devices (net/rdma.c), read from a copy of /sys that
  * each case writes. */
 #include "net/rdma.h"
+#include "test/unit/unit.h"
 #include <dirent.h>
-#include <errno.h>
 #include <ftw.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #define IB "/sys/class/infiniband/"
 
@@ -76,7 +70,6 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 
 static int set_up(void **state)
 {
-	(void)state;
 	strcpy(strrchr(root, '.'), ".XXXXXX");
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(setenv("DAT_TEST_ROOT", root, 1), 0);
@@ -89,7 +82,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	net_rdma_free(&list);
 	assert_null(list.ports);
 	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -152,9 +144,10 @@ static void assert_port(size_t i, const char *netdev, const char *device, unsign
 	assert_int_equal(list.ports[i].kind, kind);
 }
 
-static void host_without_rdma_devices_has_no_ports(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(host_without_rdma_devices_has_no_ports)
 {
-	(void)state;
 	assert_int_equal(read_ports(), 0);
 	put("0", "/sys/class/net/eth0/dev_port");
 	assert_int_equal(read_ports(), 0);
@@ -162,9 +155,8 @@ static void host_without_rdma_devices_has_no_ports(void **state)
 
 /* --- RoCE --------------------------------------------------------------------------------------------- */
 
-static void each_interface_of_the_gids_is_there_once(void **state)
+TEST(each_interface_of_the_gids_is_there_once)
 {
-	(void)state;
 	put_roce("mlx5_0", 1, "eth0");
 	put_gid_netdev("mlx5_0", 1, 1, "eth0");
 	put_gid_netdev("mlx5_0", 1, 2, "eth0.7");
@@ -174,9 +166,8 @@ static void each_interface_of_the_gids_is_there_once(void **state)
 }
 
 /* A GID that is not used has no readable file, or an empty line. */
-static void unused_gids_end_a_table_after_32(void **state)
+TEST(unused_gids_end_a_table_after_32)
 {
-	(void)state;
 	put_roce("mlx5_0", 1, "eth0");
 	put_gid_netdev("mlx5_0", 1, 1, "");
 	put_gid_netdev("mlx5_0", 1, 32, "eth1");
@@ -187,9 +178,8 @@ static void unused_gids_end_a_table_after_32(void **state)
 	assert_port(2, "eth2", "mlx5_0", 1, DAT_NET_ROCE);
 }
 
-static void ports_are_ordered_by_device_and_number(void **state)
+TEST(ports_are_ordered_by_device_and_number)
 {
-	(void)state;
 	put_roce("mlx5_10", 1, "eth3");
 	put_roce("mlx5_2", 2, "eth2");
 	put_roce("mlx5_2", 1, "eth1");
@@ -201,9 +191,8 @@ static void ports_are_ordered_by_device_and_number(void **state)
 
 /* --- iWARP -------------------------------------------------------------------------------------------- */
 
-static void iwarp_port_has_the_interface_of_its_gid_table(void **state)
+TEST(iwarp_port_has_the_interface_of_its_gid_table)
 {
-	(void)state;
 	put_port("siw0", 1, "4: RNIC", "Ethernet");
 	put_gid_netdev("siw0", 1, 0, "eth1");
 	put("0200:5e10:0001:0000:0000:0000:0000:0000", IB "siw0/ports/1/gids/0");
@@ -211,7 +200,7 @@ static void iwarp_port_has_the_interface_of_its_gid_table(void **state)
 	assert_port(0, "eth1", "siw0", 1, DAT_NET_IWARP);
 }
 
-static void iwarp_port_without_table_is_known_by_its_address(void **state)
+TEST(iwarp_port_without_table_is_known_by_its_address)
 {
 	static const struct {
 		const char *gid, *netdev;
@@ -223,7 +212,6 @@ static void iwarp_port_without_table_is_known_by_its_address(void **state)
 		{ "0200:5e10", NULL }, { "", NULL },
 	};
 
-	(void)state;
 	put_port("siw0", 1, "4: RNIC", "Ethernet");
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		put(rows[i].gid, IB "siw0/ports/1/gids/0");
@@ -236,9 +224,8 @@ static void iwarp_port_without_table_is_known_by_its_address(void **state)
 /* --- InfiniBand ----------------------------------------------------------------------------------------- */
 
 /* dev_port counts from 0. */
-static void infiniband_port_has_the_interfaces_of_its_device(void **state)
+TEST(infiniband_port_has_the_interfaces_of_its_device)
 {
-	(void)state;
 	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
 	put_port("mlx4_0", 2, "1: CA", "InfiniBand");
 	put("", IB "mlx4_0/device/net/ib0/x");
@@ -251,9 +238,8 @@ static void infiniband_port_has_the_interfaces_of_its_device(void **state)
 	assert_port(1, "ib1", "mlx4_0", 2, DAT_NET_IB);
 }
 
-static void interface_that_tells_no_port_belongs_to_each(void **state)
+TEST(interface_that_tells_no_port_belongs_to_each)
 {
-	(void)state;
 	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
 	put_port("mlx4_0", 2, "1: CA", "InfiniBand");
 	put("", IB "mlx4_0/device/net/ib0/x");
@@ -264,11 +250,10 @@ static void interface_that_tells_no_port_belongs_to_each(void **state)
 
 /* --- the list ------------------------------------------------------------------------------------------ */
 
-static void ports_of_an_interface_are_found_one_by_one(void **state)
+TEST(ports_of_an_interface_are_found_one_by_one)
 {
 	const struct net_rdma *port;
 
-	(void)state;
 	put_roce("rxe0", 1, "eth0");
 	put_roce("rxe1", 1, "eth1");
 	put_roce("rxe2", 1, "eth0");
@@ -281,11 +266,10 @@ static void ports_of_an_interface_are_found_one_by_one(void **state)
 	assert_null(net_rdma_of(&list, "eth", NULL));
 }
 
-static void shortages_are_returned(void **state)
+TEST(shortages_are_returned)
 {
 	static const int errors[] = { ENOMEM, EMFILE, ENFILE };
 
-	(void)state;
 	put_roce("rxe0", 1, "eth0");
 	put_gid_netdev("rxe0", 1, 1, "eth1");
 	for (unsigned i = 0; i < 2; i++) {
@@ -303,11 +287,10 @@ static void shortages_are_returned(void **state)
 	assert_int_equal(read_ports(), 0);
 }
 
-static void shortage_within_a_device_is_an_error(void **state)
+TEST(shortage_within_a_device_is_an_error)
 {
 	static const char *const directories[] = { "/ports", "/device/net" };
 
-	(void)state;
 	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
 	put("", IB "mlx4_0/device/net/ib0/x");
 	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
@@ -320,13 +303,12 @@ static void shortage_within_a_device_is_an_error(void **state)
 	}
 }
 
-static void shortage_at_a_file_is_an_error(void **state)
+TEST(shortage_at_a_file_is_an_error)
 {
 	static const char *const files[] = {
 		"/node_type", "/link_layer", "/ndevs/1", "/gids/0", "/dev_port",
 	};
 
-	(void)state;
 	put_roce("rxe0", 1, "eth0");
 	put_port("siw0", 1, "4: RNIC", "Ethernet");
 	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
@@ -341,7 +323,7 @@ static void shortage_at_a_file_is_an_error(void **state)
 	}
 }
 
-static void speed_that_is_not_known_is_0(void **state)
+TEST(speed_that_is_not_known_is_0)
 {
 	static const struct {
 		const char *line;
@@ -351,7 +333,6 @@ static void speed_that_is_not_known_is_0(void **state)
 		{ "8589934593", 0 }, { "unknown", 0 }, { "", 0 },
 	};
 
-	(void)state;
 	assert_int_equal(net_rdma_speed("eth0"), 0);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		put(rows[i].line, "/sys/class/net/eth0/speed");
@@ -359,23 +340,4 @@ static void speed_that_is_not_known_is_0(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(host_without_rdma_devices_has_no_ports),
-		TEST(each_interface_of_the_gids_is_there_once),
-		TEST(unused_gids_end_a_table_after_32),
-		TEST(ports_are_ordered_by_device_and_number),
-		TEST(iwarp_port_has_the_interface_of_its_gid_table),
-		TEST(iwarp_port_without_table_is_known_by_its_address),
-		TEST(infiniband_port_has_the_interfaces_of_its_device),
-		TEST(interface_that_tells_no_port_belongs_to_each),
-		TEST(ports_of_an_interface_are_found_one_by_one),
-		TEST(shortages_are_returned),
-		TEST(shortage_within_a_device_is_an_error), TEST(shortage_at_a_file_is_an_error),
-		TEST(speed_that_is_not_known_is_0),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -4,17 +4,12 @@
 #include "net/entries.h"
 #include "net/lookup.h"
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/net/ips.h"
 #include "test/unit/net/namespace.h"
+#include "test/unit/unit.h"
 
 enum { LO = 1, ETH0, ETH1 };	/* interfaces */
 enum { SOME = 4 };		/* more than a case needs of anything */
@@ -54,7 +49,6 @@ int __wrap_net_entries_read(struct net_entries *to, const struct net_table *tabl
 
 void __wrap_net_entries_free(struct net_entries *to)
 {
-	(void)to;
 }
 
 int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
@@ -107,7 +101,6 @@ static struct net_answer *add_answer(const struct net_address *from, int asked, 
 
 static int set_up(void **state)
 {
-	(void)state;
 	given_table = (struct net_table){ .links = links, .addresses = addresses,
 		.link_count = sizeof links / sizeof *links };
 	given_ports = (struct net_rdma_list){ ports, 0 };
@@ -136,21 +129,21 @@ static size_t routes(const char *text, unsigned flags)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dat_net_free(list);
 	list = NULL;
 	return 0;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- arguments and errors -------------------------------------------------------------------------- */
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
 	struct sockaddr_storage to = ip("192.0.2.9");
 	const struct sockaddr *at = (struct sockaddr *)&to;
 	struct dat_net_route best;
 
-	(void)state;
 	assert_int_equal(dat_net_routes(NULL, 0, &list, &count), EINVAL);
 	assert_int_equal(dat_net_routes(at, 0, NULL, &count), EINVAL);
 	assert_int_equal(dat_net_routes(at, 0, &list, NULL), EINVAL);
@@ -160,7 +153,7 @@ static void bad_arguments_are_refused(void **state)
 	assert_int_equal(lookups, 0);
 }
 
-static void destination_must_be_one_host(void **state)
+TEST(destination_must_be_one_host)
 {
 	static const struct {
 		const char *text;
@@ -173,7 +166,6 @@ static void destination_must_be_one_host(void **state)
 	};
 	struct sockaddr_storage other = { .ss_family = AF_UNIX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct sockaddr_storage to = ip(rows[i].text);
 
@@ -184,13 +176,12 @@ static void destination_must_be_one_host(void **state)
 	assert_int_equal(dat_net_routes((struct sockaddr *)&other, 0, &list, &count), EAFNOSUPPORT);
 }
 
-static void each_failure_is_returned(void **state)
+TEST(each_failure_is_returned)
 {
 	static const char *const functions[] = { "open", "table", "rdma", "entries", "choice", "lookup" };
 	struct sockaddr_storage to = ip("192.0.2.9");
 	struct dat_net_route best;
 
-	(void)state;
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
 		failing = functions[i];
@@ -201,12 +192,11 @@ static void each_failure_is_returned(void **state)
 
 /* --- one candidate --------------------------------------------------------------------------------------- */
 
-static void way_over_a_router_is_told_in_full(void **state)
+TEST(way_over_a_router_is_told_in_full)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 	struct net_answer *answer = add_answer(from, 0, ETH0, "192.0.2.254");
 
-	(void)state;
 	add_entry("roce", from, DAT_NET_ROCE);
 	answer->metric = 7;
 	answer->mtu = 1400;
@@ -223,11 +213,10 @@ static void way_over_a_router_is_told_in_full(void **state)
 }
 
 /* Without a router the destination is the next hop; its port is none of the hop's. */
-static void destination_on_the_link_is_the_next_hop(void **state)
+TEST(destination_on_the_link_is_the_next_hop)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, ETH0, NULL);
 	assert_int_equal(routes("192.0.2.9", 0), 1);
@@ -244,23 +233,21 @@ static void destination_on_the_link_is_the_next_hop(void **state)
 	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_scope_id, 0);
 }
 
-static void link_local_hop_has_the_scope_of_its_interface(void **state)
+TEST(link_local_hop_has_the_scope_of_its_interface)
 {
 	const struct net_address *from = add_address(ETH1, "2001:db8::1");
 
-	(void)state;
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, ETH1, "fe80::254");
 	assert_int_equal(routes("2001:db8:9::9", 0), 1);
 	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_scope_id, ETH1);
 }
 
-static void each_next_hop_is_a_way(void **state)
+TEST(each_next_hop_is_a_way)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 	struct net_answer *answer = add_answer(from, 0, ETH0, "192.0.2.253"), *choice;
 
-	(void)state;
 	add_entry("soft", from, DAT_NET_SOFT);
 	answer->hops[1] = (struct net_hop){ .via = ip("192.0.2.254"), .index = ETH0 };
 	answer->hops[2] = (struct net_hop){ .index = ETH1 };
@@ -279,11 +266,10 @@ static void each_next_hop_is_a_way(void **state)
 /* --- devices ------------------------------------------------------------------------------------------ */
 
 /* The kernel would send by eth1; a device of eth0 cannot. */
-static void rdma_device_sends_by_its_own_interface(void **state)
+TEST(rdma_device_sends_by_its_own_interface)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, ETH1, "198.51.100.254");
 	add_answer(from, ETH0, ETH0, "192.0.2.254");
@@ -294,11 +280,10 @@ static void rdma_device_sends_by_its_own_interface(void **state)
 	assert_int_equal(lookups, 3);
 }
 
-static void rdma_device_without_a_route_of_its_own_is_a_miss(void **state)
+TEST(rdma_device_without_a_route_of_its_own_is_a_miss)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, ETH1, "198.51.100.254");
 	add_answer(from, ETH0, 0, NULL)->err = EACCES;
@@ -312,11 +297,10 @@ static void rdma_device_without_a_route_of_its_own_is_a_miss(void **state)
 	assert_ip(&list->local, "192.0.2.1");
 }
 
-static void software_device_sends_as_the_kernel_does(void **state)
+TEST(software_device_sends_as_the_kernel_does)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("soft", from, DAT_NET_SOFT);
 	add_answer(from, 0, ETH1, "198.51.100.254");
 	assert_int_equal(routes("203.0.113.9", 0), 1);
@@ -324,11 +308,10 @@ static void software_device_sends_as_the_kernel_does(void **state)
 	assert_int_equal(list->rdma, DAT_NET_SOFT);
 }
 
-static void way_of_this_host_needs_no_interface_of_the_device(void **state)
+TEST(way_of_this_host_needs_no_interface_of_the_device)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, LO, NULL)->local = true;
 	assert_int_equal(routes("192.0.2.1", 0), 1);
@@ -336,11 +319,10 @@ static void way_of_this_host_needs_no_interface_of_the_device(void **state)
 	assert_int_equal(lookups, 2);
 }
 
-static void address_may_have_both_kinds_of_device(void **state)
+TEST(address_may_have_both_kinds_of_device)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("soft", from, DAT_NET_SOFT);
 	add_entry("roce", from, DAT_NET_ROCE);
 	add_answer(from, 0, ETH0, NULL);
@@ -349,9 +331,8 @@ static void address_may_have_both_kinds_of_device(void **state)
 	assert_string_equal(list[1].ia, "soft");
 }
 
-static void missing_entry_is_told_from_missing_device(void **state)
+TEST(missing_entry_is_told_from_missing_device)
 {
-	(void)state;
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
 	assert_int_equal(routes("192.0.2.9", 0), 0);
 	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 1);
@@ -362,9 +343,8 @@ static void missing_entry_is_told_from_missing_device(void **state)
 	assert_string_equal(list->ia, "");
 }
 
-static void interface_of_a_device_without_address_is_a_miss(void **state)
+TEST(interface_of_a_device_without_address_is_a_miss)
 {
-	(void)state;
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
 	add_address(ETH1, "2001:db8::1");	/* of the other family */
 	add_port("eth1", 1);
@@ -383,7 +363,7 @@ static void interface_of_a_device_without_address_is_a_miss(void **state)
 
 /* --- misses -------------------------------------------------------------------------------------------- */
 
-static void errors_of_the_kernel_are_reasons(void **state)
+TEST(errors_of_the_kernel_are_reasons)
 {
 	static const struct {
 		int err;
@@ -391,7 +371,6 @@ static void errors_of_the_kernel_are_reasons(void **state)
 	} rows[] = { { ENETUNREACH, DAT_NET_NO_ROUTE }, { EHOSTUNREACH, DAT_NET_NO_ROUTE },
 		{ EACCES, DAT_NET_PROHIBITED }, { EINVAL, DAT_NET_PROHIBITED } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		add_answer(add_address(ETH0, "192.0.2.1"), 0, 0, NULL)->err = rows[i].err;
@@ -400,11 +379,10 @@ static void errors_of_the_kernel_are_reasons(void **state)
 	}
 }
 
-static void interface_that_is_down_or_address_in_doubt_is_a_miss(void **state)
+TEST(interface_that_is_down_or_address_in_doubt_is_a_miss)
 {
 	struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("soft", from, DAT_NET_SOFT);
 	add_answer(from, 0, ETH0, NULL);
 	from->usable = false;
@@ -420,11 +398,10 @@ static void interface_that_is_down_or_address_in_doubt_is_a_miss(void **state)
 	assert_int_equal(lookups, 3);	/* the kernel's choice only: no packet could leave */
 }
 
-static void hop_by_an_interface_that_is_down_is_a_miss(void **state)
+TEST(hop_by_an_interface_that_is_down_is_a_miss)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	add_entry("soft", from, DAT_NET_SOFT);
 	add_answer(from, 0, ETH1, NULL);
 	links[ETH1 - 1].flags &= ~(unsigned)IFF_RUNNING;
@@ -436,19 +413,17 @@ static void hop_by_an_interface_that_is_down_is_a_miss(void **state)
 
 /* --- which sources are of use ----------------------------------------------------------------------------- */
 
-static void sources_of_the_other_family_are_left_out(void **state)
+TEST(sources_of_the_other_family_are_left_out)
 {
-	(void)state;
 	add_answer(add_address(ETH0, "2001:db8::1"), 0, ETH0, NULL);
 	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 0);
 	assert_null(list);
 }
 
-static void narrow_source_is_of_use_on_this_host_only(void **state)
+TEST(narrow_source_is_of_use_on_this_host_only)
 {
 	struct net_address *from = add_address(LO, "127.0.0.1");
 
-	(void)state;
 	from->scope = RT_SCOPE_HOST;
 	add_answer(from, 0, LO, NULL);
 	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 0);
@@ -458,11 +433,10 @@ static void narrow_source_is_of_use_on_this_host_only(void **state)
 	assert_int_equal(routes("192.0.2.1", DAT_NET_ALL), 0);
 }
 
-static void deprecated_source_comes_last(void **state)
+TEST(deprecated_source_comes_last)
 {
 	struct net_address *old = add_address(ETH0, "192.0.2.2"), *new = add_address(ETH0, "192.0.2.1");
 
-	(void)state;
 	old->deprecated = true;
 	add_entry("old", old, DAT_NET_SOFT);
 	add_entry("new", new, DAT_NET_SOFT);
@@ -472,12 +446,11 @@ static void deprecated_source_comes_last(void **state)
 	assert_string_equal(list[0].ia, "new");
 }
 
-static void link_local_source_is_of_use_on_its_link_only(void **state)
+TEST(link_local_source_is_of_use_on_its_link_only)
 {
 	struct sockaddr_storage to = ip("fe80::9");
 	const struct net_address *zero = add_address(ETH0, "fe80::1"), *one = add_address(ETH1, "fe80::2");
 
-	(void)state;
 	add_answer(zero, 0, ETH0, NULL);
 	add_answer(zero, ETH0, ETH0, NULL);
 	add_answer(one, ETH0, ETH0, NULL);
@@ -498,12 +471,11 @@ static int reachable(const char *text, struct dat_net_route *best)
 	return dat_net_reachable((struct sockaddr *)&to, best);
 }
 
-static void first_way_is_the_best(void **state)
+TEST(first_way_is_the_best)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 	struct dat_net_route best;
 
-	(void)state;
 	add_answer(add_address(ETH1, "198.51.100.1"), 0, ETH1, NULL);
 	add_answer(from, 0, ETH0, NULL);
 	add_entry("roce", from, DAT_NET_ROCE);
@@ -512,22 +484,20 @@ static void first_way_is_the_best(void **state)
 	assert_int_equal(best.why, DAT_NET_OK);
 }
 
-static void without_any_way_there_is_no_route(void **state)
+TEST(without_any_way_there_is_no_route)
 {
 	struct dat_net_route best;
 
-	(void)state;
 	assert_int_equal(reachable("192.0.2.9", &best), EHOSTUNREACH);
 	assert_int_equal(best.why, DAT_NET_NO_ROUTE);
 	assert_int_equal(best.local.ss_family, 0);
 }
 
 /* A missing line of dat.conf is easier to add than a missing device. */
-static void nearest_miss_is_told(void **state)
+TEST(nearest_miss_is_told)
 {
 	struct dat_net_route best;
 
-	(void)state;
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
 	add_answer(add_address(ETH1, "198.51.100.1"), 0, ETH1, NULL);
 	add_port("eth1", 1);
@@ -536,12 +506,11 @@ static void nearest_miss_is_told(void **state)
 	assert_string_equal(best.netdev, "eth1");
 }
 
-static void loopback_is_the_farthest_miss(void **state)
+TEST(loopback_is_the_farthest_miss)
 {
 	struct net_address *from = add_address(LO, "127.0.0.1");
 	struct dat_net_route best;
 
-	(void)state;
 	add_answer(from, 0, LO, NULL);
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, 0, NULL)->err = ENETUNREACH;
 	assert_int_equal(reachable("192.0.2.9", &best), EHOSTUNREACH);
@@ -549,36 +518,4 @@ static void loopback_is_the_farthest_miss(void **state)
 	assert_int_equal(best.why, DAT_NET_NO_ROUTE);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(bad_arguments_are_refused),
-		TEST(destination_must_be_one_host),
-		TEST(each_failure_is_returned),
-		TEST(way_over_a_router_is_told_in_full),
-		TEST(destination_on_the_link_is_the_next_hop),
-		TEST(link_local_hop_has_the_scope_of_its_interface),
-		TEST(each_next_hop_is_a_way),
-		TEST(rdma_device_sends_by_its_own_interface),
-		TEST(rdma_device_without_a_route_of_its_own_is_a_miss),
-		TEST(software_device_sends_as_the_kernel_does),
-		TEST(way_of_this_host_needs_no_interface_of_the_device),
-		TEST(address_may_have_both_kinds_of_device),
-		TEST(missing_entry_is_told_from_missing_device),
-		TEST(interface_of_a_device_without_address_is_a_miss),
-		TEST(errors_of_the_kernel_are_reasons),
-		TEST(interface_that_is_down_or_address_in_doubt_is_a_miss),
-		TEST(hop_by_an_interface_that_is_down_is_a_miss),
-		TEST(sources_of_the_other_family_are_left_out),
-		TEST(narrow_source_is_of_use_on_this_host_only),
-		TEST(deprecated_source_comes_last),
-		TEST(link_local_source_is_of_use_on_its_link_only),
-		TEST(first_way_is_the_best),
-		TEST(without_any_way_there_is_no_route),
-		TEST(nearest_miss_is_told),
-		TEST(loopback_is_the_farthest_miss),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_table.c - the table of interfaces and addresses that is made of the kernel's answers (net/table.c). */
 #include "net/table.h"
+#include "test/unit/unit.h"
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 enum { LINKS = 9, TRIES = 8 };	/* more than one growth of an array; dumps that changes may interrupt */
 
@@ -69,7 +64,6 @@ int __wrap_net_dump(struct nl_sock *sock, int kind, int family, void (*each)(str
 {
 	char name[IFNAMSIZ];
 
-	(void)sock;
 	assert_int_equal(family, AF_UNSPEC);
 	if (kind == RTM_GETADDR) {
 		give_address(address_text, address_flags, each, arg);
@@ -96,7 +90,6 @@ void *__wrap_realloc(void *old, size_t size)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&table, 0xee, sizeof table);	/* nothing of it is read before it is filled */
 	grow_left = 1000;
 	dumps = 0;
@@ -116,11 +109,12 @@ static const struct net_address *read_address(const char *text, unsigned flags)
 	return &table.addresses[0];
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- reading --------------------------------------------------------------------------------------- */
 
-static void all_interfaces_are_kept_in_their_order(void **state)
+TEST(all_interfaces_are_kept_in_their_order)
 {
-	(void)state;
 	assert_int_equal(net_table_read(&table, NULL), 0);
 	assert_int_equal(table.link_count, LINKS);
 	for (int i = 0; i < LINKS; i++)
@@ -129,9 +123,8 @@ static void all_interfaces_are_kept_in_their_order(void **state)
 }
 
 /* A dump that a change interrupts may have an interface twice, or not at all. */
-static void interrupted_dump_is_made_again_from_the_start(void **state)
+TEST(interrupted_dump_is_made_again_from_the_start)
 {
-	(void)state;
 	link_errors[0] = link_errors[1] = EINTR;
 	assert_int_equal(net_table_read(&table, NULL), 0);
 	assert_int_equal(dumps, 3);
@@ -140,9 +133,8 @@ static void interrupted_dump_is_made_again_from_the_start(void **state)
 	net_table_free(&table);
 }
 
-static void shortage_in_an_interrupted_dump_is_forgotten(void **state)
+TEST(shortage_in_an_interrupted_dump_is_forgotten)
 {
-	(void)state;
 	link_errors[0] = EINTR;
 	grow_left = 0;			/* for the first dump */
 	assert_int_equal(net_table_read(&table, NULL), 0);
@@ -151,9 +143,8 @@ static void shortage_in_an_interrupted_dump_is_forgotten(void **state)
 	net_table_free(&table);
 }
 
-static void dump_is_given_up_after_eight_interruptions(void **state)
+TEST(dump_is_given_up_after_eight_interruptions)
 {
-	(void)state;
 	for (int i = 0; i < TRIES; i++)
 		link_errors[i] = EINTR;
 	assert_int_equal(net_table_read(&table, NULL), EINTR);
@@ -161,9 +152,8 @@ static void dump_is_given_up_after_eight_interruptions(void **state)
 	net_table_free(&table);
 }
 
-static void other_errors_end_the_reading(void **state)
+TEST(other_errors_end_the_reading)
 {
-	(void)state;
 	link_errors[0] = EPERM;
 	assert_int_equal(net_table_read(&table, NULL), EPERM);
 	assert_int_equal(dumps, 1);
@@ -174,9 +164,8 @@ static void other_errors_end_the_reading(void **state)
 	net_table_free(&table);
 }
 
-static void shortage_of_memory_is_returned(void **state)
+TEST(shortage_of_memory_is_returned)
 {
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {	/* nine interfaces take five, one address the sixth */
 		grow_left = i;
 		assert_int_equal(net_table_read(&table, NULL), ENOMEM);
@@ -184,9 +173,8 @@ static void shortage_of_memory_is_returned(void **state)
 	}
 }
 
-static void freed_table_has_no_memory(void **state)
+TEST(freed_table_has_no_memory)
 {
-	(void)state;
 	assert_int_equal(net_table_read(&table, NULL), 0);
 	net_table_free(&table);
 	assert_null(table.links);
@@ -195,11 +183,10 @@ static void freed_table_has_no_memory(void **state)
 
 /* --- addresses -------------------------------------------------------------------------------------- */
 
-static void address_has_its_prefix_scope_and_interface(void **state)
+TEST(address_has_its_prefix_scope_and_interface)
 {
 	const struct net_address *address = read_address("192.0.2.1/24", 0);
 
-	(void)state;
 	assert_int_equal(address->address.ss_family, AF_INET);
 	assert_int_equal(((const struct sockaddr_in *)&address->address)->sin_addr.s_addr, inet_addr("192.0.2.1"));
 	assert_int_equal(address->prefix, 24);
@@ -210,7 +197,7 @@ static void address_has_its_prefix_scope_and_interface(void **state)
 	net_table_free(&table);
 }
 
-static void duplicate_and_tentative_addresses_are_no_sources(void **state)
+TEST(duplicate_and_tentative_addresses_are_no_sources)
 {
 	static const struct {
 		unsigned flags;
@@ -223,7 +210,6 @@ static void duplicate_and_tentative_addresses_are_no_sources(void **state)
 		{ IFA_F_DEPRECATED, true, true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct net_address *address = read_address("2001:db8::1/64", rows[i].flags);
 
@@ -233,11 +219,10 @@ static void duplicate_and_tentative_addresses_are_no_sources(void **state)
 	}
 }
 
-static void only_link_local_addresses_have_a_scope_id(void **state)
+TEST(only_link_local_addresses_have_a_scope_id)
 {
 	const struct net_address *address = read_address("fe80::1/64", 0);
 
-	(void)state;
 	assert_int_equal(((const struct sockaddr_in6 *)&address->address)->sin6_scope_id, 3);
 	net_table_free(&table);
 	address = read_address("2001:db8::1/64", 0);
@@ -251,14 +236,12 @@ static struct net_link filled;
 
 static void fill(struct nl_object *object, void *arg)
 {
-	(void)arg;
 	memset(&filled, 0xee, sizeof filled);
 	net_link_fill(&filled, (struct rtnl_link *)object);
 }
 
-static void interface_has_its_link_layer_address(void **state)
+TEST(interface_has_its_link_layer_address)
 {
-	(void)state;
 	give_link(7, "ib0", DAT_NET_LLADDR_MAX, fill, NULL);
 	assert_int_equal(filled.index, 7);
 	assert_string_equal(filled.name, "ib0");
@@ -269,28 +252,25 @@ static void interface_has_its_link_layer_address(void **state)
 		assert_int_equal(filled.lladdr[i], i);
 }
 
-static void interface_without_name_and_address_is_filled(void **state)
+TEST(interface_without_name_and_address_is_filled)
 {
-	(void)state;
 	give_link(7, NULL, 0, fill, NULL);
 	assert_string_equal(filled.name, "");
 	assert_int_equal(filled.length, 0);
 }
 
 /* One that has no room is none: half of it would be another address. */
-static void link_layer_address_that_is_too_long_is_left_out(void **state)
+TEST(link_layer_address_that_is_too_long_is_left_out)
 {
-	(void)state;
 	give_link(7, "x", DAT_NET_LLADDR_MAX + 1, fill, NULL);
 	assert_int_equal(filled.length, 0);
 }
 
-static void interfaces_are_found_by_index_and_by_whole_name(void **state)
+TEST(interfaces_are_found_by_index_and_by_whole_name)
 {
 	struct net_link links[] = { { .index = 4, .name = "eth0" }, { .index = 2, .name = "eth0.1" } };
 	const struct net_table two = { .links = links, .link_count = 2 };
 
-	(void)state;
 	assert_ptr_equal(net_link_by_index(&two, 4), &links[0]);
 	assert_ptr_equal(net_link_by_index(&two, 2), &links[1]);
 	assert_null(net_link_by_index(&two, 1));
@@ -300,39 +280,16 @@ static void interfaces_are_found_by_index_and_by_whole_name(void **state)
 	assert_null(net_link_by_name(&two, "lo"));
 }
 
-static void interface_is_up_with_a_carrier_only(void **state)
+TEST(interface_is_up_with_a_carrier_only)
 {
 	static const struct {
 		unsigned flags;
 		bool up;
 	} rows[] = { { IFF_UP | IFF_RUNNING, true }, { IFF_UP, false }, { IFF_RUNNING, false }, { 0, false } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		assert_int_equal(net_link_is_up(&(struct net_link){ .flags = rows[i].flags | IFF_LOOPBACK }),
 				 rows[i].up);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(all_interfaces_are_kept_in_their_order),
-		TEST(interrupted_dump_is_made_again_from_the_start),
-		TEST(shortage_in_an_interrupted_dump_is_forgotten),
-		TEST(dump_is_given_up_after_eight_interruptions),
-		TEST(other_errors_end_the_reading),
-		TEST(shortage_of_memory_is_returned),
-		TEST(freed_table_has_no_memory),
-		TEST(address_has_its_prefix_scope_and_interface),
-		TEST(duplicate_and_tentative_addresses_are_no_sources),
-		TEST(only_link_local_addresses_have_a_scope_id),
-		TEST(interface_has_its_link_layer_address),
-		TEST(interface_without_name_and_address_is_filled),
-		TEST(link_layer_address_that_is_too_long_is_left_out),
-		TEST(interfaces_are_found_by_index_and_by_whole_name),
-		TEST(interface_is_up_with_a_carrier_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -5,6 +5,7 @@
 #include "contrib/openmpi/conn.h"
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/reg_cache.h"
+#include "test/unit/unit.h"
 
 enum { EVENTS = 64 };
 
@@ -284,7 +285,6 @@ mca_rcache_base_module_t *mca_rcache_base_module_create(const char *name, void *
 	static mca_rcache_base_module_t cache = { .rcache_register = cache_register,
 						  .rcache_deregister = cache_deregister };
 
-	(void)data;
 	assert_string_equal(name, "grdma");
 	cache_drops_last();
 	cache_of_other = cache_of;
@@ -353,7 +353,6 @@ static void on_message(mca_btl_base_module_t *btl, const mca_btl_base_receive_de
 static void on_message(mca_btl_base_module_t *btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t *message,
 		       void *data)
 {
-	(void)data;
 	assert_ptr_equal(btl, &module.super);
 	assert_int_equal(tag, TAG);
 	record_delivery(message->des_segments, message->des_segment_count);
@@ -428,7 +427,6 @@ static void make_module(void)
 
 int btl_begin(void **state)
 {
-	(void)state;
 	forget();
 	eps_begin();
 	set_parameters();
@@ -471,7 +469,6 @@ static void free_others(void)
 
 int btl_end(void **state)
 {
-	(void)state;
 	free_others();
 	opal_list_remove_item(&module.conns, &conn->super);
 	opal_list_remove_item(&module.endpoints, &peer->super);

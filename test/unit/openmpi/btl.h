@@ -4,17 +4,11 @@
  * is replaced by one without memory of its own. Callbacks of messages record what they get. */
 #ifndef TEST_UNIT_OPENMPI_BTL_H
 #define TEST_UNIT_OPENMPI_BTL_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "opal_config.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_datatype.h"
 #include "contrib/openmpi/udapl.h"
+#include "test/unit/unit.h"
 
 extern mca_btl_udapl_module_t module;
 extern mca_btl_base_endpoint_t *peer;

@@ -5,10 +5,13 @@
 #include <ifaddrs.h>
 #include "contrib/openmpi/address.h"
 #include "opal/mca/hwloc/base/base.h"
+#include "test/unit/unit.h"
 
 static struct sockaddr_in6 own;			/* of the adapter */
 static struct sockaddr_in6 interface, mask;	/* of the only interface */
-static struct ifaddrs without_address, without_mask, with_mask;
+static struct sockaddr_in6 second_mask;
+static struct ifaddrs without_address, without_mask, with_mask, second;
+static bool has_second;			/* an interface with the same address */
 static int lists;
 static bool no_interfaces;
 
@@ -22,7 +25,10 @@ int __wrap_getifaddrs(struct ifaddrs **all)
 	without_address = (struct ifaddrs){ .ifa_next = &without_mask };
 	without_mask = (struct ifaddrs){ .ifa_next = &with_mask, .ifa_addr = (struct sockaddr *)&interface };
 	with_mask = (struct ifaddrs){ .ifa_addr = (struct sockaddr *)&interface,
-				      .ifa_netmask = (struct sockaddr *)&mask };
+				      .ifa_netmask = (struct sockaddr *)&mask,
+				      .ifa_next = has_second ? &second : NULL };
+	second = (struct ifaddrs){ .ifa_addr = (struct sockaddr *)&interface,
+				   .ifa_netmask = (struct sockaddr *)&second_mask };
 	*all = &without_address;
 	lists++;
 	return 0;
@@ -54,18 +60,19 @@ static int begin(void **state)
 	module.attr.ia_address_ptr = (DAT_IA_ADDRESS_PTR)&own;
 	set(&interface, "10.1.2.3");
 	set(&mask, "255.255.240.0");
-	no_interfaces = false;
+	no_interfaces = has_second = false;
 	lists = 0;
 	return 0;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- own address ------------------------------------------------------------------------------- */
 
-static void address_has_the_prefix_of_its_interface(void **state)
+CASE(address_has_the_prefix_of_its_interface)
 {
 	struct sockaddr_in *at = (struct sockaddr_in *)&module.address.at;
 
-	(void)state;
 	((struct sockaddr_in *)&own)->sin_port = 99;
 	assert_true(udapl_address_own(&module));
 	assert_int_equal(at->sin_family, AF_INET);
@@ -76,23 +83,39 @@ static void address_has_the_prefix_of_its_interface(void **state)
 	assert_int_equal(lists, 0);
 }
 
-static void address_of_ipv6_has_its_scope(void **state)
+CASE(address_of_ipv6_has_its_scope)
 {
-	(void)state;
 	set(&own, "fe80::1");
 	own.sin6_scope_id = 4;
 	set(&interface, "fe80::1");
+	interface.sin6_scope_id = 4;
 	set(&mask, "ffff:ffff:ffff:ffff::");
 	assert_true(udapl_address_own(&module));
 	assert_int_equal(module.address.at.sin6_family, AF_INET6);
 	assert_memory_equal(&module.address.at.sin6_addr, &own.sin6_addr, 16);
 	assert_int_equal(module.address.at.sin6_scope_id, 4);
 	assert_int_equal(module.address.prefix, 64);
+	interface.sin6_scope_id = 5;		/* the same address on another link */
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.prefix, 128);
 }
 
-static void address_of_no_interface_is_a_network_of_its_own(void **state)
+CASE(of_equal_addresses_the_shortest_prefix_counts)
 {
-	(void)state;
+	has_second = true;
+	set(&mask, "255.255.255.255");
+	set(&second_mask, "255.255.255.0");
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.prefix, 24);
+	set(&second_mask, "255.255.255.255");
+	set(&mask, "255.255.0.0");
+	assert_true(udapl_address_own(&module));
+	assert_int_equal(module.address.prefix, 16);
+	assert_int_equal(lists, 0);
+}
+
+CASE(address_of_no_interface_is_a_network_of_its_own)
+{
 	set(&interface, "10.1.2.4");
 	assert_true(udapl_address_own(&module));
 	assert_int_equal(module.address.prefix, 32);
@@ -104,18 +127,16 @@ static void address_of_no_interface_is_a_network_of_its_own(void **state)
 	assert_int_equal(module.address.prefix, 128);
 }
 
-static void adapter_without_an_ip_address_is_not_used(void **state)
+CASE(adapter_without_an_ip_address_is_not_used)
 {
-	(void)state;
 	own.sin6_family = AF_UNIX;
 	assert_false(udapl_address_own(&module));
 	module.attr.ia_address_ptr = NULL;
 	assert_false(udapl_address_own(&module));
 }
 
-static void long_name_of_an_adapter_is_cut(void **state)
+CASE(long_name_of_an_adapter_is_cut)
 {
-	(void)state;
 	memset(module.name, 'n', 60);
 	module.name[60] = 0;
 	assert_true(udapl_address_own(&module));
@@ -151,9 +172,8 @@ static int choice(const char *from, uint32_t prefix, bool near)
 	return to ? (int)(to - theirs) : -1;
 }
 
-static void peer_of_the_same_network_is_reached(void **state)
+CASE(peer_of_the_same_network_is_reached)
 {
-	(void)state;
 	peer_has("10.1.15.255", "ia0");
 	assert_int_equal(choice("10.1.2.3", 20, false), 0);
 	peer_has("10.1.16.0", "ia0");
@@ -170,24 +190,46 @@ static void peer_of_the_same_network_is_reached(void **state)
 	assert_int_equal(choice("fd00::1", 64, false), -1);
 }
 
-static void peer_on_this_host_is_reached_in_any_network(void **state)
+CASE(peer_on_this_host_is_reached_in_any_network)
 {
-	(void)state;
 	peer_has("192.168.1.1", "ia0");
 	assert_int_equal(choice("10.1.2.3", 24, true), 0);
 }
 
-static void parameter_allows_networks_behind_routers(void **state)
+CASE(parameter_allows_networks_behind_routers)
 {
-	(void)state;
 	mca_btl_udapl_component.any_network = true;
 	peer_has("192.168.1.1", "ia0");
 	assert_int_equal(choice("10.1.2.3", 24, false), 0);
 }
 
-static void loopback_reaches_this_host_alone(void **state)
+/* A connection to it would end here. */
+CASE(address_that_this_node_has_is_no_way_to_another)
 {
-	(void)state;
+	for (int any = 0; any < 2; any++) {
+		mca_btl_udapl_component.any_network = any;
+		peer_has("172.17.0.1", "ia0");	/* the bridge of both */
+		assert_int_equal(choice("172.17.0.1", 16, false), -1);
+		peer_has("172.17.0.1", "ia0");
+		assert_int_equal(choice("172.17.0.1", 16, true), 0);
+		set(&interface, "10.1.2.9");	/* an interface without an adapter */
+		peer_has("10.1.2.9", "ia0");
+		peer_has("10.1.2.4", "ia1");
+		assert_int_equal(choice("10.1.2.3", 24, false), 1);
+		set(&interface, "fd00::1");	/* on lo, of all nodes */
+		peer_has("fd00::1", "ia0");
+		assert_int_equal(choice("fd00::1", 128, false), -1);
+		peer_has("fd00::1", "ia0");
+		assert_int_equal(choice("fd00::2", 64, false), -1);
+	}
+	assert_int_equal(lists, 0);
+	no_interfaces = true;
+	peer_has("10.1.2.9", "ia0");
+	assert_int_equal(choice("10.1.2.3", 24, false), 0);
+}
+
+CASE(loopback_reaches_this_host_alone)
+{
 	mca_btl_udapl_component.any_network = true;
 	peer_has("127.0.0.2", "ia0");
 	assert_int_equal(choice("127.0.0.1", 8, true), 0);
@@ -203,18 +245,16 @@ static void loopback_reaches_this_host_alone(void **state)
 	assert_int_equal(choice("::1", 128, false), -1);
 }
 
-static void other_family_is_never_reached(void **state)
+CASE(other_family_is_never_reached)
 {
-	(void)state;
 	mca_btl_udapl_component.any_network = true;
 	peer_has("fd00::1", "ia0");
 	assert_int_equal(choice("10.1.2.3", 24, true), -1);
 }
 
 /* Both sides choose pairs of the same names, so that several adapters are used. */
-static void adapter_of_the_same_name_is_preferred(void **state)
+CASE(adapter_of_the_same_name_is_preferred)
 {
-	(void)state;
 	peer_has("10.1.2.4", "ia1");
 	peer_has("10.1.2.5", "ia0");
 	assert_int_equal(choice("10.1.2.3", 24, false), 1);
@@ -227,23 +267,4 @@ static void adapter_of_the_same_name_is_preferred(void **state)
 	assert_int_equal(choice("10.1.2.3", 24, false), -1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(address_has_the_prefix_of_its_interface),
-		CASE(address_of_ipv6_has_its_scope),
-		CASE(address_of_no_interface_is_a_network_of_its_own),
-		CASE(adapter_without_an_ip_address_is_not_used),
-		CASE(long_name_of_an_adapter_is_cut),
-		CASE(peer_of_the_same_network_is_reached),
-		CASE(peer_on_this_host_is_reached_in_any_network),
-		CASE(parameter_allows_networks_behind_routers),
-		CASE(loopback_reaches_this_host_alone),
-		CASE(other_family_is_never_reached),
-		CASE(adapter_of_the_same_name_is_preferred),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -4,6 +4,7 @@
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/completed.h"
 #include "contrib/openmpi/frag.h"
+#include "test/unit/unit.h"
 
 static udapl_frag_t *f;
 static int callbacks, status_of_callback;
@@ -65,9 +66,11 @@ static void message_waits(void)
 	opal_list_append(&peer->sends, &waiting->base.super.super);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- what is reported and freed ---------------------------------------------------------------- */
 
-static void fragment_is_reported_and_freed_as_its_owner_wants(void **state)
+CASE(fragment_is_reported_and_freed_as_its_owner_wants)
 {
 	static const struct { bool callback, function, btl_owned, closing, called, freed; } table[] = {
 		{ .callback = true, .function = true, .called = true },
@@ -80,7 +83,6 @@ static void fragment_is_reported_and_freed_as_its_owner_wants(void **state)
 		{ .callback = true, .function = true, .closing = true, .freed = true },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		f->callback = table[i].callback;
 		f->base.des_cbfunc = table[i].function ? on_sent : NULL;
@@ -97,9 +99,8 @@ static void fragment_is_reported_and_freed_as_its_owner_wants(void **state)
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-static void sent_message_is_reported(void **state)
+CASE(sent_message_is_reported)
 {
-	(void)state;
 	udapl_send_completed(f, DAT_DTO_SUCCESS);
 	slots_are(1, 0, 1);
 	assert_int_equal(callbacks, 1);
@@ -107,9 +108,8 @@ static void sent_message_is_reported(void **state)
 }
 
 /* The close notification or the end of the connection decides. */
-static void failed_message_waits_for_the_fate_of_its_connection(void **state)
+CASE(failed_message_waits_for_the_fate_of_its_connection)
 {
-	(void)state;
 	udapl_send_completed(f, DAT_DTO_ERR_FLUSHED);
 	slots_are(1, 0, 1);
 	assert_int_equal(callbacks, 0);
@@ -117,9 +117,8 @@ static void failed_message_waits_for_the_fate_of_its_connection(void **state)
 	assert_false(is_free(f));
 }
 
-static void failed_message_that_was_reported_before_is_freed(void **state)
+CASE(failed_message_that_was_reported_before_is_freed)
 {
-	(void)state;
 	f->callback = false;
 	udapl_send_completed(f, DAT_DTO_ERR_FLUSHED);
 	assert_true(opal_list_is_empty(&peer->flushed_sends));
@@ -127,11 +126,10 @@ static void failed_message_that_was_reported_before_is_freed(void **state)
 	assert_true(is_free(f));
 }
 
-static void control_message_frees_a_slot_of_its_own(void **state)
+CASE(control_message_frees_a_slot_of_its_own)
 {
 	static const DAT_DTO_COMPLETION_STATUS statuses[] = { DAT_DTO_SUCCESS, DAT_DTO_ERR_FLUSHED };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		f = (udapl_frag_t *)opal_free_list_get(&module.control_frags);
 		f->endpoint = peer;
@@ -146,9 +144,8 @@ static void control_message_frees_a_slot_of_its_own(void **state)
 	assert_int_equal(callbacks, 0);
 }
 
-static void control_slot_reports_credits_that_found_none(void **state)
+CASE(control_slot_reports_credits_that_found_none)
 {
-	(void)state;
 	f = (udapl_frag_t *)opal_free_list_get(&module.control_frags);
 	f->endpoint = peer;
 	f->work.conn = conn;
@@ -161,9 +158,8 @@ static void control_slot_reports_credits_that_found_none(void **state)
 	assert_int_equal(sent_header(&posts[0])->credits, mca_btl_udapl_component.credits / 2);
 }
 
-static void free_slot_is_used_by_a_waiting_message(void **state)
+CASE(free_slot_is_used_by_a_waiting_message)
 {
-	(void)state;
 	message_waits();
 	udapl_send_completed(f, DAT_DTO_SUCCESS);
 	assert_int_equal(num_posts, 1);
@@ -173,11 +169,10 @@ static void free_slot_is_used_by_a_waiting_message(void **state)
 
 /* --- staged writes and RDMA operations --------------------------------------------------------- */
 
-static void staged_write_frees_the_slots_of_its_interval(void **state)
+CASE(staged_write_frees_the_slots_of_its_interval)
 {
 	enum { INTERVAL = 16 / UDAPL_SIGNALS_PER_QUEUE };	/* requests: see btl.c */
 
-	(void)state;
 	udapl_staged_completed(conn);
 	slots_are(INTERVAL, 0, 1);
 	message_waits();
@@ -204,20 +199,18 @@ static udapl_rdma_t *new_rdma(void)
 	return r;
 }
 
-static void operation_is_reported(void **state)
+CASE(operation_is_reported)
 {
-	(void)state;
 	udapl_rdma_completed(new_rdma(), DAT_DTO_SUCCESS);
 	slots_are(1, 0, 1);
 	assert_int_equal(callbacks, 1);
 	assert_int_equal(status_of_callback, OPAL_SUCCESS);
 }
 
-static void failed_operation_waits_for_the_fate_of_its_connection(void **state)
+CASE(failed_operation_waits_for_the_fate_of_its_connection)
 {
 	udapl_rdma_t *r;
 
-	(void)state;
 	r = new_rdma();
 	udapl_rdma_completed(r, DAT_DTO_ERR_FLUSHED);
 	slots_are(1, 0, 1);
@@ -225,32 +218,12 @@ static void failed_operation_waits_for_the_fate_of_its_connection(void **state)
 	assert_ptr_equal(opal_list_remove_first(&peer->flushed_rdmas), r);
 }
 
-static void slot_of_an_operation_is_used_by_a_waiting_message(void **state)
+CASE(slot_of_an_operation_is_used_by_a_waiting_message)
 {
-	(void)state;
 	message_waits();
 	udapl_rdma_completed(new_rdma(), DAT_DTO_SUCCESS);
 	assert_int_equal(num_posts, 1);
 	slots_are(0, 0, 2);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(fragment_is_reported_and_freed_as_its_owner_wants),
-		CASE(sent_message_is_reported),
-		CASE(failed_message_waits_for_the_fate_of_its_connection),
-		CASE(failed_message_that_was_reported_before_is_freed),
-		CASE(control_message_frees_a_slot_of_its_own),
-		CASE(control_slot_reports_credits_that_found_none),
-		CASE(free_slot_is_used_by_a_waiting_message),
-		CASE(staged_write_frees_the_slots_of_its_interval),
-		CASE(operation_is_reported),
-		CASE(failed_operation_waits_for_the_fate_of_its_connection),
-		CASE(slot_of_an_operation_is_used_by_a_waiting_message),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

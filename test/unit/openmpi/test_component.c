@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_component.c - the component: its parameters and their limits, which adapters of dat.conf become modules, and
- * which addresses are published. */
+/* test_component.c - the component: its parameters and their limits, which adapters of dat.conf become modules, what
+ * is printed of those that do not, and which addresses are published. */
 #include "test/unit/openmpi/btl.h"
 #include "test/unit/openmpi/modex.h"
+#include <dat/dat_messages.h>
 #include <stdio.h>
+#include <syslog.h>
 #include "contrib/openmpi/help.h"
 #include "contrib/openmpi/module.h"
 #include "contrib/openmpi/ring_poll.h"
 #include "opal/mca/base/mca_base_var.h"
+#include "test/unit/unit.h"
 
 static mca_btl_udapl_component_t *const c = &mca_btl_udapl_component;
 
@@ -21,14 +24,48 @@ static int num_entries;
 static DAT_RETURN list_result;
 static int num_opened, num_closed;
 static const char *broken;		/* this adapter cannot be opened */
+static bool all_broken;
 static const char *alias_of_a;		/* this adapter has the address of "a" */
 static char reports[256];		/* topics and adapters */
 static int help_dirs;
+static DAT_MESSAGE_HANDLER handler;
+static int library_lines;		/* that the libraries print */
+static int own_lines;			/* that the component prints */
+static char own_line[300];		/* the last one */
 
 mca_btl_udapl_module_t *__wrap_udapl_module_open(const char *name);
 int __wrap_udapl_finalize(mca_btl_base_module_t *btl);
 void __wrap_udapl_show_help(const char *topic, ...);
 void __wrap_udapl_add_help_dir(void);
+void __wrap_opal_output(int id, const char *format, ...);
+
+/* The component looks it up at run time. */
+__attribute__((visibility("default"))) void dats_set_message_handler(DAT_MESSAGE_HANDLER next)
+{
+	handler = next;
+}
+
+/* As a provider does for an entry that no adapter backs. */
+static void report_absent(const char *name)
+{
+	char text[40];
+	const DAT_MESSAGE message = { .library = "dapl", .text = text, .priority = LOG_ERR };
+
+	snprintf(text, sizeof text, "%s is absent", name);
+	if (!handler || !handler(&message))
+		library_lines++;
+}
+
+void __wrap_opal_output(int id, const char *format, ...)
+{
+	va_list args;
+
+	assert_int_equal(id, 0);
+	va_start(args, format);
+	vsnprintf(own_line, sizeof own_line, format, args);
+	va_end(args);
+	own_lines++;
+}
 
 DAT_RETURN dat_registry_list_providers(DAT_COUNT most, DAT_COUNT *n, DAT_PROVIDER_INFO *list[])
 {
@@ -47,8 +84,10 @@ mca_btl_udapl_module_t *__wrap_udapl_module_open(const char *name)
 {
 	mca_btl_udapl_module_t *m;
 
-	if (same(name, broken))
+	if (all_broken || same(name, broken)) {
+		report_absent(name);
 		return NULL;
+	}
 	m = calloc(1, sizeof *m);
 	assert_non_null(m);
 	snprintf(m->name, sizeof m->name, "%s", name);
@@ -152,12 +191,14 @@ static int begin(void **state)
 {
 	static const char *const abc[] = { "a", "b", "c" };
 
-	(void)state;
 	modex_begin();
 	set_entries(abc, 3);
 	list_result = DAT_SUCCESS;
 	num_opened = num_closed = help_dirs = 0;
 	broken = alias_of_a = NULL;
+	all_broken = false;
+	handler = NULL;
+	library_lines = own_lines = 0;
 	reports[0] = 0;
 	opal_process_info.my_local_rank = 0;
 	c->include = c->exclude = NULL;
@@ -178,7 +219,6 @@ static void close_all(void)
 
 static int end(void **state)
 {
-	(void)state;
 	close_all();
 	assert_int_equal(num_closed, num_opened);
 	return 0;
@@ -210,7 +250,9 @@ static const char *init_with(const char *include, const char *exclude)
 
 #define FIELD(member) &mca_btl_udapl_component.member
 
-static void parameters_have_names_and_defaults(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, end)
+
+CASE(parameters_have_names_and_defaults)
 {
 	static const struct { const char *name; mca_base_var_type_t type; const void *value; int number; } table[] = {
 		{ "if_include", MCA_BASE_VAR_TYPE_STRING, FIELD(include), 0 },
@@ -230,7 +272,6 @@ static void parameters_have_names_and_defaults(void **state)
 	};
 	enum { N = sizeof table / sizeof *table };
 
-	(void)state;
 	num_registered = 0;
 	assert_int_equal(c->super.btl_version.mca_register_component_params(), OPAL_SUCCESS);
 	assert_int_equal(num_registered, N);
@@ -249,7 +290,7 @@ static void parameters_have_names_and_defaults(void **state)
 }
 
 /* Without limits a negative number could make the component useless. */
-static void numbers_are_limited(void **state)
+CASE(numbers_are_limited)
 {
 	static const struct { int *number, least, most; } table[] = {
 		{ &mca_btl_udapl_component.credits, 4, 0x7fff },
@@ -260,7 +301,6 @@ static void numbers_are_limited(void **state)
 		{ &mca_btl_udapl_component.free_list_inc, 1, 4096 },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		const struct { int value, expected; } cases[] = {
 			{ table[i].least - 1, table[i].least }, { table[i].least, table[i].least },
@@ -277,11 +317,10 @@ static void numbers_are_limited(void **state)
 	}
 }
 
-static void opened_component_has_no_modules(void **state)
+CASE(opened_component_has_no_modules)
 {
 	mca_btl_udapl_module_t *stale[3];
 
-	(void)state;
 	c->modules = stale;
 	c->num_modules = 3;
 	help_dirs = 0;
@@ -291,16 +330,15 @@ static void opened_component_has_no_modules(void **state)
 	assert_int_equal(help_dirs, 1);
 }
 
-static void component_polls_the_rings(void **state)
+CASE(component_polls_the_rings)
 {
-	(void)state;
 	assert_true(c->super.btl_progress == udapl_progress);
 	assert_string_equal(c->super.btl_version.mca_component_name, "udapl");
 }
 
 /* --- which adapters ---------------------------------------------------------------------------- */
 
-static void adapters_are_chosen_by_the_lists(void **state)
+CASE(adapters_are_chosen_by_the_lists)
 {
 	static const struct { const char *include, *exclude, *modules, *reports; } table[] = {
 		{ NULL, NULL, "a b c ", "" },
@@ -316,7 +354,6 @@ static void adapters_are_chosen_by_the_lists(void **state)
 		{ "a", "b", "", "include and exclude;" },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		const char *modules;
 
@@ -328,9 +365,8 @@ static void adapters_are_chosen_by_the_lists(void **state)
 	}
 }
 
-static void one_process_of_a_node_reports(void **state)
+CASE(one_process_of_a_node_reports)
 {
-	(void)state;
 	opal_process_info.my_local_rank = 1;
 	init_with("x", NULL);
 	close_all();
@@ -338,17 +374,15 @@ static void one_process_of_a_node_reports(void **state)
 	assert_string_equal(reports, "");
 }
 
-static void adapter_that_cannot_be_opened_is_left_out(void **state)
+CASE(adapter_that_cannot_be_opened_is_left_out)
 {
-	(void)state;
 	broken = "b";
 	assert_string_equal(init(), "a c ");
 	assert_int_equal(modex_ours_size, 2 * sizeof *modex_ours);
 }
 
-static void second_name_of_an_adapter_is_left_out(void **state)
+CASE(second_name_of_an_adapter_is_left_out)
 {
-	(void)state;
 	alias_of_a = "c";
 	assert_string_equal(init(), "a b ");
 	assert_int_equal(num_opened, 3);
@@ -356,12 +390,11 @@ static void second_name_of_an_adapter_is_left_out(void **state)
 }
 
 /* However many there are: around the length of an array that the component begins with, and of the next. */
-static void last_entry_is_found(void **state)
+CASE(last_entry_is_found)
 {
 	static const int lengths[] = { 1, UDAPL_FIRST_IAS - 1, UDAPL_FIRST_IAS, UDAPL_FIRST_IAS + 1,
 				       2 * UDAPL_FIRST_IAS, 2 * UDAPL_FIRST_IAS + 1 };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		const char *last;
 		char expected[8];
@@ -375,14 +408,56 @@ static void last_entry_is_found(void **state)
 	}
 }
 
-static void all_of_many_adapters_are_opened(void **state)
+CASE(all_of_many_adapters_are_opened)
 {
-	(void)state;
 	set_many(150);
 	init();
 	assert_int_equal(num_made, 150);
 	for (int i = 0; i < 150; i++)
 		assert_string_equal(c->modules[i]->name, entries[i]);
+}
+
+/* --- lines of the libraries -------------------------------------------------------------------- */
+
+CASE(one_line_a_node_tells_that_no_entry_opens)
+{
+	all_broken = true;
+	assert_string_equal(init(), "");
+	assert_int_equal(own_lines, 1);
+	assert_non_null(strstr(own_line, "no entry of dat.conf can be opened; the first: dapl: a is absent"));
+	close_all();
+	opal_process_info.my_local_rank = 1;
+	assert_string_equal(init(), "");
+	assert_int_equal(own_lines, 1);
+	assert_int_equal(library_lines, 0);
+}
+
+CASE(nothing_is_printed_if_another_entry_opens)
+{
+	broken = "a";
+	assert_string_equal(init(), "b c ");
+	assert_int_equal(library_lines, 0);
+	assert_int_equal(own_lines, 0);
+}
+
+CASE(one_process_of_a_node_tells_that_a_wanted_adapter_does_not_open)
+{
+	broken = "b";
+	assert_string_equal(init_with("a,b", NULL), "a ");
+	assert_int_equal(library_lines, 1);
+	close_all();
+	opal_process_info.my_local_rank = 1;
+	assert_string_equal(init_with("a,b", NULL), "a ");
+	assert_int_equal(library_lines, 1);
+	assert_int_equal(own_lines, 0);
+}
+
+/* Lines of connections and transfers are not taken. */
+CASE(lines_after_the_probe_are_printed)
+{
+	init();
+	report_absent("later");
+	assert_int_equal(library_lines, 1);
 }
 
 /* --- outcome ----------------------------------------------------------------------------------- */
@@ -396,9 +471,8 @@ static void no_module(void)
 	assert_int_equal(num_closed, num_opened);
 }
 
-static void nothing_is_published_without_an_adapter(void **state)
+CASE(nothing_is_published_without_an_adapter)
 {
-	(void)state;
 	num_entries = 0;
 	no_module();
 	num_entries = 3;
@@ -409,9 +483,8 @@ static void nothing_is_published_without_an_adapter(void **state)
 	assert_int_equal(modex_puts, 0);
 }
 
-static void addresses_of_all_modules_are_published(void **state)
+CASE(addresses_of_all_modules_are_published)
 {
-	(void)state;
 	init();
 	assert_int_equal(num_made, 3);
 	assert_int_equal(modex_puts, 1);
@@ -422,33 +495,11 @@ static void addresses_of_all_modules_are_published(void **state)
 	}
 }
 
-static void modules_without_a_published_address_are_closed(void **state)
+CASE(modules_without_a_published_address_are_closed)
 {
-	(void)state;
 	modex_put_result = OPAL_ERR_OUT_OF_RESOURCE;
 	no_module();
 	assert_int_equal(num_opened, 3);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(parameters_have_names_and_defaults),
-		CASE(numbers_are_limited),
-		CASE(opened_component_has_no_modules),
-		CASE(component_polls_the_rings),
-		CASE(adapters_are_chosen_by_the_lists),
-		CASE(one_process_of_a_node_reports),
-		CASE(adapter_that_cannot_be_opened_is_left_out),
-		CASE(second_name_of_an_adapter_is_left_out),
-		CASE(last_entry_is_found),
-		CASE(all_of_many_adapters_are_opened),
-		CASE(nothing_is_published_without_an_adapter),
-		CASE(addresses_of_all_modules_are_published),
-		CASE(modules_without_a_published_address_are_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -7,6 +7,7 @@
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/recv_post.h"
 #include "contrib/openmpi/ring_setup.h"
+#include "test/unit/unit.h"
 
 #define FAILURE UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE)
 
@@ -81,13 +82,15 @@ static void rdma_waits(void)
 	opal_list_append(&peer->rdmas, &r->super.super);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+#define IDLE_CASE(name) UNIT_TEST_WITH(name, begin_idle, btl_end)
+
 /* --- making ------------------------------------------------------------------------------------ */
 
-static void new_connection_is_not_connected(void **state)
+CASE(new_connection_is_not_connected)
 {
 	udapl_conn_t *c;
 
-	(void)state;
 	c = udapl_conn_new(peer, true);
 	assert_non_null(c);
 	assert_int_equal(c->state, UDAPL_CONN_CONNECTING);
@@ -103,22 +106,20 @@ static void new_connection_is_not_connected(void **state)
 	assert_false(udapl_conn_new(peer, false)->active);
 }
 
-static void device_endpoint_leads_to_its_connection(void **state)
+CASE(device_endpoint_leads_to_its_connection)
 {
 	udapl_conn_t *c;
 
-	(void)state;
 	c = udapl_conn_new(peer, true);
 	assert_ptr_equal(udapl_conn_from(c->ep), c);
 	assert_ptr_equal(udapl_conn_from(conn->ep), conn);
 	assert_null(udapl_conn_from((DAT_EP_HANDLE)&proc));
 }
 
-static void device_endpoint_has_room_for_data_and_control_messages(void **state)
+CASE(device_endpoint_has_room_for_data_and_control_messages)
 {
 	const DAT_EP_ATTR *attr;
 
-	(void)state;
 	module.attr.max_rdma_size = 123456;
 	attr = &ep_of(udapl_conn_new(peer, true)->ep)->attr;
 	assert_int_equal(attr->max_recv_dtos, RECEIVES);
@@ -127,7 +128,7 @@ static void device_endpoint_has_room_for_data_and_control_messages(void **state)
 	assert_int_equal(attr->max_rdma_size, 123456);
 }
 
-static void rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit(void **state)
+CASE(rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit)
 {
 	static const struct { DAT_COUNT in, out, expected_in, expected_out; } table[] = {
 		{ 1, 3, 1, 3 },
@@ -137,7 +138,6 @@ static void rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit(void **sta
 	};
 	const DAT_EP_ATTR *attr;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		module.attr.max_rdma_read_per_ep_in = table[i].in;
 		module.attr.max_rdma_read_per_ep_out = table[i].out;
@@ -149,11 +149,10 @@ static void rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit(void **sta
 
 /* --- receives ---------------------------------------------------------------------------------- */
 
-static void receives_come_from_the_shared_queue(void **state)
+CASE(receives_come_from_the_shared_queue)
 {
 	udapl_conn_t *c;
 
-	(void)state;
 	c = udapl_conn_new(peer, true);
 	assert_true(c->srq);
 	assert_ptr_equal(ep_of(c->ep)->srq, module.srq);
@@ -172,17 +171,15 @@ static void has_own_receives(const udapl_conn_t *c)
 	assert_ptr_equal(posts[num_posts - 1].ep, c->ep);
 }
 
-static void device_without_a_shared_queue_gets_own_receives(void **state)
+CASE(device_without_a_shared_queue_gets_own_receives)
 {
-	(void)state;
 	module.srq = DAT_HANDLE_NULL;
 	has_own_receives(udapl_conn_new(peer, true));
 	assert_int_equal(module.srq_wanted, 0);
 }
 
-static void full_shared_queue_leaves_own_receives(void **state)
+CASE(full_shared_queue_leaves_own_receives)
 {
-	(void)state;
 	srq_room = 2 * RECEIVES;
 	assert_true(udapl_conn_new(peer, true)->srq);
 	assert_true(udapl_conn_new(peer, true)->srq);
@@ -190,25 +187,22 @@ static void full_shared_queue_leaves_own_receives(void **state)
 	assert_int_equal(module.srq_wanted, 2 * RECEIVES);
 }
 
-static void shared_queue_that_is_too_small_is_not_used(void **state)
+CASE(shared_queue_that_is_too_small_is_not_used)
 {
-	(void)state;
 	srq_room = RECEIVES - 1;
 	has_own_receives(udapl_conn_new(peer, true));
 }
 
-static void shared_queue_of_unknown_size_is_not_used(void **state)
+CASE(shared_queue_of_unknown_size_is_not_used)
 {
-	(void)state;
 	ep_results.srq_query = FAILURE;
 	has_own_receives(udapl_conn_new(peer, true));
 }
 
 /* --- length of the CQ -------------------------------------------------------------------------- */
 
-static void cq_grows_when_the_completions_need_it(void **state)
+CASE(cq_grows_when_the_completions_need_it)
 {
-	(void)state;
 	module.dto_length = RECEIVES + REQUESTS;
 	udapl_conn_new(peer, true);
 	assert_int_equal(evd_resizes, 0);
@@ -220,9 +214,8 @@ static void cq_grows_when_the_completions_need_it(void **state)
 	assert_int_equal(evd_resizes, 1);
 }
 
-static void cq_grows_up_to_the_limit_of_the_device(void **state)
+CASE(cq_grows_up_to_the_limit_of_the_device)
 {
-	(void)state;
 	module.dto_length = 1;
 	module.attr.max_evd_qlen = RECEIVES + REQUESTS + 5;
 	assert_non_null(udapl_conn_new(peer, true));
@@ -231,11 +224,10 @@ static void cq_grows_up_to_the_limit_of_the_device(void **state)
 	assert_int_equal(helps, 0);
 }
 
-static void cq_of_largest_length_that_is_too_short_is_reported_once(void **state)
+CASE(cq_of_largest_length_that_is_too_short_is_reported_once)
 {
 	char length[16], needed[16];
 
-	(void)state;
 	module.dto_length = 1;
 	module.attr.max_evd_qlen = 2 * (RECEIVES + REQUESTS) - 1;
 	udapl_conn_new(peer, true);
@@ -253,18 +245,16 @@ static void cq_of_largest_length_that_is_too_short_is_reported_once(void **state
 	assert_int_equal(evd_resizes, 1);
 }
 
-static void other_processes_of_the_node_do_not_report_it(void **state)
+CASE(other_processes_of_the_node_do_not_report_it)
 {
-	(void)state;
 	opal_process_info.my_local_rank = 1;
 	module.dto_length = module.attr.max_evd_qlen = 1;
 	assert_non_null(udapl_conn_new(peer, true));
 	assert_int_equal(helps, 0);
 }
 
-static void cq_that_cannot_grow_keeps_its_length(void **state)
+CASE(cq_that_cannot_grow_keeps_its_length)
 {
-	(void)state;
 	module.dto_length = 1;
 	ep_results.resize = FAILURE;
 	assert_null(udapl_conn_new(peer, true));
@@ -274,12 +264,11 @@ static void cq_that_cannot_grow_keeps_its_length(void **state)
 /* --- failures and release ---------------------------------------------------------------------- */
 
 /* What was taken for the connection is given back by the release of it. */
-static void failed_step_makes_no_connection(void **state)
+CASE(failed_step_makes_no_connection)
 {
 	DAT_RETURN *const steps[] = { &ep_results.resize, &ep_results.create, &ep_results.set_context,
 				      &post_results[POSTED_SRQ_RECV] };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
 		module.dto_length = 1;
 		*steps[i] = FAILURE;
@@ -295,11 +284,10 @@ static void failed_step_makes_no_connection(void **state)
 	}
 }
 
-static void released_connection_gives_back_what_it_took(void **state)
+CASE(released_connection_gives_back_what_it_took)
 {
 	udapl_conn_t *c, *other;
 
-	(void)state;
 	other = udapl_conn_new(peer, true);
 	c = udapl_conn_new(peer, true);
 	assert_int_equal(module.dto_needed, 2 * (RECEIVES + REQUESTS));
@@ -314,11 +302,10 @@ static void released_connection_gives_back_what_it_took(void **state)
 	assert_null(module.rings[0]);
 }
 
-static void connection_with_own_receives_leaves_the_shared_queue_alone(void **state)
+CASE(connection_with_own_receives_leaves_the_shared_queue_alone)
 {
 	udapl_conn_t *c;
 
-	(void)state;
 	srq_room = RECEIVES;
 	udapl_conn_new(peer, true);
 	c = udapl_conn_new(peer, true);
@@ -329,11 +316,10 @@ static void connection_with_own_receives_leaves_the_shared_queue_alone(void **st
 
 /* --- closing ----------------------------------------------------------------------------------- */
 
-static void close_announces_itself_on_an_established_connection(void **state)
+CASE(close_announces_itself_on_an_established_connection)
 {
 	static const enum udapl_conn_state states[] = { UDAPL_CONN_ESTABLISHED, UDAPL_CONN_ACCEPTED };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		conn->state = states[i];
 		udapl_conn_close(conn);
@@ -345,9 +331,8 @@ static void close_announces_itself_on_an_established_connection(void **state)
 	}
 }
 
-static void close_ends_an_attempt_without_a_message(void **state)
+CASE(close_ends_an_attempt_without_a_message)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_CONNECTING;
 	udapl_conn_close(conn);
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
@@ -357,21 +342,19 @@ static void close_ends_an_attempt_without_a_message(void **state)
 }
 
 /* No event comes then. */
-static void attempt_that_cannot_be_ended_is_closed(void **state)
+CASE(attempt_that_cannot_be_ended_is_closed)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_CONNECTING;
 	ep_results.disconnect = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	udapl_conn_close(conn);
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSED);
 }
 
-static void ended_connection_is_not_closed_again(void **state)
+CASE(ended_connection_is_not_closed_again)
 {
 	static const enum udapl_conn_state states[] = { UDAPL_CONN_CLOSING, UDAPL_CONN_DISCONNECTED,
 		UDAPL_CONN_CLOSED };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		conn->state = states[i];
 		udapl_conn_close(conn);
@@ -383,11 +366,10 @@ static void ended_connection_is_not_closed_again(void **state)
 
 /* --- connecting -------------------------------------------------------------------------------- */
 
-static void request_goes_to_the_address_of_the_peer(void **state)
+IDLE_CASE(request_goes_to_the_address_of_the_peer)
 {
 	const struct test_ep *ep;
 
-	(void)state;
 	peer->address.qualifier = 4711;
 	module.address.qualifier = 815;
 	mca_btl_udapl_component.connect_timeout = 2000;	/* s; the most */
@@ -405,18 +387,16 @@ static void request_goes_to_the_address_of_the_peer(void **state)
 }
 
 /* It is known from a request of its own alone. */
-static void process_of_unknown_address_is_not_connected_to(void **state)
+IDLE_CASE(process_of_unknown_address_is_not_connected_to)
 {
-	(void)state;
 	peer->proc = NULL;
 	udapl_connect(peer);
 	assert_int_equal(peer->state, UDAPL_IDLE);
 	assert_int_equal(num_eps, 1);
 }
 
-static void peer_fails_without_resources_for_a_connection(void **state)
+IDLE_CASE(peer_fails_without_resources_for_a_connection)
 {
-	(void)state;
 	ep_results.create = FAILURE;
 	udapl_connect(peer);
 	assert_int_equal(peer->state, UDAPL_FAILED);
@@ -424,9 +404,8 @@ static void peer_fails_without_resources_for_a_connection(void **state)
 	assert_string_equal(peer->failure, "no resources for another connection");
 }
 
-static void refused_request_fails_the_peer(void **state)
+IDLE_CASE(refused_request_fails_the_peer)
 {
-	(void)state;
 	ep_results.connect = FAILURE;
 	udapl_connect(peer);
 	assert_int_equal(peer->state, UDAPL_FAILED);
@@ -437,11 +416,10 @@ static void refused_request_fails_the_peer(void **state)
 
 /* --- failed attempts --------------------------------------------------------------------------- */
 
-static void attempt_is_repeated_while_requests_wait(void **state)
+CASE(attempt_is_repeated_while_requests_wait)
 {
 	static void (*const waits[])(void) = { send_waits, rdma_waits };
 
-	(void)state;
 	mca_btl_udapl_component.connect_retries = 2;
 	for (int i = 0; i < 2; i++) {
 		double now = udapl_now();
@@ -460,9 +438,8 @@ static void attempt_is_repeated_while_requests_wait(void **state)
 	}
 }
 
-static void last_attempt_fails_the_peer(void **state)
+CASE(last_attempt_fails_the_peer)
 {
-	(void)state;
 	send_waits();
 	peer->state = UDAPL_CONNECTING;
 	peer->conn = conn;
@@ -484,15 +461,13 @@ static void becomes_idle(void)
 	assert_int_equal(peer->attempts, 0);
 }
 
-static void attempt_for_nothing_is_not_repeated(void **state)
+CASE(attempt_for_nothing_is_not_repeated)
 {
-	(void)state;
 	becomes_idle();
 }
 
-static void attempt_to_a_removed_process_is_not_repeated(void **state)
+CASE(attempt_to_a_removed_process_is_not_repeated)
 {
-	(void)state;
 	send_waits();
 	peer->proc = NULL;
 	becomes_idle();
@@ -500,9 +475,8 @@ static void attempt_to_a_removed_process_is_not_repeated(void **state)
 
 /* --- failures ---------------------------------------------------------------------------------- */
 
-static void first_reason_of_a_failure_is_kept(void **state)
+CASE(first_reason_of_a_failure_is_kept)
 {
-	(void)state;
 	udapl_endpoint_fail(peer, "first");
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_null(peer->conn);
@@ -516,7 +490,7 @@ static void first_reason_of_a_failure_is_kept(void **state)
 }
 
 /* A second connection: the peer sends on it. */
-static void failure_counts_if_the_connection_is_in_use(void **state)
+CASE(failure_counts_if_the_connection_is_in_use)
 {
 	static const struct { enum udapl_conn_state state; bool first, fails; } table[] = {
 		{ UDAPL_CONN_CONNECTING, false, false },
@@ -529,7 +503,6 @@ static void failure_counts_if_the_connection_is_in_use(void **state)
 		{ UDAPL_CONN_CLOSING, true, true },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		peer->state = UDAPL_CONNECTED;
 		peer->conn = table[i].first ? conn : NULL;
@@ -540,27 +513,24 @@ static void failure_counts_if_the_connection_is_in_use(void **state)
 	}
 }
 
-static void broken_connection_fails_the_peer(void **state)
+CASE(broken_connection_fails_the_peer)
 {
-	(void)state;
 	udapl_conn_broken(conn, "reason");
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_true(peer->lost);
 	assert_string_equal(peer->failure, "reason");
 }
 
-static void break_after_another_failure_does_not_matter(void **state)
+CASE(break_after_another_failure_does_not_matter)
 {
-	(void)state;
 	udapl_endpoint_fail(peer, "first");
 	udapl_conn_broken(conn, "second");
 	assert_false(peer->lost);
 	assert_string_equal(peer->failure, "first");
 }
 
-static void end_that_was_intended_is_no_break(void **state)
+CASE(end_that_was_intended_is_no_break)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		conn->close_received = i == 0;
 		module.closing = i == 1;
@@ -570,27 +540,24 @@ static void end_that_was_intended_is_no_break(void **state)
 	}
 }
 
-static void failed_post_fails_the_peer(void **state)
+CASE(failed_post_fails_the_peer)
 {
-	(void)state;
 	udapl_conn_post_failed(conn, FAILURE);
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_string_equal(peer->failure, "a request could not be posted");
 }
 
 /* An event tells why. */
-static void post_to_an_ended_connection_does_not_fail_the_peer(void **state)
+CASE(post_to_an_ended_connection_does_not_fail_the_peer)
 {
-	(void)state;
 	udapl_conn_post_failed(conn, UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_DISCONNECTED));
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 }
 
 /* --- establishing ------------------------------------------------------------------------------ */
 
-static void established_connection_makes_its_peer_connected(void **state)
+CASE(established_connection_makes_its_peer_connected)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_ACCEPTED;
 	peer->state = UDAPL_CONNECTING;
 	peer->attempts = 1;
@@ -600,9 +567,8 @@ static void established_connection_makes_its_peer_connected(void **state)
 	assert_int_equal(peer->attempts, 0);
 }
 
-static void second_connection_does_not_make_its_peer_connected(void **state)
+CASE(second_connection_does_not_make_its_peer_connected)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_ACCEPTED;
 	peer->conn = NULL;
 	peer->state = UDAPL_IDLE;
@@ -613,9 +579,8 @@ static void second_connection_does_not_make_its_peer_connected(void **state)
 	assert_int_equal(peer->attempts, 1);
 }
 
-static void first_message_establishes_an_accepted_connection(void **state)
+CASE(first_message_establishes_an_accepted_connection)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_ACCEPTED;
 	conn->received_any = false;
 	peer->state = UDAPL_CONNECTING;
@@ -626,12 +591,11 @@ static void first_message_establishes_an_accepted_connection(void **state)
 }
 
 /* The event of the connection may come after its first message. */
-static void first_message_before_the_event_is_remembered(void **state)
+CASE(first_message_before_the_event_is_remembered)
 {
 	static const enum udapl_conn_state states[] = { UDAPL_CONN_CONNECTING, UDAPL_CONN_ESTABLISHED,
 							UDAPL_CONN_CLOSING };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		conn->state = states[i];
 		conn->received_any = false;
@@ -641,9 +605,8 @@ static void first_message_before_the_event_is_remembered(void **state)
 	}
 }
 
-static void accepted_connection_counts_as_established(void **state)
+CASE(accepted_connection_counts_as_established)
 {
-	(void)state;
 	for (int i = 0; i < UDAPL_CONN_STATES; i++) {
 		conn->state = i;
 		assert_int_equal(udapl_conn_is_established(conn),
@@ -651,54 +614,4 @@ static void accepted_connection_counts_as_established(void **state)
 	}
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-#define IDLE_CASE(name) cmocka_unit_test_setup_teardown(name, begin_idle, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(new_connection_is_not_connected),
-		CASE(device_endpoint_leads_to_its_connection),
-		CASE(device_endpoint_has_room_for_data_and_control_messages),
-		CASE(rdma_reads_are_as_many_as_the_device_allows_up_to_a_limit),
-		CASE(receives_come_from_the_shared_queue),
-		CASE(device_without_a_shared_queue_gets_own_receives),
-		CASE(full_shared_queue_leaves_own_receives),
-		CASE(shared_queue_that_is_too_small_is_not_used),
-		CASE(shared_queue_of_unknown_size_is_not_used),
-		CASE(cq_grows_when_the_completions_need_it),
-		CASE(cq_grows_up_to_the_limit_of_the_device),
-		CASE(cq_of_largest_length_that_is_too_short_is_reported_once),
-		CASE(other_processes_of_the_node_do_not_report_it),
-		CASE(cq_that_cannot_grow_keeps_its_length),
-		CASE(failed_step_makes_no_connection),
-		CASE(released_connection_gives_back_what_it_took),
-		CASE(connection_with_own_receives_leaves_the_shared_queue_alone),
-		CASE(close_announces_itself_on_an_established_connection),
-		CASE(close_ends_an_attempt_without_a_message),
-		CASE(attempt_that_cannot_be_ended_is_closed),
-		CASE(ended_connection_is_not_closed_again),
-		IDLE_CASE(request_goes_to_the_address_of_the_peer),
-		IDLE_CASE(process_of_unknown_address_is_not_connected_to),
-		IDLE_CASE(peer_fails_without_resources_for_a_connection),
-		IDLE_CASE(refused_request_fails_the_peer),
-		CASE(attempt_is_repeated_while_requests_wait),
-		CASE(last_attempt_fails_the_peer),
-		CASE(attempt_for_nothing_is_not_repeated),
-		CASE(attempt_to_a_removed_process_is_not_repeated),
-		CASE(first_reason_of_a_failure_is_kept),
-		CASE(failure_counts_if_the_connection_is_in_use),
-		CASE(broken_connection_fails_the_peer),
-		CASE(break_after_another_failure_does_not_matter),
-		CASE(end_that_was_intended_is_no_break),
-		CASE(failed_post_fails_the_peer),
-		CASE(post_to_an_ended_connection_does_not_fail_the_peer),
-		CASE(established_connection_makes_its_peer_connected),
-		CASE(second_connection_does_not_make_its_peer_connected),
-		CASE(first_message_establishes_an_accepted_connection),
-		CASE(first_message_before_the_event_is_remembered),
-		CASE(accepted_connection_counts_as_established),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

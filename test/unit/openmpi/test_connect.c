@@ -8,6 +8,7 @@
 #include "contrib/openmpi/connect.h"
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/help.h"
+#include "test/unit/unit.h"
 
 enum { PEER = 7, THEIR_CREDITS = 5, THEIR_QUALIFIER = 4711 };
 
@@ -24,7 +25,6 @@ void __wrap_udapl_show_help(const char *which, ...);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
-	(void)clock;
 	t->tv_sec = (time_t)now;
 	t->tv_nsec = (long)((now - (double)t->tv_sec) * 1e9);
 	return 0;
@@ -197,7 +197,9 @@ static enum answer answer_to_request(void)
 	return answer;
 }
 
-static void request_is_answered_by_names_and_states(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
+CASE(request_is_answered_by_names_and_states)
 {
 	static const struct {
 		uint32_t own;
@@ -229,7 +231,6 @@ static void request_is_answered_by_names_and_states(void **state)
 		{ .own = LOWER, .state = UDAPL_CONNECTED, .active = true, .other_adapter = true, .answer = SECOND },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		enum answer answer;
 
@@ -247,7 +248,7 @@ static void request_is_answered_by_names_and_states(void **state)
 }
 
 /* The job is more significant. */
-static void names_are_compared_by_job_and_process(void **state)
+CASE(names_are_compared_by_job_and_process)
 {
 	static const struct { uint32_t own_job, job, own; enum answer answer; } table[] = {
 		{ 1, 2, HIGHER, ACCEPTED },
@@ -255,7 +256,6 @@ static void names_are_compared_by_job_and_process(void **state)
 		{ 0x80000000, 1, LOWER, REFUSED },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		OPAL_PROC_MY_NAME = (opal_process_name_t){ .jobid = table[i].own_job, .vpid = table[i].own };
 		conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
@@ -268,9 +268,8 @@ static void names_are_compared_by_job_and_process(void **state)
 	OPAL_PROC_MY_NAME.jobid = 0;
 }
 
-static void accepted_connection_knows_its_requester(void **state)
+CASE(accepted_connection_knows_its_requester)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CLOSED, UDAPL_IDLE);
 	request_comes();
 	assert_int_equal(peer->state, UDAPL_CONNECTING);
@@ -282,9 +281,8 @@ static void accepted_connection_knows_its_requester(void **state)
 	assert_int_equal(ep_of(peer->conn->ep)->hello.vpid, 1);
 }
 
-static void second_connection_changes_nothing_for_the_peer(void **state)
+CASE(second_connection_changes_nothing_for_the_peer)
 {
-	(void)state;
 	theirs.qualifier = 0;
 	request_comes();
 	assert_ptr_equal(peer->conn, conn);
@@ -292,11 +290,10 @@ static void second_connection_changes_nothing_for_the_peer(void **state)
 	assert_int_equal(last_conn()->credits, THEIR_CREDITS);
 }
 
-static void request_may_come_before_add_procs(void **state)
+CASE(request_may_come_before_add_procs)
 {
 	const mca_btl_base_endpoint_t *e;
 
-	(void)state;
 	theirs.vpid = htonl(99);
 	request_comes();
 	assert_int_equal(opal_list_get_size(&module.endpoints), 2);
@@ -307,9 +304,8 @@ static void request_may_come_before_add_procs(void **state)
 	assert_int_equal(e->state, UDAPL_CONNECTING);
 }
 
-static void request_of_another_program_is_refused(void **state)
+CASE(request_of_another_program_is_refused)
 {
-	(void)state;
 	theirs.vpid = htonl(99);
 	theirs.magic++;
 	request_comes();
@@ -324,11 +320,10 @@ static void request_of_another_program_is_refused(void **state)
 	assert_int_equal(conns(), 1);
 }
 
-static void request_that_cannot_be_accepted_is_refused(void **state)
+CASE(request_that_cannot_be_accepted_is_refused)
 {
 	DAT_RETURN *const steps[] = { &ep_results.create, &ep_results.accept };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		conn_is(true, UDAPL_CONN_CLOSED, UDAPL_IDLE);
 		*steps[i] = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
@@ -343,9 +338,8 @@ static void request_that_cannot_be_accepted_is_refused(void **state)
 
 /* --- established ------------------------------------------------------------------------------- */
 
-static void requester_sends_the_first_message(void **state)
+CASE(requester_sends_the_first_message)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
 	peer->attempts = 1;
 	add_send(&peer->sends);
@@ -359,9 +353,8 @@ static void requester_sends_the_first_message(void **state)
 	assert_int_equal(conn->credits, THEIR_CREDITS - 1);
 }
 
-static void acceptor_sends_nothing_before_a_message(void **state)
+CASE(acceptor_sends_nothing_before_a_message)
 {
-	(void)state;
 	conn_is(false, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
 	conn->received_any = false;
 	conn->credits = THEIR_CREDITS;
@@ -374,9 +367,8 @@ static void acceptor_sends_nothing_before_a_message(void **state)
 	assert_int_equal(num_posts, 0);
 }
 
-static void message_may_come_before_the_event(void **state)
+CASE(message_may_come_before_the_event)
 {
-	(void)state;
 	conn_is(false, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
 	conn->credits = THEIR_CREDITS;
 	conn->credits_to_return = mca_btl_udapl_component.credits / 2;
@@ -389,9 +381,8 @@ static void message_may_come_before_the_event(void **state)
 	assert_int_equal(sent_header(&posts[0])->credits, mca_btl_udapl_component.credits / 2);
 }
 
-static void peer_with_another_version_fails(void **state)
+CASE(peer_with_another_version_fails)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
 	theirs.message_size++;
 	established(conn);
@@ -403,11 +394,10 @@ static void peer_with_another_version_fails(void **state)
 }
 
 /* The peer's request was accepted meanwhile. */
-static void request_that_is_not_needed_is_closed(void **state)
+CASE(request_that_is_not_needed_is_closed)
 {
 	udapl_conn_t *used;
 
-	(void)state;
 	used = udapl_conn_new(peer, false);
 	num_posts = 0;
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
@@ -420,9 +410,8 @@ static void request_that_is_not_needed_is_closed(void **state)
 	assert_int_equal(peer->state, UDAPL_CONNECTING);
 }
 
-static void second_connection_is_kept(void **state)
+CASE(second_connection_is_kept)
 {
-	(void)state;
 	conn_is(false, UDAPL_CONN_CONNECTING, UDAPL_CONNECTED);
 	conn->received_any = false;
 	peer->conn = NULL;
@@ -431,9 +420,8 @@ static void second_connection_is_kept(void **state)
 	assert_int_equal(disconnects, 0);
 }
 
-static void connection_that_is_closed_meanwhile_is_not_established(void **state)
+CASE(connection_that_is_closed_meanwhile_is_not_established)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CLOSING, UDAPL_IDLE);
 	established(conn);
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
@@ -441,9 +429,8 @@ static void connection_that_is_closed_meanwhile_is_not_established(void **state)
 	assert_int_equal(num_posts, 0);
 }
 
-static void event_of_an_unknown_endpoint_is_ignored(void **state)
+CASE(event_of_an_unknown_endpoint_is_ignored)
 {
-	(void)state;
 	conn_event((DAT_EP_HANDLE)&proc, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
 	conn_event((DAT_EP_HANDLE)&proc, DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
@@ -451,7 +438,7 @@ static void event_of_an_unknown_endpoint_is_ignored(void **state)
 
 /* --- failed attempts and disconnects ----------------------------------------------------------- */
 
-static void cause_of_a_failed_attempt_is_named(void **state)
+CASE(cause_of_a_failed_attempt_is_named)
 {
 	static const struct { DAT_EVENT_NUMBER event; const char *why; } table[] = {
 		{ DAT_CONNECTION_EVENT_PEER_REJECTED, "the peer refuses the connection" },
@@ -461,7 +448,6 @@ static void cause_of_a_failed_attempt_is_named(void **state)
 		{ DAT_CONNECTION_EVENT_DISCONNECTED, "nothing listens there" },
 	};
 
-	(void)state;
 	mca_btl_udapl_component.connect_retries = 0;
 	add_send(&peer->sends);
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
@@ -473,9 +459,8 @@ static void cause_of_a_failed_attempt_is_named(void **state)
 	}
 }
 
-static void failed_attempt_is_repeated_later(void **state)
+CASE(failed_attempt_is_repeated_later)
 {
-	(void)state;
 	add_send(&peer->sends);
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
 	disconnected(conn, DAT_CONNECTION_EVENT_PEER_REJECTED);
@@ -492,11 +477,10 @@ static void failed_attempt_is_repeated_later(void **state)
 	assert_int_equal(reports + errors, 0);
 }
 
-static void failed_attempt_that_was_replaced_does_not_matter(void **state)
+CASE(failed_attempt_that_was_replaced_does_not_matter)
 {
 	udapl_conn_t *used;
 
-	(void)state;
 	add_send(&peer->sends);
 	used = udapl_conn_new(peer, false);
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
@@ -507,9 +491,8 @@ static void failed_attempt_that_was_replaced_does_not_matter(void **state)
 	assert_int_equal(peer->state, UDAPL_CONNECTING);
 }
 
-static void closed_connection_leaves_its_peer_idle(void **state)
+CASE(closed_connection_leaves_its_peer_idle)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CLOSING, UDAPL_CONNECTED);
 	disconnected(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSED);
@@ -517,11 +500,10 @@ static void closed_connection_leaves_its_peer_idle(void **state)
 	assert_null(peer->conn);
 }
 
-static void closed_second_connection_leaves_the_first_alone(void **state)
+CASE(closed_second_connection_leaves_the_first_alone)
 {
 	udapl_conn_t *used;
 
-	(void)state;
 	used = udapl_conn_new(peer, false);
 	conn_is(true, UDAPL_CONN_CLOSING, UDAPL_CONNECTED);
 	peer->conn = used;
@@ -532,7 +514,7 @@ static void closed_second_connection_leaves_the_first_alone(void **state)
 }
 
 /* The close notification may still come; after a break it comes soon or never. */
-static void disconnect_is_not_judged_before_its_deadline(void **state)
+CASE(disconnect_is_not_judged_before_its_deadline)
 {
 	static const struct {
 		DAT_EVENT_NUMBER event;
@@ -546,7 +528,6 @@ static void disconnect_is_not_judged_before_its_deadline(void **state)
 		{ DAT_CONNECTION_EVENT_BROKEN, true, UDAPL_CONN_ACCEPTED, UDAPL_BROKEN_AFTER },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		conn_is(table[i].active, table[i].state, UDAPL_CONNECTED);
 		disconnected(conn, table[i].event);
@@ -563,9 +544,8 @@ static void disconnect_is_not_judged_before_its_deadline(void **state)
 	}
 }
 
-static void disconnect_after_the_close_notification_was_intended(void **state)
+CASE(disconnect_after_the_close_notification_was_intended)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_DISCONNECTED, UDAPL_CONNECTED);
 	conn->close_received = true;
 	requests_were_flushed();
@@ -577,9 +557,8 @@ static void disconnect_after_the_close_notification_was_intended(void **state)
 	assert_int_equal(reports + errors, 0);
 }
 
-static void disconnect_is_no_failure_during_finalize(void **state)
+CASE(disconnect_is_no_failure_during_finalize)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_DISCONNECTED, UDAPL_CONNECTED);
 	module.closing = true;
 	add_send(&peer->sends);
@@ -589,11 +568,10 @@ static void disconnect_is_no_failure_during_finalize(void **state)
 	assert_int_equal(conns(), 1);
 }
 
-static void waiting_requests_get_another_connection(void **state)
+CASE(waiting_requests_get_another_connection)
 {
 	static void (*const adds[])(opal_list_t *) = { add_send, add_rdma };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		conn_is(true, UDAPL_CONN_DISCONNECTED, UDAPL_CONNECTED);
 		conn->close_received = true;
@@ -606,9 +584,8 @@ static void waiting_requests_get_another_connection(void **state)
 	}
 }
 
-static void removed_process_gets_no_other_connection(void **state)
+CASE(removed_process_gets_no_other_connection)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_DISCONNECTED, UDAPL_CONNECTED);
 	conn->close_received = true;
 	peer->removed = true;
@@ -619,9 +596,8 @@ static void removed_process_gets_no_other_connection(void **state)
 }
 
 /* The peer never got the connection, and nothing was sent on it. */
-static void accepted_connection_without_a_message_is_not_lost(void **state)
+CASE(accepted_connection_without_a_message_is_not_lost)
 {
-	(void)state;
 	conn_is(false, UDAPL_CONN_DISCONNECTED, UDAPL_CONNECTING);
 	conn->received_any = false;
 	conn->break_deadline = now + 1;
@@ -632,11 +608,10 @@ static void accepted_connection_without_a_message_is_not_lost(void **state)
 	assert_int_equal(reports + errors, 0);
 }
 
-static void accepted_second_connection_without_a_message_changes_nothing(void **state)
+CASE(accepted_second_connection_without_a_message_changes_nothing)
 {
 	udapl_conn_t *used;
 
-	(void)state;
 	used = udapl_conn_new(peer, false);
 	conn_is(false, UDAPL_CONN_DISCONNECTED, UDAPL_CONNECTED);
 	conn->received_any = false;
@@ -649,9 +624,8 @@ static void accepted_second_connection_without_a_message_changes_nothing(void **
 
 /* --- reports ----------------------------------------------------------------------------------- */
 
-static void broken_connection_is_reported_once(void **state)
+CASE(broken_connection_is_reported_once)
 {
-	(void)state;
 	udapl_conn_broken(conn, "a request failed");
 	requests_were_flushed();
 	udapl_conn_housekeep(&module);
@@ -665,9 +639,8 @@ static void broken_connection_is_reported_once(void **state)
 	assert_int_equal(errors, 1);
 }
 
-static void failure_is_reported_without_a_callback_too(void **state)
+CASE(failure_is_reported_without_a_callback_too)
 {
-	(void)state;
 	module.error_cb = NULL;
 	udapl_conn_broken(conn, "a request failed");
 	udapl_conn_housekeep(&module);
@@ -675,9 +648,8 @@ static void failure_is_reported_without_a_callback_too(void **state)
 }
 
 /* Even those that are flushed after the report. */
-static void requests_of_a_failed_peer_complete_as_unreachable(void **state)
+CASE(requests_of_a_failed_peer_complete_as_unreachable)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CLOSED, UDAPL_FAILED);
 	add_send(&peer->sends);
 	add_rdma(&peer->rdmas);
@@ -690,9 +662,8 @@ static void requests_of_a_failed_peer_complete_as_unreachable(void **state)
 	assert_int_equal(reports, 0);
 }
 
-static void peer_that_was_never_reached_is_not_lost(void **state)
+CASE(peer_that_was_never_reached_is_not_lost)
 {
-	(void)state;
 	mca_btl_udapl_component.connect_retries = 0;
 	add_send(&peer->sends);
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
@@ -702,9 +673,8 @@ static void peer_that_was_never_reached_is_not_lost(void **state)
 	assert_string_equal(reason, "its address is unreachable");
 }
 
-static void failure_of_a_first_attempt_is_no_lost_connection(void **state)
+CASE(failure_of_a_first_attempt_is_no_lost_connection)
 {
-	(void)state;
 	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
 	theirs.message_size++;
 	established(conn);
@@ -714,9 +684,8 @@ static void failure_of_a_first_attempt_is_no_lost_connection(void **state)
 }
 
 /* While this process repeats its own attempt. */
-static void break_of_a_second_connection_is_a_lost_connection(void **state)
+CASE(break_of_a_second_connection_is_a_lost_connection)
 {
-	(void)state;
 	conn_is(false, UDAPL_CONN_ESTABLISHED, UDAPL_RETRY_WAIT);
 	peer->attempts = 1;
 	peer->deadline = now + 1;
@@ -725,9 +694,8 @@ static void break_of_a_second_connection_is_a_lost_connection(void **state)
 	assert_string_equal(topic, "connection lost");
 }
 
-static void nothing_is_reported_during_finalize(void **state)
+CASE(nothing_is_reported_during_finalize)
 {
-	(void)state;
 	udapl_conn_broken(conn, "a request failed");
 	module.closing = true;
 	udapl_conn_housekeep(&module);
@@ -736,20 +704,18 @@ static void nothing_is_reported_during_finalize(void **state)
 
 /* --- release ----------------------------------------------------------------------------------- */
 
-static void finished_connection_is_freed(void **state)
+CASE(finished_connection_is_freed)
 {
-	(void)state;
 	udapl_conn_new(peer, true)->state = UDAPL_CONN_CLOSED;
 	udapl_conn_housekeep(&module);
 	assert_int_equal(conns(), 1);
 	assert_int_equal(eps_existing(), 1);
 }
 
-static void connection_is_kept_while_anything_may_name_it(void **state)
+CASE(connection_is_kept_while_anything_may_name_it)
 {
 	udapl_conn_t *c;
 
-	(void)state;
 	c = udapl_conn_new(peer, true);
 	for (int i = 0; i < 5; i++) {
 		c->state = i == 0 ? UDAPL_CONN_CLOSING : UDAPL_CONN_CLOSED;
@@ -762,48 +728,4 @@ static void connection_is_kept_while_anything_may_name_it(void **state)
 	}
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(request_is_answered_by_names_and_states),
-		CASE(names_are_compared_by_job_and_process),
-		CASE(accepted_connection_knows_its_requester),
-		CASE(second_connection_changes_nothing_for_the_peer),
-		CASE(request_may_come_before_add_procs),
-		CASE(request_of_another_program_is_refused),
-		CASE(request_that_cannot_be_accepted_is_refused),
-		CASE(requester_sends_the_first_message),
-		CASE(acceptor_sends_nothing_before_a_message),
-		CASE(message_may_come_before_the_event),
-		CASE(peer_with_another_version_fails),
-		CASE(request_that_is_not_needed_is_closed),
-		CASE(second_connection_is_kept),
-		CASE(connection_that_is_closed_meanwhile_is_not_established),
-		CASE(event_of_an_unknown_endpoint_is_ignored),
-		CASE(cause_of_a_failed_attempt_is_named),
-		CASE(failed_attempt_is_repeated_later),
-		CASE(failed_attempt_that_was_replaced_does_not_matter),
-		CASE(closed_connection_leaves_its_peer_idle),
-		CASE(closed_second_connection_leaves_the_first_alone),
-		CASE(disconnect_is_not_judged_before_its_deadline),
-		CASE(disconnect_after_the_close_notification_was_intended),
-		CASE(disconnect_is_no_failure_during_finalize),
-		CASE(waiting_requests_get_another_connection),
-		CASE(removed_process_gets_no_other_connection),
-		CASE(accepted_connection_without_a_message_is_not_lost),
-		CASE(accepted_second_connection_without_a_message_changes_nothing),
-		CASE(broken_connection_is_reported_once),
-		CASE(failure_is_reported_without_a_callback_too),
-		CASE(requests_of_a_failed_peer_complete_as_unreachable),
-		CASE(peer_that_was_never_reached_is_not_lost),
-		CASE(failure_of_a_first_attempt_is_no_lost_connection),
-		CASE(break_of_a_second_connection_is_a_lost_connection),
-		CASE(nothing_is_reported_during_finalize),
-		CASE(finished_connection_is_freed),
-		CASE(connection_is_kept_while_anything_may_name_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

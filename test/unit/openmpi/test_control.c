@@ -2,10 +2,12 @@
 /* test_control.c - control messages: when they find a slot of the send queue, and how credits are reported. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/control.h"
+#include "test/unit/unit.h"
 
-static void message_carries_its_data_and_all_credits(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, btl_begin, btl_end)
+
+CASE(message_carries_its_data_and_all_credits)
 {
-	(void)state;
 	conn->credits_to_return = 3;
 	conn->ring_in.slots_to_return = 40;
 	assert_true(udapl_control(conn, UDAPL_RING_OFFER, "data", 4));
@@ -23,11 +25,10 @@ static void message_carries_its_data_and_all_credits(void **state)
 	assert_ptr_equal(posts[0].work->conn, conn);
 }
 
-static void message_takes_a_slot_of_its_own(void **state)
+CASE(message_takes_a_slot_of_its_own)
 {
 	int free = conn->sq_free;
 
-	(void)state;
 	conn->credits = 2;
 	assert_true(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
 	assert_int_equal(conn->control_free, UDAPL_CONTROL_REQUESTS - 1);
@@ -36,9 +37,8 @@ static void message_takes_a_slot_of_its_own(void **state)
 	assert_int_equal(conn->posted, 1);
 }
 
-static void last_slot_is_for_the_close_notification(void **state)
+CASE(last_slot_is_for_the_close_notification)
 {
-	(void)state;
 	conn->control_free = 1;
 	conn->credits_to_return = 3;
 	assert_false(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
@@ -49,18 +49,16 @@ static void last_slot_is_for_the_close_notification(void **state)
 	assert_int_equal(num_posts, 1);
 }
 
-static void refused_post_takes_no_slot(void **state)
+CASE(refused_post_takes_no_slot)
 {
-	(void)state;
 	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	assert_false(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
 	assert_int_equal(conn->control_free, UDAPL_CONTROL_REQUESTS);
 	assert_int_equal(conn->posted, 0);
 }
 
-static void message_without_a_buffer_is_not_sent(void **state)
+CASE(message_without_a_buffer_is_not_sent)
 {
-	(void)state;
 	cache_refusals = 100;	/* the list cannot grow */
 	conn->credits_to_return = 3;
 	assert_false(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
@@ -69,19 +67,17 @@ static void message_without_a_buffer_is_not_sent(void **state)
 }
 
 /* The peer has mapped the ring and polls nothing else: the count makes it poll its CQ. */
-static void posts_are_counted_in_a_mapped_ring(void **state)
+CASE(posts_are_counted_in_a_mapped_ring)
 {
 	struct udapl_ring_ctl ctl = { .posted = 6 };
 
-	(void)state;
 	conn->ring_out.ctl = &ctl;
 	assert_true(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
 	assert_int_equal(ctl.posted, 7);
 }
 
-static void credits_are_returned_when_half_of_them_are_unreported(void **state)
+CASE(credits_are_returned_when_half_of_them_are_unreported)
 {
-	(void)state;
 	conn->credits_to_return = mca_btl_udapl_component.credits / 2 - 1;
 	udapl_return_credits(conn);
 	assert_int_equal(num_posts, 0);
@@ -94,9 +90,8 @@ static void credits_are_returned_when_half_of_them_are_unreported(void **state)
 }
 
 /* The acceptor sends nothing before the first message of the requester. */
-static void credits_wait_for_the_connection(void **state)
+CASE(credits_wait_for_the_connection)
 {
-	(void)state;
 	conn->credits_to_return = mca_btl_udapl_component.credits;
 	for (int s = 0; s < UDAPL_CONN_STATES; s++) {
 		conn->state = (enum udapl_conn_state)s;
@@ -109,20 +104,4 @@ static void credits_wait_for_the_connection(void **state)
 	assert_int_equal(num_posts, 1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, btl_begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(message_carries_its_data_and_all_credits),
-		CASE(message_takes_a_slot_of_its_own),
-		CASE(last_slot_is_for_the_close_notification),
-		CASE(refused_post_takes_no_slot),
-		CASE(message_without_a_buffer_is_not_sent),
-		CASE(posts_are_counted_in_a_mapped_ring),
-		CASE(credits_are_returned_when_half_of_them_are_unreported),
-		CASE(credits_wait_for_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,6 +3,7 @@
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/endpoint.h"
 #include "contrib/openmpi/frag.h"
+#include "test/unit/unit.h"
 
 static int set_result;
 
@@ -30,11 +31,12 @@ static int endpoints(void)
 	return (int)opal_list_get_size(&module.endpoints);
 }
 
-static void new_endpoint_is_idle_and_empty(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
+CASE(new_endpoint_is_idle_and_empty)
 {
 	mca_btl_base_endpoint_t *e;
 
-	(void)state;
 	e = endpoint_of(3, 4);
 	assert_non_null(e);
 	assert_ptr_equal(e->module, &module);
@@ -52,15 +54,14 @@ static void new_endpoint_is_idle_and_empty(void **state)
 	assert_ptr_equal(opal_list_get_last(&module.endpoints), e);
 }
 
-static void process_has_one_endpoint(void **state)
+CASE(process_has_one_endpoint)
 {
-	(void)state;
 	assert_ptr_equal(endpoint_of(3, 4), endpoint_of(3, 4));
 	assert_int_equal(endpoints(), 2);
 }
 
 /* All 32 bits of both numbers count. */
-static void processes_have_different_endpoints(void **state)
+CASE(processes_have_different_endpoints)
 {
 	static const struct { uint32_t jobid, vpid; } names[] = {
 		{ 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 }, { 0x80000000, 0 }, { 0, 0x80000000 }, { 0, 0x10000 },
@@ -69,7 +70,6 @@ static void processes_have_different_endpoints(void **state)
 	enum { N = sizeof names / sizeof *names };
 	mca_btl_base_endpoint_t *made[N];
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		made[i] = endpoint_of(names[i].jobid, names[i].vpid);
 	assert_int_equal(endpoints(), 1 + N);
@@ -81,9 +81,8 @@ static void processes_have_different_endpoints(void **state)
 }
 
 /* A second endpoint for the process would be made later. */
-static void endpoint_that_cannot_be_found_again_is_not_made(void **state)
+CASE(endpoint_that_cannot_be_found_again_is_not_made)
 {
-	(void)state;
 	set_result = OPAL_ERR_OUT_OF_RESOURCE;
 	assert_null(endpoint_of(3, 4));
 	assert_int_equal(endpoints(), 1);
@@ -92,13 +91,12 @@ static void endpoint_that_cannot_be_found_again_is_not_made(void **state)
 }
 
 /* Their free lists own them. */
-static void freed_endpoint_gives_up_its_requests(void **state)
+CASE(freed_endpoint_gives_up_its_requests)
 {
 	mca_btl_base_endpoint_t *e;
 	opal_list_item_t *items[4];
 	opal_list_t *lists[4];
 
-	(void)state;
 	e = endpoint_of(3, 4);
 	lists[0] = &e->sends;
 	lists[1] = &e->rdmas;
@@ -115,17 +113,4 @@ static void freed_endpoint_gives_up_its_requests(void **state)
 		opal_free_list_return(i % 2 ? &module.rdmas : &module.eager_frags, (opal_free_list_item_t *)items[i]);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(new_endpoint_is_idle_and_empty),
-		CASE(process_has_one_endpoint),
-		CASE(processes_have_different_endpoints),
-		CASE(endpoint_that_cannot_be_found_again_is_not_made),
-		CASE(freed_endpoint_gives_up_its_requests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

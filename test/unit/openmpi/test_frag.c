@@ -2,17 +2,19 @@
 /* test_frag.c - descriptors: from which list they come, how much they hold, and what is packed into them. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/frag.h"
+#include "test/unit/unit.h"
 
 static udapl_frag_t *alloc(size_t size)
 {
 	return (udapl_frag_t *)udapl_alloc(&module.super, peer, MCA_BTL_NO_ORDER, size, 77);
 }
 
-static void descriptor_has_room_for_header_payload_and_tail(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, btl_begin, btl_end)
+
+CASE(descriptor_has_room_for_header_payload_and_tail)
 {
 	static const size_t sizes[] = { 0, 1, 1000, 1001, 4000 };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		udapl_frag_t *f = alloc(sizes[i]);
 
@@ -31,11 +33,10 @@ static void descriptor_has_room_for_header_payload_and_tail(void **state)
 	}
 }
 
-static void short_message_has_a_short_buffer(void **state)
+CASE(short_message_has_a_short_buffer)
 {
 	udapl_frag_t *eager = alloc(1000), *max = alloc(1001);
 
-	(void)state;
 	assert_ptr_equal(eager->list, &module.eager_frags);
 	assert_int_equal(eager->capacity, 1000);
 	assert_ptr_equal(max->list, &module.max_frags);
@@ -46,15 +47,13 @@ static void short_message_has_a_short_buffer(void **state)
 	assert_ptr_equal(alloc(4000), max);
 }
 
-static void longer_message_than_the_largest_gets_none(void **state)
+CASE(longer_message_than_the_largest_gets_none)
 {
-	(void)state;
 	assert_null(alloc(4001));
 }
 
-static void list_that_cannot_grow_gives_none(void **state)
+CASE(list_that_cannot_grow_gives_none)
 {
-	(void)state;
 	cache_refusals = 100;
 	assert_null(alloc(4000));
 	cache_refusals = 0;
@@ -62,13 +61,12 @@ static void list_that_cannot_grow_gives_none(void **state)
 }
 
 /* The registered buffers of the other lists. */
-static void lists_have_buffers_for_their_messages(void **state)
+CASE(lists_have_buffers_for_their_messages)
 {
 	udapl_frag_t *control = (udapl_frag_t *)opal_free_list_get(&module.control_frags);
 	udapl_frag_t *receive = (udapl_frag_t *)opal_free_list_get(&module.recv_frags);
 	udapl_rdma_t *rdma = (udapl_rdma_t *)opal_free_list_get(&module.rdmas);
 
-	(void)state;
 	assert_int_equal(control->work.kind, UDAPL_CONTROL);
 	assert_true(control->capacity >= sizeof(struct udapl_ring_offer));
 	assert_int_equal(receive->work.kind, UDAPL_RECEIVE);
@@ -86,12 +84,11 @@ static udapl_frag_t *prepare(const char *data, size_t reserve, size_t *size)
 	return (udapl_frag_t *)udapl_prepare_src(&module.super, peer, &conv, MCA_BTL_NO_ORDER, reserve, size, 0);
 }
 
-static void data_are_packed_behind_the_reserved_bytes(void **state)
+CASE(data_are_packed_behind_the_reserved_bytes)
 {
 	size_t size = 7;
 	udapl_frag_t *f = prepare("payload", 20, &size);
 
-	(void)state;
 	assert_non_null(f);
 	assert_int_equal(size, 7);
 	assert_int_equal(f->segment.seg_len, 27);
@@ -99,13 +96,12 @@ static void data_are_packed_behind_the_reserved_bytes(void **state)
 }
 
 /* The caller sends the rest later. */
-static void data_are_cut_to_the_largest_message(void **state)
+CASE(data_are_cut_to_the_largest_message)
 {
 	static char data[5000];
 	size_t size = sizeof data;
 	udapl_frag_t *f;
 
-	(void)state;
 	f = prepare(data, 100, &size);
 	assert_int_equal(size, 3900);
 	assert_int_equal(f->segment.seg_len, 4000);
@@ -114,52 +110,31 @@ static void data_are_cut_to_the_largest_message(void **state)
 	assert_int_equal(size, 0);
 }
 
-static void more_reserved_bytes_than_the_largest_message_get_none(void **state)
+CASE(more_reserved_bytes_than_the_largest_message_get_none)
 {
 	size_t size = 1;
 
-	(void)state;
 	assert_null(prepare("x", 4001, &size));
 	assert_null(prepare("x", SIZE_MAX, &size));	/* no sum wraps */
 	assert_int_equal(size, 1);
 }
 
-static void data_that_cannot_be_packed_keep_no_descriptor(void **state)
+CASE(data_that_cannot_be_packed_keep_no_descriptor)
 {
 	udapl_frag_t *first = alloc(1);
 	size_t size = 1;
 
-	(void)state;
 	udapl_free(&module.super, &first->base);
 	pack_result = -1;
 	assert_null(prepare("x", 0, &size));
 	assert_ptr_equal(alloc(1), first);
 }
 
-static void lists_that_were_not_made_are_not_freed(void **state)
+CASE(lists_that_were_not_made_are_not_freed)
 {
 	static mca_btl_udapl_module_t none;
 
-	(void)state;
 	udapl_frags_fini(&none);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, btl_begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(descriptor_has_room_for_header_payload_and_tail),
-		CASE(short_message_has_a_short_buffer),
-		CASE(longer_message_than_the_largest_gets_none),
-		CASE(list_that_cannot_grow_gives_none),
-		CASE(lists_have_buffers_for_their_messages),
-		CASE(data_are_packed_behind_the_reserved_bytes),
-		CASE(data_are_cut_to_the_largest_message),
-		CASE(more_reserved_bytes_than_the_largest_message_get_none),
-		CASE(data_that_cannot_be_packed_keep_no_descriptor),
-		CASE(lists_that_were_not_made_are_not_freed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

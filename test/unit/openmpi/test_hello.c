@@ -2,6 +2,7 @@
 /* test_hello.c - the private data of a connection: its bytes, and which private data of a peer is accepted. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/hello.h"
+#include "test/unit/unit.h"
 
 static int begin(void **state)
 {
@@ -21,21 +22,21 @@ static const uint8_t bytes[] = {
 	0, 0, 0x21, 0x22,		/* credits */
 };
 
-static void bytes_are_in_network_order(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
+CASE(bytes_are_in_network_order)
 {
 	struct udapl_hello own = udapl_hello_own(&module);
 
-	(void)state;
 	assert_int_equal(sizeof own, sizeof bytes);
 	assert_memory_equal(&own, bytes, sizeof bytes);
 	assert_true(sizeof own <= 52);	/* as many have room on InfiniBand */
 }
 
-static void every_field_is_read(void **state)
+CASE(every_field_is_read)
 {
 	struct udapl_hello h;
 
-	(void)state;
 	assert_true(udapl_hello_parse(&module, bytes, sizeof bytes, &h));
 	assert_int_equal(h.magic, UDAPL_MAGIC);
 	assert_int_equal(h.jobid, 0x01020304);
@@ -46,33 +47,30 @@ static void every_field_is_read(void **state)
 }
 
 /* Providers may pad private data: InfiniBand always gives all of it. */
-static void padded_data_is_accepted(void **state)
+CASE(padded_data_is_accepted)
 {
 	uint8_t padded[56] = { 0 };
 	struct udapl_hello h;
 
-	(void)state;
 	memcpy(padded, bytes, sizeof bytes);
 	assert_true(udapl_hello_parse(&module, padded, sizeof padded, &h));
 }
 
-static void short_data_is_refused(void **state)
+CASE(short_data_is_refused)
 {
 	struct udapl_hello h;
 
-	(void)state;
 	for (int size = -1; size < (int)sizeof bytes; size++)
 		assert_false(udapl_hello_parse(&module, bytes, size, &h));
 	assert_false(udapl_hello_parse(&module, NULL, sizeof bytes, &h));
 }
 
 /* A byte of the four of the magic number, whose last is the version. */
-static void another_program_or_version_is_refused(void **state)
+CASE(another_program_or_version_is_refused)
 {
 	uint8_t other[sizeof bytes];
 	struct udapl_hello h;
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		memcpy(other, bytes, sizeof bytes);
 		other[i]++;
@@ -81,40 +79,23 @@ static void another_program_or_version_is_refused(void **state)
 }
 
 /* Receives would be too small for its messages, or its for ours. */
-static void another_size_of_messages_is_refused(void **state)
+CASE(another_size_of_messages_is_refused)
 {
 	struct udapl_hello h;
 
-	(void)state;
 	module.message_size++;
 	assert_false(udapl_hello_parse(&module, bytes, sizeof bytes, &h));
 }
 
 /* Private data lies anywhere in an event. */
-static void data_need_not_be_aligned(void **state)
+CASE(data_need_not_be_aligned)
 {
 	uint8_t at[sizeof bytes + 1];
 	struct udapl_hello h;
 
-	(void)state;
 	memcpy(at + 1, bytes, sizeof bytes);
 	assert_true(udapl_hello_parse(&module, at + 1, sizeof bytes, &h));
 	assert_int_equal(h.credits, 0x2122);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(bytes_are_in_network_order),
-		CASE(every_field_is_read),
-		CASE(padded_data_is_accepted),
-		CASE(short_data_is_refused),
-		CASE(another_program_or_version_is_refused),
-		CASE(another_size_of_messages_is_refused),
-		CASE(data_need_not_be_aligned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include "contrib/openmpi/help.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static char directory[256];
 static const char *component_path;	/* NULL: unknown */
@@ -41,20 +42,17 @@ int __wrap_dladdr(const void *address, Dl_info *info)
 
 static void show(void *arg)
 {
-	(void)arg;
 	udapl_show_help("topic", "first", "second");
 }
 
-static void text_is_printed_by_this_process(void **state)
+UNIT_TEST(text_is_printed_by_this_process)
 {
-	(void)state;
 	no_text = false;
 	assert_string_equal(printed_by(show, NULL), "first and second\n");
 }
 
-static void topic_without_a_text_prints_nothing(void **state)
+UNIT_TEST(topic_without_a_text_prints_nothing)
 {
-	(void)state;
 	no_text = true;
 	assert_string_equal(printed_by(show, NULL), "");
 }
@@ -67,40 +65,26 @@ static const char *directory_of(const char *path)
 	return directory;
 }
 
-static void help_is_beside_the_component(void **state)
+UNIT_TEST(help_is_beside_the_component)
 {
-	(void)state;
 	assert_string_equal(directory_of("/usr/lib/dapl/openmpi/mca_btl_udapl.so"), "/usr/lib/dapl/openmpi");
 	assert_string_equal(directory_of("mca_btl_udapl.so"), "");
 	assert_string_equal(directory_of(NULL), "");
 }
 
-static void error_has_the_names_of_dat(void **state)
+UNIT_TEST(error_has_the_names_of_dat)
 {
-	(void)state;
 	assert_string_equal(udapl_error(UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED)),
 			    "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED");
 	assert_string_equal(udapl_error(UDAPL_ERROR(0x2abc0000, DAT_NO_SUBTYPE)), "unknown error ");
 }
 
-static void first_process_of_a_node_reports(void **state)
+UNIT_TEST(first_process_of_a_node_reports)
 {
-	(void)state;
 	opal_process_info.my_local_rank = 0;
 	assert_true(udapl_is_first_on_node());
 	opal_process_info.my_local_rank = 1;
 	assert_false(udapl_is_first_on_node());
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_printed_by_this_process),
-		cmocka_unit_test(topic_without_a_text_prints_nothing),
-		cmocka_unit_test(help_is_beside_the_component),
-		cmocka_unit_test(error_has_the_names_of_dat),
-		cmocka_unit_test(first_process_of_a_node_reports),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,12 +2,13 @@
 /* test_memory.c - registered memory of the component: what is mapped and registered, the privileges of peers, and that
  * nothing remains after a failure. */
 #include "test/unit/openmpi/btl.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "contrib/openmpi/memory.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 64 << 10 };
 enum { LOCAL = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG };
@@ -106,11 +107,12 @@ static void free_all(void)
 	assert_int_equal(mappings, 0);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- what is made ------------------------------------------------------------------------------ */
 
-static void memory_for_peers_is_shared_and_writable(void **state)
+CASE(memory_for_peers_is_shared_and_writable)
 {
-	(void)state;
 	assert_true(alloc(true));
 	assert_int_equal(lmr_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
 	assert_int_equal(lmr_privileges, LOCAL | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
@@ -122,9 +124,8 @@ static void memory_for_peers_is_shared_and_writable(void **state)
 	free_all();
 }
 
-static void own_memory_is_closed_to_peers(void **state)
+CASE(own_memory_is_closed_to_peers)
 {
-	(void)state;
 	assert_true(alloc(false));
 	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
 	assert_int_equal(lmr_privileges, LOCAL);
@@ -135,18 +136,16 @@ static void own_memory_is_closed_to_peers(void **state)
 }
 
 /* A peer that maps it would get SIGBUS beyond the end of a file that was shortened. */
-static void size_of_shared_memory_is_sealed(void **state)
+CASE(size_of_shared_memory_is_sealed)
 {
-	(void)state;
 	assert_true(alloc(true));
 	assert_int_equal(seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW);
 	assert_int_equal(file_size, SIZE);
 	free_all();
 }
 
-static void file_is_closed_when_it_is_mapped(void **state)
+CASE(file_is_closed_when_it_is_mapped)
 {
-	(void)state;
 	assert_true(alloc(true));
 	assert_int_equal(files, 0);
 	assert_int_equal(mappings, 1);
@@ -154,12 +153,11 @@ static void file_is_closed_when_it_is_mapped(void **state)
 }
 
 /* The provider finds the region of another process by it. */
-static void every_region_has_a_name_of_its_own(void **state)
+CASE(every_region_has_a_name_of_its_own)
 {
 	char names[2][DAT_LMR_COOKIE_SIZE], own[32];
 	struct udapl_memory first;
 
-	(void)state;
 	assert_true(alloc(true));
 	memcpy(names[0], lmr_name, sizeof lmr_name);
 	first = memory;
@@ -177,11 +175,10 @@ static void every_region_has_a_name_of_its_own(void **state)
 
 /* --- failures ---------------------------------------------------------------------------------- */
 
-static void memory_that_cannot_be_shared_is_registered_all_the_same(void **state)
+CASE(memory_that_cannot_be_shared_is_registered_all_the_same)
 {
 	bool *const steps[] = { &no_file, &no_size };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		*steps[i] = true;
 		assert_true(alloc(true));
@@ -194,9 +191,24 @@ static void memory_that_cannot_be_shared_is_registered_all_the_same(void **state
 	}
 }
 
-static void device_without_shared_memory_gets_ordinary_memory(void **state)
+/* The program goes on, without a signal. */
+CASE(memory_beyond_the_limit_of_files_is_registered_all_the_same)
 {
-	(void)state;
+	struct rlimit before, limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){ SIZE - 1, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_true(alloc(true));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
+	assert_int_equal(files, 0);
+	memset(memory.base, 1, SIZE);
+	free_all();
+}
+
+CASE(device_without_shared_memory_gets_ordinary_memory)
+{
 	lmr_refused_type = DAT_MEM_TYPE_SHARED_VIRTUAL;
 	assert_true(alloc(true));
 	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
@@ -205,9 +217,8 @@ static void device_without_shared_memory_gets_ordinary_memory(void **state)
 	free_all();
 }
 
-static void failure_leaves_nothing(void **state)
+CASE(failure_leaves_nothing)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		no_map = i / 2 == 0;
 		lmr_create_result = i / 2 ? UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE) : DAT_SUCCESS;
@@ -225,9 +236,8 @@ static void memory_is_still_mapped(void)
 }
 
 /* The peer may not write to what is mapped there next. */
-static void region_is_freed_before_its_memory(void **state)
+CASE(region_is_freed_before_its_memory)
 {
-	(void)state;
 	assert_true(alloc(true));
 	during_lmr_free = memory_is_still_mapped;
 	udapl_memory_free(&memory);
@@ -235,31 +245,12 @@ static void region_is_freed_before_its_memory(void **state)
 	assert_int_equal(mappings, 0);
 }
 
-static void memory_is_freed_once(void **state)
+CASE(memory_is_freed_once)
 {
-	(void)state;
 	udapl_memory_free(&memory);	/* none */
 	assert_true(alloc(false));
 	free_all();
 	free_all();
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(memory_for_peers_is_shared_and_writable),
-		CASE(own_memory_is_closed_to_peers),
-		CASE(size_of_shared_memory_is_sealed),
-		CASE(file_is_closed_when_it_is_mapped),
-		CASE(every_region_has_a_name_of_its_own),
-		CASE(memory_that_cannot_be_shared_is_registered_all_the_same),
-		CASE(device_without_shared_memory_gets_ordinary_memory),
-		CASE(failure_leaves_nothing),
-		CASE(region_is_freed_before_its_memory),
-		CASE(memory_is_freed_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -13,6 +13,7 @@
 #include "contrib/openmpi/help.h"
 #include "contrib/openmpi/module.h"
 #include "opal/class/opal_bitmap.h"
+#include "test/unit/unit.h"
 
 #define FAILURE UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE)
 
@@ -46,7 +47,6 @@ static void complete_sends(void)
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
-	(void)clock;
 	now += 0.25;
 	if (sends_complete)
 		complete_sends();
@@ -126,13 +126,14 @@ static void close_adapter(void)
 	opened = NULL;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- opening ----------------------------------------------------------------------------------- */
 
-static void opened_adapter_has_an_address_and_a_service_point(void **state)
+CASE(opened_adapter_has_an_address_and_a_service_point)
 {
 	const mca_btl_udapl_module_t *m;
 
-	(void)state;
 	m = open_adapter();
 	assert_string_equal(adapter_name, "ia7");
 	assert_string_equal(m->name, "ia7");
@@ -144,7 +145,7 @@ static void opened_adapter_has_an_address_and_a_service_point(void **state)
 	assert_int_equal(reports, 0);
 }
 
-static void limits_are_those_of_the_device_and_of_each_other(void **state)
+CASE(limits_are_those_of_the_device_and_of_each_other)
 {
 	static const struct { size_t eager, rndv, most; uint64_t rdma; size_t eager_expected,
 		rndv_expected; } table[] = {
@@ -154,7 +155,6 @@ static void limits_are_those_of_the_device_and_of_each_other(void **state)
 	};
 	mca_btl_base_module_t *template = &mca_btl_udapl_template.super, saved = *template;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		const mca_btl_udapl_module_t *m;
 
@@ -173,7 +173,7 @@ static void limits_are_those_of_the_device_and_of_each_other(void **state)
 	*template = saved;
 }
 
-static void device_needs_both_atomic_operations(void **state)
+CASE(device_needs_both_atomic_operations)
 {
 	static DAT_NAMED_ATTR attrs[] = { { "OTHER", "TRUE" }, { DAT_IB_ATTR_FETCH_AND_ADD, "TRUE" },
 					  { DAT_IB_ATTR_CMP_AND_SWAP, "TRUE" } };
@@ -182,7 +182,6 @@ static void device_needs_both_atomic_operations(void **state)
 									{ 0, 3, true } };
 	enum { FLAGS = MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		const mca_btl_base_module_t *b;
 
@@ -199,7 +198,7 @@ static void device_needs_both_atomic_operations(void **state)
 	}
 }
 
-static void shared_queue_is_made_where_it_is_wanted_and_possible(void **state)
+CASE(shared_queue_is_made_where_it_is_wanted_and_possible)
 {
 	static const struct { bool wanted, supported; int max; DAT_RETURN result; bool made; } table[] = {
 		{ true, true, 1, DAT_SUCCESS, true },
@@ -209,7 +208,6 @@ static void shared_queue_is_made_where_it_is_wanted_and_possible(void **state)
 		{ true, true, 1, FAILURE, false },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		mca_btl_udapl_component.use_srq = table[i].wanted;
 		adapter_provider.srq_supported = table[i].supported;
@@ -222,12 +220,11 @@ static void shared_queue_is_made_where_it_is_wanted_and_possible(void **state)
 	}
 }
 
-static void shared_queue_is_as_long_as_the_device_allows(void **state)
+CASE(shared_queue_is_as_long_as_the_device_allows)
 {
 	static const struct { int wanted, most, expected; } table[] = { { 500, 1000, 500 }, { 500, 500, 500 },
 									{ 500, 499, 499 } };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		mca_btl_udapl_component.srq_depth = table[i].wanted;
 		adapter_attr.max_recv_per_srq = table[i].most;
@@ -238,13 +235,12 @@ static void shared_queue_is_as_long_as_the_device_allows(void **state)
 	}
 }
 
-static void adapter_that_cannot_be_opened_leaves_nothing(void **state)
+CASE(adapter_that_cannot_be_opened_leaves_nothing)
 {
 	DAT_RETURN *const steps[] = { &adapter_results.open, &adapter_results.query, &adapter_results.pz,
 				      &adapter_results.dto_evd, &adapter_results.conn_evd, &adapter_results.psp,
 				      &lmr_create_result };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
 		*steps[i] = FAILURE;
 		if (udapl_module_open("ia7"))
@@ -254,22 +250,20 @@ static void adapter_that_cannot_be_opened_leaves_nothing(void **state)
 	}
 }
 
-static void adapter_without_an_ip_address_is_not_opened(void **state)
+CASE(adapter_without_an_ip_address_is_not_opened)
 {
-	(void)state;
 	adapter_attr.ia_address_ptr = NULL;
 	assert_null(udapl_module_open("ia7"));
 	check_nothing_remains();
 }
 
 /* Not every adapter of dat.conf must be usable on each host. */
-static void failure_is_reported_if_the_user_named_the_adapter(void **state)
+CASE(failure_is_reported_if_the_user_named_the_adapter)
 {
 	static const struct { const char *include; int rank, reports; } table[] = {
 		{ NULL, 0, 0 }, { "", 0, 0 }, { "ia7", 0, 1 }, { "ia7", 1, 0 },
 	};
 
-	(void)state;
 	adapter_results.query = UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED);
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		mca_btl_udapl_component.include = (char *)(uintptr_t)table[i].include;
@@ -282,9 +276,8 @@ static void failure_is_reported_if_the_user_named_the_adapter(void **state)
 	assert_string_equal(reason, "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED");
 }
 
-static void adapter_without_memory_for_rings_is_reported_so(void **state)
+CASE(adapter_without_memory_for_rings_is_reported_so)
 {
-	(void)state;
 	mca_btl_udapl_component.include = (char *)(uintptr_t)"ia7";
 	mca_btl_udapl_component.eager_peers = 12345;
 	calloc_fails = 12346;
@@ -323,9 +316,8 @@ static unsigned add_procs(void)
 	return bits;
 }
 
-static void processes_with_an_address_get_endpoints(void **state)
+CASE(processes_with_an_address_get_endpoints)
 {
-	(void)state;
 	open_adapter();
 	assert_int_equal(add_procs(), 7);
 	for (unsigned i = 0; i < PROCS; i++) {
@@ -336,9 +328,8 @@ static void processes_with_an_address_get_endpoints(void **state)
 	}
 }
 
-static void process_that_published_nothing_is_unreachable(void **state)
+CASE(process_that_published_nothing_is_unreachable)
 {
-	(void)state;
 	open_adapter();
 	modex_without = 1;
 	assert_int_equal(add_procs(), 5);
@@ -346,9 +337,8 @@ static void process_that_published_nothing_is_unreachable(void **state)
 	assert_int_equal(opal_list_get_size(&opened->endpoints), 2);
 }
 
-static void process_without_a_reachable_address_is_unreachable(void **state)
+CASE(process_without_a_reachable_address_is_unreachable)
 {
-	(void)state;
 	open_adapter();
 	address_of_peers.at.sin6_family = AF_INET6;
 	assert_int_equal(add_procs(), 0);
@@ -359,22 +349,20 @@ static void process_without_a_reachable_address_is_unreachable(void **state)
 	assert_true(opal_list_is_empty(&opened->endpoints));
 }
 
-static void processes_are_added_without_a_bitmap_too(void **state)
+CASE(processes_are_added_without_a_bitmap_too)
 {
 	opal_proc_t *list[] = { &procs[0] };
 
-	(void)state;
 	open_adapter();
 	udapl_add_procs(&opened->super, 1, list, endpoints, NULL);
 	assert_non_null(endpoints[0]);
 }
 
 /* Its request came before. */
-static void known_process_keeps_its_endpoint(void **state)
+CASE(known_process_keeps_its_endpoint)
 {
 	mca_btl_base_endpoint_t *e;
 
-	(void)state;
 	open_adapter();
 	e = udapl_endpoint_of(opened, (opal_process_name_t){ .jobid = 1, .vpid = 2 });
 	add_procs();
@@ -395,12 +383,11 @@ static udapl_conn_t *connect_to(mca_btl_base_endpoint_t *e)
 	return c;
 }
 
-static void removed_process_loses_all_its_connections(void **state)
+CASE(removed_process_loses_all_its_connections)
 {
 	mca_btl_base_endpoint_t *removed[2];
 	udapl_conn_t *first, *second, *other;
 
-	(void)state;
 	open_adapter();
 	add_procs();
 	first = connect_to(endpoints[0]);
@@ -418,11 +405,10 @@ static void removed_process_loses_all_its_connections(void **state)
 	first->state = second->state = other->state = UDAPL_CONN_CLOSED;
 }
 
-static void process_can_be_added_again(void **state)
+CASE(process_can_be_added_again)
 {
 	mca_btl_base_endpoint_t *e;
 
-	(void)state;
 	open_adapter();
 	add_procs();
 	e = endpoints[0];
@@ -438,9 +424,8 @@ static void on_error(mca_btl_base_module_t *btl, int32_t flags, opal_proc_t *pro
 	(void)btl, (void)flags, (void)proc, (void)why;
 }
 
-static void callback_for_errors_is_kept(void **state)
+CASE(callback_for_errors_is_kept)
 {
-	(void)state;
 	open_adapter();
 	assert_int_equal(opened->super.btl_register_error(&opened->super, on_error), OPAL_SUCCESS);
 	assert_true(opened->error_cb == on_error);
@@ -448,9 +433,8 @@ static void callback_for_errors_is_kept(void **state)
 
 /* --- closing ----------------------------------------------------------------------------------- */
 
-static void closed_adapter_is_no_module_any_more(void **state)
+CASE(closed_adapter_is_no_module_any_more)
 {
-	(void)state;
 	open_adapter();
 	modules[0] = &module;
 	modules[1] = opened;
@@ -463,9 +447,8 @@ static void closed_adapter_is_no_module_any_more(void **state)
 }
 
 /* The peer shall get the close notification, and the device its buffers back. */
-static void close_waits_for_disconnects_and_completions(void **state)
+CASE(close_waits_for_disconnects_and_completions)
 {
-	(void)state;
 	open_adapter();
 	add_procs();
 	connect_to(endpoints[0]);
@@ -479,9 +462,8 @@ static void close_waits_for_disconnects_and_completions(void **state)
 	check_nothing_remains();
 }
 
-static void close_waits_a_limited_time(void **state)
+CASE(close_waits_a_limited_time)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_adapter();
 		add_procs();
@@ -497,9 +479,8 @@ static void close_waits_a_limited_time(void **state)
 	}
 }
 
-static void adapter_without_connections_closes_at_once(void **state)
+CASE(adapter_without_connections_closes_at_once)
 {
-	(void)state;
 	open_adapter();
 	add_procs();
 	now = 1000;
@@ -516,11 +497,10 @@ static void on_sent(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, mca_
 }
 
 /* The component that registered it may already be unloaded. */
-static void no_callback_is_called_while_closing(void **state)
+CASE(no_callback_is_called_while_closing)
 {
 	udapl_frag_t *f;
 
-	(void)state;
 	open_adapter();
 	add_procs();
 	connect_to(endpoints[0]);
@@ -537,34 +517,4 @@ static void no_callback_is_called_while_closing(void **state)
 	assert_int_equal(callbacks, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(opened_adapter_has_an_address_and_a_service_point),
-		CASE(limits_are_those_of_the_device_and_of_each_other),
-		CASE(device_needs_both_atomic_operations),
-		CASE(shared_queue_is_made_where_it_is_wanted_and_possible),
-		CASE(shared_queue_is_as_long_as_the_device_allows),
-		CASE(adapter_that_cannot_be_opened_leaves_nothing),
-		CASE(adapter_without_an_ip_address_is_not_opened),
-		CASE(failure_is_reported_if_the_user_named_the_adapter),
-		CASE(adapter_without_memory_for_rings_is_reported_so),
-		CASE(processes_with_an_address_get_endpoints),
-		CASE(process_that_published_nothing_is_unreachable),
-		CASE(process_without_a_reachable_address_is_unreachable),
-		CASE(processes_are_added_without_a_bitmap_too),
-		CASE(known_process_keeps_its_endpoint),
-		CASE(removed_process_loses_all_its_connections),
-		CASE(process_can_be_added_again),
-		CASE(callback_for_errors_is_kept),
-		CASE(closed_adapter_is_no_module_any_more),
-		CASE(close_waits_for_disconnects_and_completions),
-		CASE(close_waits_a_limited_time),
-		CASE(adapter_without_connections_closes_at_once),
-		CASE(no_callback_is_called_while_closing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_progress.c - when completions and connections are polled, and what a completion of each kind does. */
 #include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/posting.h"
 #include "contrib/openmpi/progress.h"
 #include "contrib/openmpi/ring_poll.h"
+#include "test/unit/unit.h"
 
 static struct udapl_work staged;
 
@@ -28,22 +30,22 @@ static int poll_after(int used, int n)
 	return udapl_poll_completions(&module);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- how often the CQ is polled ---------------------------------------------------------------- */
 
-static void one_poll_takes_a_batch_of_completions(void **state)
+CASE(one_poll_takes_a_batch_of_completions)
 {
-	(void)state;
 	completions_come(UDAPL_CQ_BATCH + 3);
 	assert_int_equal(udapl_poll_completions(&module), UDAPL_CQ_BATCH);
 	assert_int_equal(udapl_poll_completions(&module), 3);
 	assert_int_equal(udapl_poll_completions(&module), 0);
 }
 
-static void empty_polls_between_messages_double_the_budget(void **state)
+CASE(empty_polls_between_messages_double_the_budget)
 {
 	static const int budgets[] = { 1, 3, 7, 15, 31, 63, 127, 255, 256, 256 };
 
-	(void)state;
 	module.budget = 1;
 	for (unsigned i = 0; i < sizeof budgets / sizeof *budgets; i++) {
 		poll_after(1, 0);
@@ -54,9 +56,8 @@ static void empty_polls_between_messages_double_the_budget(void **state)
 	}
 }
 
-static void completions_halve_the_budget(void **state)
+CASE(completions_halve_the_budget)
 {
-	(void)state;
 	module.budget = module.max_budget = 100;
 	poll_after(1, 1);
 	assert_int_equal(module.max_budget, 50);
@@ -69,9 +70,8 @@ static void completions_halve_the_budget(void **state)
 }
 
 /* Without messages there is nothing that a poll could delay. */
-static void idle_module_keeps_its_budget(void **state)
+CASE(idle_module_keeps_its_budget)
 {
-	(void)state;
 	module.budget = module.max_budget = 100;
 	poll_after(0, 0);
 	assert_int_equal(module.max_budget, 100);
@@ -89,9 +89,8 @@ static void check_every_poll_reaches_the_cq(bool expected)
 	assert_int_equal(module.budget, expected ? 0 : 100);
 }
 
-static void outstanding_operations_are_polled_for_each_time(void **state)
+CASE(outstanding_operations_are_polled_for_each_time)
 {
-	(void)state;
 	check_every_poll_reaches_the_cq(false);
 	module.rdma_outstanding = 1;
 	check_every_poll_reaches_the_cq(true);
@@ -102,9 +101,8 @@ static void outstanding_operations_are_polled_for_each_time(void **state)
 	check_every_poll_reaches_the_cq(false);
 }
 
-static void request_makes_the_next_poll_reach_the_cq(void **state)
+CASE(request_makes_the_next_poll_reach_the_cq)
 {
-	(void)state;
 	check_every_poll_reaches_the_cq(false);
 	module.empty_polls_left = 50;
 	udapl_request_poll(&module);
@@ -118,9 +116,8 @@ static void request_makes_the_next_poll_reach_the_cq(void **state)
 }
 
 /* A request is no sign that messages arrived. */
-static void request_does_not_use_the_budget(void **state)
+CASE(request_does_not_use_the_budget)
 {
-	(void)state;
 	module.budget = module.budget_left = module.max_budget = 10;
 	udapl_request_poll(&module);
 	udapl_poll_completions(&module);
@@ -133,9 +130,8 @@ static void request_does_not_use_the_budget(void **state)
 
 /* --- connections ------------------------------------------------------------------------------- */
 
-static void connections_are_polled_rarely(void **state)
+CASE(connections_are_polled_rarely)
 {
-	(void)state;
 	for (int i = 1; i < UDAPL_CONN_POLLS; i++)
 		udapl_poll_completions(&module);
 	assert_int_equal(conn_dequeues, 0);
@@ -147,11 +143,10 @@ static void connections_are_polled_rarely(void **state)
 }
 
 /* The more polls of the rings precede a poll of the CQ, the fewer of those precede one of connections. */
-static void idle_module_polls_connections_too(void **state)
+CASE(idle_module_polls_connections_too)
 {
 	int n = 0;
 
-	(void)state;
 	module.budget = module.max_budget = UDAPL_MAX_BUDGET;
 	for (poll_after(0, 0); !conn_dequeues; n++)
 		poll_after(0, 0);
@@ -159,9 +154,8 @@ static void idle_module_polls_connections_too(void **state)
 }
 
 /* Behind a disconnect event may be a close notification among the completions. */
-static void completions_are_taken_before_disconnects_are_judged(void **state)
+CASE(completions_are_taken_before_disconnects_are_judged)
 {
-	(void)state;
 	completions_come(3 * UDAPL_CQ_BATCH);
 	udapl_progress_module(&module, true);
 	assert_int_equal(cq_dequeues, 3 * UDAPL_CQ_BATCH + 1);
@@ -171,11 +165,10 @@ static void completions_are_taken_before_disconnects_are_judged(void **state)
 	assert_int_equal(cq_dequeues, UDAPL_CQ_BATCH);
 }
 
-static void asynchronous_events_do_not_stay(void **state)
+CASE(asynchronous_events_do_not_stay)
 {
 	DAT_EVENT event;
 
-	(void)state;
 	event_comes(module.async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW);
 	event_comes(module.async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW);
 	udapl_progress_module(&module, true);
@@ -184,9 +177,8 @@ static void asynchronous_events_do_not_stay(void **state)
 
 /* --- completions ------------------------------------------------------------------------------- */
 
-static void signaled_write_frees_the_slots_of_its_interval(void **state)
+CASE(signaled_write_frees_the_slots_of_its_interval)
 {
-	(void)state;
 	conn->sq_free = 0;
 	conn->posted = 1;
 	completions_come(1);
@@ -196,9 +188,8 @@ static void signaled_write_frees_the_slots_of_its_interval(void **state)
 }
 
 /* Unsignaled writes complete only if they fail; their work has no connection. */
-static void failed_unsignaled_write_breaks_its_connection(void **state)
+CASE(failed_unsignaled_write_breaks_its_connection)
 {
-	(void)state;
 	completion_comes(&module.unsignaled_work, DAT_DTO_ERR_FLUSHED, 0);
 	udapl_poll_completions(&module);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
@@ -210,18 +201,16 @@ static void failed_unsignaled_write_breaks_its_connection(void **state)
 }
 
 /* The peer announced the disconnect: what fails after it does not matter. */
-static void failure_after_the_close_notification_breaks_nothing(void **state)
+CASE(failure_after_the_close_notification_breaks_nothing)
 {
-	(void)state;
 	conn->close_received = true;
 	completion_comes(&staged, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	udapl_poll_completions(&module);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 }
 
-static void other_events_of_the_cq_are_ignored(void **state)
+CASE(other_events_of_the_cq_are_ignored)
 {
-	(void)state;
 	event_comes(module.dto_evd, DAT_SOFTWARE_EVENT);
 	assert_int_equal(udapl_poll_completions(&module), 1);
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
@@ -229,9 +218,8 @@ static void other_events_of_the_cq_are_ignored(void **state)
 
 /* --- reaping of an operation that completed during its post ------------------------------------ */
 
-static void reaping_stops_when_nothing_is_outstanding(void **state)
+CASE(reaping_stops_when_nothing_is_outstanding)
 {
-	(void)state;
 	completions_come(2);
 	udapl_reap_rdma(&module);
 	assert_int_equal(cq_dequeues, 0);
@@ -240,9 +228,8 @@ static void reaping_stops_when_nothing_is_outstanding(void **state)
 	assert_int_equal(cq_dequeues, 3);	/* until the CQ is empty */
 }
 
-static void nothing_is_reaped_within_completions_or_with_threads(void **state)
+CASE(nothing_is_reaped_within_completions_or_with_threads)
 {
-	(void)state;
 	module.rdma_outstanding = 1;
 	module.in_completions = true;
 	udapl_reap_rdma(&module);
@@ -252,29 +239,4 @@ static void nothing_is_reaped_within_completions_or_with_threads(void **state)
 	assert_int_equal(cq_dequeues, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(one_poll_takes_a_batch_of_completions),
-		CASE(empty_polls_between_messages_double_the_budget),
-		CASE(completions_halve_the_budget),
-		CASE(idle_module_keeps_its_budget),
-		CASE(outstanding_operations_are_polled_for_each_time),
-		CASE(request_makes_the_next_poll_reach_the_cq),
-		CASE(request_does_not_use_the_budget),
-		CASE(connections_are_polled_rarely),
-		CASE(idle_module_polls_connections_too),
-		CASE(completions_are_taken_before_disconnects_are_judged),
-		CASE(asynchronous_events_do_not_stay),
-		CASE(signaled_write_frees_the_slots_of_its_interval),
-		CASE(failed_unsignaled_write_breaks_its_connection),
-		CASE(failure_after_the_close_notification_breaks_nothing),
-		CASE(other_events_of_the_cq_are_ignored),
-		CASE(reaping_stops_when_nothing_is_outstanding),
-		CASE(nothing_is_reaped_within_completions_or_with_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

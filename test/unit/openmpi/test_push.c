@@ -4,6 +4,7 @@
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/push.h"
+#include "test/unit/unit.h"
 
 enum { LENGTH = 10, SIZE = 8192, LARGEST = 1152 };
 
@@ -65,9 +66,11 @@ static int waiting_rdmas(void)
 	return (int)opal_list_get_size(&peer->rdmas);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- one message ------------------------------------------------------------------------------- */
 
-static void message_needs_a_slot_and_a_place_at_the_peer(void **state)
+CASE(message_needs_a_slot_and_a_place_at_the_peer)
 {
 	static const struct {
 		enum udapl_conn_state state;
@@ -84,7 +87,6 @@ static void message_needs_a_slot_and_a_place_at_the_peer(void **state)
 		{ UDAPL_CONN_CLOSING, 1, 1, 9, false, false },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		conn->state = table[i].state;
 		conn->sq_free = table[i].sq_free;
@@ -96,20 +98,18 @@ static void message_needs_a_slot_and_a_place_at_the_peer(void **state)
 	}
 }
 
-static void long_message_needs_a_credit_beside_a_ring(void **state)
+CASE(long_message_needs_a_credit_beside_a_ring)
 {
-	(void)state;
 	conn->credits = 0;
 	has_ring(SIZE / UDAPL_RING_SLOT);
 	assert_true(udapl_has_room(conn, LARGEST - UDAPL_MESSAGE_OVERHEAD));
 	assert_false(udapl_has_room(conn, LARGEST - UDAPL_MESSAGE_OVERHEAD + 1));
 }
 
-static void message_is_sent_without_a_ring(void **state)
+CASE(message_is_sent_without_a_ring)
 {
 	udapl_frag_t *f;
 
-	(void)state;
 	f = new_frag();
 	conn->credits_to_return = 2;
 	assert_true(udapl_post_frag(conn, f));
@@ -124,12 +124,11 @@ static void message_is_sent_without_a_ring(void **state)
 	assert_int_equal(conn->posted, 1);
 }
 
-static void message_in_the_ring_takes_no_credit(void **state)
+CASE(message_in_the_ring_takes_no_credit)
 {
 	const struct udapl_tail *tail;
 	udapl_frag_t *f;
 
-	(void)state;
 	f = new_frag();
 	has_ring(9);
 	conn->credits_to_return = 2;
@@ -151,14 +150,13 @@ static void message_in_the_ring_takes_no_credit(void **state)
 	assert_int_equal(conn->posted, 1);
 }
 
-static void refused_message_joins_the_flushed_ones(void **state)
+CASE(refused_message_joins_the_flushed_ones)
 {
 	static const struct { DAT_RETURN rc; enum udapl_endpoint_state state; } table[] = {
 		{ UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_DISCONNECTED), UDAPL_CONNECTED },
 		{ UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE), UDAPL_FAILED },
 	};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		udapl_frag_t *f = new_frag();
 
@@ -173,11 +171,10 @@ static void refused_message_joins_the_flushed_ones(void **state)
 	}
 }
 
-static void posted_message_is_not_flushed(void **state)
+CASE(posted_message_is_not_flushed)
 {
 	udapl_frag_t *f;
 
-	(void)state;
 	f = new_frag();
 	assert_true(udapl_post_or_flush(peer, f));
 	assert_false(f->callback);
@@ -186,11 +183,10 @@ static void posted_message_is_not_flushed(void **state)
 
 /* --- waiting requests -------------------------------------------------------------------------- */
 
-static void messages_are_posted_in_order_while_credits_last(void **state)
+CASE(messages_are_posted_in_order_while_credits_last)
 {
 	udapl_frag_t *frags[5];
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		frags[i] = add_send();
 	udapl_push(peer);
@@ -205,11 +201,10 @@ static void messages_are_posted_in_order_while_credits_last(void **state)
 	assert_int_equal(waiting_sends(), 1);
 }
 
-static void operations_need_slots_but_no_credits(void **state)
+CASE(operations_need_slots_but_no_credits)
 {
 	udapl_rdma_t *first;
 
-	(void)state;
 	conn->credits = 0;
 	conn->sq_free = 2;
 	add_send();
@@ -225,9 +220,8 @@ static void operations_need_slots_but_no_credits(void **state)
 }
 
 /* So it polls its CQ soon. */
-static void posts_are_counted_for_a_peer_on_this_host(void **state)
+CASE(posts_are_counted_for_a_peer_on_this_host)
 {
-	(void)state;
 	has_ring(9);
 	conn->ring_out.ctl = &ctl;
 	add_send();
@@ -237,9 +231,8 @@ static void posts_are_counted_for_a_peer_on_this_host(void **state)
 	assert_int_equal(ctl.posted, 2);
 }
 
-static void refused_requests_end_the_push(void **state)
+CASE(refused_requests_end_the_push)
 {
-	(void)state;
 	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	post_results[POSTED_WRITE] = post_results[POSTED_SEND];
 	add_send();
@@ -254,9 +247,8 @@ static void refused_requests_end_the_push(void **state)
 }
 
 /* They are completed as unreachable. */
-static void nothing_is_posted_to_a_peer_that_failed_during_the_push(void **state)
+CASE(nothing_is_posted_to_a_peer_that_failed_during_the_push)
 {
-	(void)state;
 	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	add_send();
 	add_rdma();
@@ -266,9 +258,8 @@ static void nothing_is_posted_to_a_peer_that_failed_during_the_push(void **state
 	assert_int_equal(waiting_rdmas(), 1);
 }
 
-static void requests_wait_for_a_connection(void **state)
+CASE(requests_wait_for_a_connection)
 {
-	(void)state;
 	add_send();
 	add_rdma();
 	conn->state = UDAPL_CONN_ACCEPTED;
@@ -280,24 +271,4 @@ static void requests_wait_for_a_connection(void **state)
 	assert_int_equal(waiting_sends() + waiting_rdmas(), 2);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(message_needs_a_slot_and_a_place_at_the_peer),
-		CASE(long_message_needs_a_credit_beside_a_ring),
-		CASE(message_is_sent_without_a_ring),
-		CASE(message_in_the_ring_takes_no_credit),
-		CASE(refused_message_joins_the_flushed_ones),
-		CASE(posted_message_is_not_flushed),
-		CASE(messages_are_posted_in_order_while_credits_last),
-		CASE(operations_need_slots_but_no_credits),
-		CASE(posts_are_counted_for_a_peer_on_this_host),
-		CASE(refused_requests_end_the_push),
-		CASE(nothing_is_posted_to_a_peer_that_failed_during_the_push),
-		CASE(requests_wait_for_a_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -6,6 +6,7 @@
 #include "contrib/openmpi/push.h"
 #include "contrib/openmpi/rdma.h"
 #include "contrib/openmpi/rdma_post.h"
+#include "test/unit/unit.h"
 
 static uint64_t local;
 static mca_btl_base_registration_handle_t local_handle = { .rmr_context = 1, .lmr_context = 2 };
@@ -93,9 +94,10 @@ static void check_local(void)
 	assert_int_equal(posts[0].local.lmr_context, local_handle.lmr_context);
 }
 
-static void put_writes_and_get_reads(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, end)
+
+CASE(put_writes_and_get_reads)
 {
-	(void)state;
 	assert_int_equal(put(100), OPAL_SUCCESS);
 	check_local();
 	check_post(POSTED_WRITE, 100);
@@ -109,9 +111,8 @@ static void put_writes_and_get_reads(void **state)
 	assert_true(module.poll_requested);
 }
 
-static void atomic_operations_have_8_bytes(void **state)
+CASE(atomic_operations_have_8_bytes)
 {
-	(void)state;
 	assert_int_equal(fetch_add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_SUCCESS);
 	assert_int_equal(posts[0].operand, 5);
 	check_local();
@@ -124,9 +125,8 @@ static void atomic_operations_have_8_bytes(void **state)
 }
 
 /* DAT always gives the previous value, so there is a place for it. */
-static void add_without_a_result_has_a_buffer(void **state)
+CASE(add_without_a_result_has_a_buffer)
 {
-	(void)state;
 	assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_SUCCESS);
 	assert_int_not_equal(posts[0].local.virtual_address, 0);
 	assert_int_not_equal(posts[0].local.lmr_context, 0);
@@ -136,9 +136,8 @@ static void add_without_a_result_has_a_buffer(void **state)
 
 /* --- what is refused --------------------------------------------------------------------------- */
 
-static void longer_transfer_than_the_limit_is_refused(void **state)
+CASE(longer_transfer_than_the_limit_is_refused)
 {
-	(void)state;
 	module.super.btl_put_limit = 1000;
 	module.super.btl_get_limit = 2000;
 	assert_int_equal(put(1001), OPAL_ERR_NOT_AVAILABLE);
@@ -150,9 +149,8 @@ static void longer_transfer_than_the_limit_is_refused(void **state)
 }
 
 /* osc/rdma retries for ever after any other error. */
-static void atomics_that_dat_lacks_are_not_supported(void **state)
+CASE(atomics_that_dat_lacks_are_not_supported)
 {
-	(void)state;
 	for (uint64_t at = 0x1001; at < 0x1008; at++) {
 		assert_int_equal(add(at, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
 		assert_int_equal(fetch_add(at, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
@@ -172,9 +170,8 @@ static void atomics_that_dat_lacks_are_not_supported(void **state)
 	assert_int_equal(num_posts, 0);
 }
 
-static void operation_without_memory_is_refused(void **state)
+CASE(operation_without_memory_is_refused)
 {
-	(void)state;
 	cache_refusals = 100;	/* the list cannot grow */
 	assert_int_equal(put(8), OPAL_ERR_OUT_OF_RESOURCE);
 	assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_OUT_OF_RESOURCE);
@@ -184,9 +181,8 @@ static void operation_without_memory_is_refused(void **state)
 
 /* --- order ------------------------------------------------------------------------------------- */
 
-static void operations_wait_for_a_slot_in_their_order(void **state)
+CASE(operations_wait_for_a_slot_in_their_order)
 {
-	(void)state;
 	conn->sq_free = 1;
 	put(1), put(2), put(3);
 	assert_int_equal(num_posts, 1);
@@ -201,9 +197,8 @@ static void operations_wait_for_a_slot_in_their_order(void **state)
 	assert_int_equal(opal_list_get_size(&peer->rdmas), 1);
 }
 
-static void operations_wait_for_the_connection(void **state)
+CASE(operations_wait_for_the_connection)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_ACCEPTED;
 	put(1);
 	peer->conn = NULL;
@@ -215,9 +210,8 @@ static void operations_wait_for_the_connection(void **state)
 
 /* --- completion -------------------------------------------------------------------------------- */
 
-static void callback_runs_after_the_completion(void **state)
+CASE(callback_runs_after_the_completion)
 {
-	(void)state;
 	put(100);
 	assert_int_equal(callbacks, 0);
 	completion_comes(posts[0].work, DAT_DTO_SUCCESS, 0);
@@ -230,11 +224,10 @@ static void callback_runs_after_the_completion(void **state)
 	assert_int_equal(conn->posted, 0);
 }
 
-static void operation_that_completes_while_it_is_posted_is_done(void **state)
+CASE(operation_that_completes_while_it_is_posted_is_done)
 {
 	struct udapl_ring_ctl ctl = { .posted = 0 };
 
-	(void)state;
 	posts_complete = true;
 	conn->ring_out.ctl = &ctl;
 	put(100);
@@ -243,20 +236,18 @@ static void operation_that_completes_while_it_is_posted_is_done(void **state)
 	assert_int_equal(ctl.posted, 0);	/* needs no progress at the peer */
 }
 
-static void other_operation_makes_the_peer_poll(void **state)
+CASE(other_operation_makes_the_peer_poll)
 {
 	struct udapl_ring_ctl ctl = { .posted = 0 };
 
-	(void)state;
 	conn->ring_out.ctl = &ctl;
 	put(100);
 	assert_int_equal(ctl.posted, 1);
 }
 
 /* The caller may hold locks that the callback takes. */
-static void threads_get_no_callback_while_posting(void **state)
+CASE(threads_get_no_callback_while_posting)
 {
-	(void)state;
 	opal_uses_threads = true;
 	posts_complete = true;
 	put(100);
@@ -265,9 +256,8 @@ static void threads_get_no_callback_while_posting(void **state)
 	assert_int_equal(callbacks, 1);
 }
 
-static void closing_module_calls_nothing(void **state)
+CASE(closing_module_calls_nothing)
 {
-	(void)state;
 	put(100);
 	module.closing = true;
 	completion_comes(posts[0].work, DAT_DTO_SUCCESS, 0);
@@ -277,9 +267,8 @@ static void closing_module_calls_nothing(void **state)
 }
 
 /* Its status is that of the connection, which is decided later. */
-static void flushed_operation_waits_for_the_end_of_the_connection(void **state)
+CASE(flushed_operation_waits_for_the_end_of_the_connection)
 {
-	(void)state;
 	put(100);
 	completion_comes(posts[0].work, DAT_DTO_ERR_FLUSHED, 0);
 	udapl_progress_module(&module, false);
@@ -289,9 +278,8 @@ static void flushed_operation_waits_for_the_end_of_the_connection(void **state)
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 }
 
-static void refused_post_breaks_the_connection(void **state)
+CASE(refused_post_breaks_the_connection)
 {
-	(void)state;
 	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
 	assert_int_equal(put(100), OPAL_SUCCESS);
 	assert_int_equal(opal_list_get_size(&peer->flushed_rdmas), 1);
@@ -301,9 +289,8 @@ static void refused_post_breaks_the_connection(void **state)
 }
 
 /* An event of the connection reports the reason. */
-static void post_to_an_ended_connection_breaks_nothing(void **state)
+CASE(post_to_an_ended_connection_breaks_nothing)
 {
-	(void)state;
 	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	put(100);
 	assert_int_equal(opal_list_get_size(&peer->flushed_rdmas), 1);
@@ -318,9 +305,8 @@ void __wrap_opal_progress(void)
 	udapl_progress_module(&module, false);
 }
 
-static void flush_waits_for_all_operations(void **state)
+CASE(flush_waits_for_all_operations)
 {
-	(void)state;
 	put(1), put(2), put(3);
 	assert_int_equal(udapl_flush(&module.super, peer), OPAL_SUCCESS);
 	assert_int_equal(progress_calls, 3);
@@ -332,41 +318,14 @@ static void flush_waits_for_all_operations(void **state)
 	assert_int_equal(progress_calls, 4);
 }
 
-static void flush_of_a_peer_ignores_others(void **state)
+CASE(flush_of_a_peer_ignores_others)
 {
 	mca_btl_base_endpoint_t *other = OBJ_NEW(mca_btl_base_endpoint_t);
 
-	(void)state;
 	put(1);
 	assert_int_equal(udapl_flush(&module.super, other), OPAL_SUCCESS);
 	assert_int_equal(progress_calls, 0);
 	OBJ_RELEASE(other);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(put_writes_and_get_reads),
-		CASE(atomic_operations_have_8_bytes),
-		CASE(add_without_a_result_has_a_buffer),
-		CASE(longer_transfer_than_the_limit_is_refused),
-		CASE(atomics_that_dat_lacks_are_not_supported),
-		CASE(operation_without_memory_is_refused),
-		CASE(operations_wait_for_a_slot_in_their_order),
-		CASE(operations_wait_for_the_connection),
-		CASE(callback_runs_after_the_completion),
-		CASE(operation_that_completes_while_it_is_posted_is_done),
-		CASE(other_operation_makes_the_peer_poll),
-		CASE(threads_get_no_callback_while_posting),
-		CASE(closing_module_calls_nothing),
-		CASE(flushed_operation_waits_for_the_end_of_the_connection),
-		CASE(refused_post_breaks_the_connection),
-		CASE(post_to_an_ended_connection_breaks_nothing),
-		CASE(flush_waits_for_all_operations),
-		CASE(flush_of_a_peer_ignores_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,6 +3,7 @@
  * and how an operation is completed. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/rdma_post.h"
+#include "test/unit/unit.h"
 
 static udapl_rdma_t *r;
 static int callbacks, status_of_callback;
@@ -45,7 +46,9 @@ static int begin(void **state)
 	return 0;
 }
 
-static void operation_is_posted_as_its_kind(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
+CASE(operation_is_posted_as_its_kind)
 {
 	static const struct { enum udapl_op op; enum post_kind kind; uint64_t operand, compare; } table[] = {
 		{ UDAPL_PUT, POSTED_WRITE, 0, 0 },
@@ -54,7 +57,6 @@ static void operation_is_posted_as_its_kind(void **state)
 		{ UDAPL_CSWAP, POSTED_SWAP, 17, 18 },
 	};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		const struct post *p = &posts[i];
 
@@ -75,9 +77,8 @@ static void operation_is_posted_as_its_kind(void **state)
 	}
 }
 
-static void posted_operation_takes_a_slot(void **state)
+CASE(posted_operation_takes_a_slot)
 {
-	(void)state;
 	r->op = UDAPL_PUT;
 	udapl_rdma_post(conn, r);
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 1);
@@ -86,14 +87,13 @@ static void posted_operation_takes_a_slot(void **state)
 }
 
 /* Whether it counts as done is decided with its connection. */
-static void refused_operation_joins_the_flushed_ones(void **state)
+CASE(refused_operation_joins_the_flushed_ones)
 {
 	static const struct { DAT_RETURN rc; enum udapl_endpoint_state state; } table[] = {
 		{ UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_DISCONNECTED), UDAPL_CONNECTED },
 		{ UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE), UDAPL_FAILED },
 	};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		r->op = UDAPL_GET;
 		post_results[POSTED_READ] = table[i].rc;
@@ -107,9 +107,8 @@ static void refused_operation_joins_the_flushed_ones(void **state)
 	assert_int_equal(callbacks, 0);
 }
 
-static void unknown_operation_is_refused(void **state)
+CASE(unknown_operation_is_refused)
 {
-	(void)state;
 	r->op = (enum udapl_op)(UDAPL_CSWAP + 1);
 	assert_false(udapl_rdma_post(conn, r));
 	assert_int_equal(num_posts, 0);
@@ -117,11 +116,10 @@ static void unknown_operation_is_refused(void **state)
 	opal_list_remove_first(&peer->flushed_rdmas);
 }
 
-static void completion_is_reported_with_its_status(void **state)
+CASE(completion_is_reported_with_its_status)
 {
 	static const int statuses[] = { OPAL_SUCCESS, OPAL_ERR_UNREACH };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		udapl_rdma_done(r, statuses[i]);
 		assert_int_equal(callbacks, i + 1);
@@ -133,16 +131,14 @@ static void completion_is_reported_with_its_status(void **state)
 }
 
 /* It may start another one. */
-static void operation_is_free_when_its_callback_runs(void **state)
+CASE(operation_is_free_when_its_callback_runs)
 {
-	(void)state;
 	udapl_rdma_done(r, OPAL_SUCCESS);
 	assert_true(free_at_callback);
 }
 
-static void no_callback_is_called_without_one_or_while_closing(void **state)
+CASE(no_callback_is_called_without_one_or_while_closing)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		module.closing = i == 0;
 		r->cbfunc = i == 0 ? on_done : NULL;
@@ -153,19 +149,4 @@ static void no_callback_is_called_without_one_or_while_closing(void **state)
 	}
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(operation_is_posted_as_its_kind),
-		CASE(posted_operation_takes_a_slot),
-		CASE(refused_operation_joins_the_flushed_ones),
-		CASE(unknown_operation_is_refused),
-		CASE(completion_is_reported_with_its_status),
-		CASE(operation_is_free_when_its_callback_runs),
-		CASE(no_callback_is_called_without_one_or_while_closing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -5,6 +5,7 @@
 #include "contrib/openmpi/memory.h"
 #include "contrib/openmpi/receive.h"
 #include "contrib/openmpi/recv_post.h"
+#include "test/unit/unit.h"
 
 /* A receive of the connection's own, or of the shared queue. */
 static udapl_frag_t *posted_receive(bool own)
@@ -40,13 +41,14 @@ static void data(udapl_frag_t *f, const char *text)
 	arrives(f, (struct udapl_header){ .kind = UDAPL_DATA, .tag = TAG }, text, strlen(text));
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, btl_begin, btl_end)
+
 /* --- data -------------------------------------------------------------------------------------- */
 
-static void data_is_delivered_and_its_receive_posted_again(void **state)
+CASE(data_is_delivered_and_its_receive_posted_again)
 {
 	udapl_frag_t *f = posted_receive(true);
 
-	(void)state;
 	data(f, "hello");
 	assert_int_equal(num_deliveries, 1);
 	assert_int_equal(deliveries[0].length, 5);
@@ -58,11 +60,10 @@ static void data_is_delivered_and_its_receive_posted_again(void **state)
 	assert_int_equal(conn->credits_to_return, 1);
 }
 
-static void receive_of_the_shared_queue_goes_back_there(void **state)
+CASE(receive_of_the_shared_queue_goes_back_there)
 {
 	udapl_frag_t *f = posted_receive(false);
 
-	(void)state;
 	data(f, "hello");
 	assert_int_equal(num_deliveries, 1);
 	assert_int_equal(num_posts, 1);
@@ -72,11 +73,10 @@ static void receive_of_the_shared_queue_goes_back_there(void **state)
 }
 
 /* A connection has ended: the queue has more receives than it needs. Its credit is returned all the same. */
-static void surplus_receive_of_the_shared_queue_is_dropped(void **state)
+CASE(surplus_receive_of_the_shared_queue_is_dropped)
 {
 	udapl_frag_t *f = posted_receive(false);
 
-	(void)state;
 	module.srq_wanted = 0;
 	data(f, "hello");
 	assert_int_equal(num_posts, 0);
@@ -84,11 +84,10 @@ static void surplus_receive_of_the_shared_queue_is_dropped(void **state)
 	assert_int_equal(conn->credits_to_return, 1);
 }
 
-static void receive_that_cannot_be_posted_returns_no_credit(void **state)
+CASE(receive_that_cannot_be_posted_returns_no_credit)
 {
 	udapl_frag_t *f = posted_receive(true);
 
-	(void)state;
 	post_results[POSTED_RECV] = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	data(f, "hello");
 	assert_int_equal(num_deliveries, 1);
@@ -96,9 +95,8 @@ static void receive_that_cannot_be_posted_returns_no_credit(void **state)
 	assert_int_equal(conn->receives, 0);
 }
 
-static void half_of_the_credits_are_returned_by_a_message(void **state)
+CASE(half_of_the_credits_are_returned_by_a_message)
 {
-	(void)state;
 	mca_btl_udapl_component.eager_threshold = 100;
 	for (int i = 1; i < mca_btl_udapl_component.credits / 2; i++)
 		data(posted_receive(true), "x");
@@ -110,9 +108,8 @@ static void half_of_the_credits_are_returned_by_a_message(void **state)
 	assert_int_equal(conn->credits_to_return, 0);
 }
 
-static void busy_peer_is_offered_a_ring(void **state)
+CASE(busy_peer_is_offered_a_ring)
 {
-	(void)state;
 	for (int i = 1; i < mca_btl_udapl_component.eager_threshold; i++)
 		data(posted_receive(true), "x");
 	assert_null(conn->ring_in.memory.base);
@@ -124,9 +121,8 @@ static void busy_peer_is_offered_a_ring(void **state)
 
 /* --- credits and control messages -------------------------------------------------------------- */
 
-static void credits_of_the_peer_are_added(void **state)
+CASE(credits_of_the_peer_are_added)
 {
-	(void)state;
 	conn->credits = 1;
 	conn->ring_out.free_slots = 2;
 	arrives(posted_receive(true), (struct udapl_header){ .kind = UDAPL_CREDITS, .credits = 3, .eager_credits = 4 },
@@ -139,9 +135,8 @@ static void credits_of_the_peer_are_added(void **state)
 }
 
 /* The acceptor sends nothing before. */
-static void first_message_establishes_an_accepted_connection(void **state)
+CASE(first_message_establishes_an_accepted_connection)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_ACCEPTED;
 	conn->received_any = false;
 	peer->state = UDAPL_CONNECTING;
@@ -151,19 +146,17 @@ static void first_message_establishes_an_accepted_connection(void **state)
 	assert_true(conn->received_any);
 }
 
-static void close_notification_is_remembered(void **state)
+CASE(close_notification_is_remembered)
 {
-	(void)state;
 	arrives(posted_receive(true), (struct udapl_header){ .kind = UDAPL_CLOSE }, "", 0);
 	assert_true(conn->close_received);
 	assert_int_equal(num_deliveries, 0);
 }
 
-static void ring_of_the_peer_is_accepted(void **state)
+CASE(ring_of_the_peer_is_accepted)
 {
 	struct udapl_ring_offer offer = { .address = 0x10000, .shape = { .size = 8192, .largest = 1152 } };
 
-	(void)state;
 	arrives(posted_receive(true), (struct udapl_header){ .kind = UDAPL_RING_OFFER }, &offer, sizeof offer);
 	assert_int_equal(conn->ring_out.offer.address, 0x10000);
 	assert_int_equal(conn->ring_out.free_slots, 8192 / UDAPL_RING_SLOT);
@@ -171,21 +164,19 @@ static void ring_of_the_peer_is_accepted(void **state)
 }
 
 /* Behind it in the buffer is what an earlier message left. */
-static void short_offer_of_a_ring_is_ignored(void **state)
+CASE(short_offer_of_a_ring_is_ignored)
 {
 	struct udapl_ring_offer offer = { .address = 0x10000, .shape = { .size = 8192, .largest = 1152 } };
 	udapl_frag_t *f = posted_receive(true);
 
-	(void)state;
 	memcpy(f->header + 1, &offer, sizeof offer);
 	arrives(f, (struct udapl_header){ .kind = UDAPL_RING_OFFER }, &offer, sizeof offer - 1);
 	assert_int_equal(conn->ring_out.max_payload, 0);
 	assert_null(conn->ring_out.buffer);
 }
 
-static void unknown_message_is_ignored(void **state)
+CASE(unknown_message_is_ignored)
 {
-	(void)state;
 	arrives(posted_receive(true), (struct udapl_header){ .kind = 99, .tag = TAG }, "x", 1);
 	assert_int_equal(num_deliveries, 0);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
@@ -194,9 +185,8 @@ static void unknown_message_is_ignored(void **state)
 
 /* --- failures ---------------------------------------------------------------------------------- */
 
-static void message_without_a_header_breaks_the_connection(void **state)
+CASE(message_without_a_header_breaks_the_connection)
 {
-	(void)state;
 	complete(posted_receive(true), DAT_DTO_SUCCESS, sizeof(struct udapl_header) - 1);
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_string_equal(peer->failure, "a receive failed");
@@ -204,9 +194,8 @@ static void message_without_a_header_breaks_the_connection(void **state)
 	assert_int_equal(num_deliveries, 0);
 }
 
-static void failed_receive_breaks_the_connection(void **state)
+CASE(failed_receive_breaks_the_connection)
 {
-	(void)state;
 	complete(posted_receive(true), DAT_DTO_ERR_LOCAL_LENGTH, 100);
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_int_equal(conn->receives, 0);
@@ -214,36 +203,12 @@ static void failed_receive_breaks_the_connection(void **state)
 }
 
 /* The event of the disconnect says more. */
-static void flushed_receive_breaks_nothing(void **state)
+CASE(flushed_receive_breaks_nothing)
 {
-	(void)state;
 	complete(posted_receive(true), DAT_DTO_ERR_FLUSHED, 0);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 	assert_int_equal(conn->receives, 0);
 	assert_int_equal(num_posts, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, btl_begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(data_is_delivered_and_its_receive_posted_again),
-		CASE(receive_of_the_shared_queue_goes_back_there),
-		CASE(surplus_receive_of_the_shared_queue_is_dropped),
-		CASE(receive_that_cannot_be_posted_returns_no_credit),
-		CASE(half_of_the_credits_are_returned_by_a_message),
-		CASE(busy_peer_is_offered_a_ring),
-		CASE(credits_of_the_peer_are_added),
-		CASE(first_message_establishes_an_accepted_connection),
-		CASE(close_notification_is_remembered),
-		CASE(ring_of_the_peer_is_accepted),
-		CASE(short_offer_of_a_ring_is_ignored),
-		CASE(unknown_message_is_ignored),
-		CASE(message_without_a_header_breaks_the_connection),
-		CASE(failed_receive_breaks_the_connection),
-		CASE(flushed_receive_breaks_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,12 +2,14 @@
 /* test_recv_post.c - posting of receives: how many, where, and what happens if one cannot be posted. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/recv_post.h"
+#include "test/unit/unit.h"
 
-static void receive_takes_a_whole_message(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, btl_begin, btl_end)
+
+CASE(receive_takes_a_whole_message)
 {
 	udapl_frag_t *f;
 
-	(void)state;
 	assert_int_equal(udapl_receive_post_own(conn, NULL), OPAL_SUCCESS);
 	f = CONTAINER_OF(posts[0].work, udapl_frag_t, work);
 	assert_int_equal(posts[0].kind, POSTED_RECV);
@@ -20,11 +22,10 @@ static void receive_takes_a_whole_message(void **state)
 }
 
 /* A receive of the shared queue belongs to no connection until it completes. */
-static void shared_receive_has_no_connection(void **state)
+CASE(shared_receive_has_no_connection)
 {
 	udapl_frag_t *f;
 
-	(void)state;
 	module.srq_wanted = 1;
 	assert_int_equal(udapl_receive_post_own(conn, NULL), OPAL_SUCCESS);
 	f = CONTAINER_OF(posts[0].work, udapl_frag_t, work);
@@ -36,11 +37,10 @@ static void shared_receive_has_no_connection(void **state)
 
 /* --- a new connection -------------------------------------------------------------------------- */
 
-static void connection_has_a_receive_for_each_credit_and_control_message(void **state)
+CASE(connection_has_a_receive_for_each_credit_and_control_message)
 {
 	int n = mca_btl_udapl_component.credits + UDAPL_CONTROL_RECEIVES;
 
-	(void)state;
 	assert_int_equal(udapl_receives_post(conn), OPAL_SUCCESS);
 	assert_int_equal(num_posts, n);
 	assert_int_equal(conn->receives, n);
@@ -48,11 +48,10 @@ static void connection_has_a_receive_for_each_credit_and_control_message(void **
 		assert_int_equal(posts[i].kind, POSTED_RECV);
 }
 
-static void shared_queue_gets_what_its_connections_need(void **state)
+CASE(shared_queue_gets_what_its_connections_need)
 {
 	int n = udapl_receives_of_conn();
 
-	(void)state;
 	conn->srq = true;
 	module.srq_wanted = n;
 	assert_int_equal(udapl_receives_post(conn), OPAL_SUCCESS);
@@ -62,11 +61,10 @@ static void shared_queue_gets_what_its_connections_need(void **state)
 	assert_int_equal(posts[0].kind, POSTED_SRQ_RECV);
 }
 
-static void receives_of_an_ended_connection_are_used(void **state)
+CASE(receives_of_an_ended_connection_are_used)
 {
 	int n = udapl_receives_of_conn();
 
-	(void)state;
 	conn->srq = true;
 	module.srq_wanted = n;
 	module.srq_posted = n - 2;
@@ -75,9 +73,8 @@ static void receives_of_an_ended_connection_are_used(void **state)
 	assert_int_equal(module.srq_posted, n);
 }
 
-static void ended_connection_needs_none(void **state)
+CASE(ended_connection_needs_none)
 {
-	(void)state;
 	module.srq_wanted = 2 * udapl_receives_of_conn();
 	udapl_receives_release(conn);
 	assert_int_equal(module.srq_wanted, 2 * udapl_receives_of_conn());
@@ -86,9 +83,8 @@ static void ended_connection_needs_none(void **state)
 	assert_int_equal(module.srq_wanted, udapl_receives_of_conn());
 }
 
-static void connection_without_all_receives_is_an_error(void **state)
+CASE(connection_without_all_receives_is_an_error)
 {
-	(void)state;
 	post_results[POSTED_RECV] = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	post_results[POSTED_SRQ_RECV] = post_results[POSTED_RECV];
 	assert_int_equal(udapl_receives_post(conn), OPAL_ERR_OUT_OF_RESOURCE);
@@ -99,11 +95,10 @@ static void connection_without_all_receives_is_an_error(void **state)
 
 /* --- one receive ------------------------------------------------------------------------------- */
 
-static void surplus_is_not_posted_again(void **state)
+CASE(surplus_is_not_posted_again)
 {
 	udapl_frag_t *f;
 
-	(void)state;
 	module.srq_wanted = 1;
 	assert_int_equal(udapl_receive_post_shared(&module, NULL), OPAL_SUCCESS);
 	f = CONTAINER_OF(posts[0].work, udapl_frag_t, work);
@@ -113,11 +108,10 @@ static void surplus_is_not_posted_again(void **state)
 	assert_ptr_equal(opal_free_list_get(&module.recv_frags), f);	/* back in its list */
 }
 
-static void refused_post_counts_nothing_and_keeps_no_fragment(void **state)
+CASE(refused_post_counts_nothing_and_keeps_no_fragment)
 {
 	opal_free_list_item_t *first = opal_free_list_get(&module.recv_frags);
 
-	(void)state;
 	opal_free_list_return(&module.recv_frags, first);
 	post_results[POSTED_RECV] = post_results[POSTED_SRQ_RECV] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	module.srq_wanted = 1;
@@ -128,9 +122,8 @@ static void refused_post_counts_nothing_and_keeps_no_fragment(void **state)
 	assert_ptr_equal(opal_free_list_get(&module.recv_frags), first);
 }
 
-static void receive_without_a_buffer_is_an_error(void **state)
+CASE(receive_without_a_buffer_is_an_error)
 {
-	(void)state;
 	cache_refusals = 100;	/* the list cannot grow */
 	module.srq_wanted = 1;
 	assert_int_equal(udapl_receive_post_own(conn, NULL), OPAL_ERR_OUT_OF_RESOURCE);
@@ -139,22 +132,4 @@ static void receive_without_a_buffer_is_an_error(void **state)
 	assert_int_equal(num_posts, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, btl_begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(receive_takes_a_whole_message),
-		CASE(shared_receive_has_no_connection),
-		CASE(connection_has_a_receive_for_each_credit_and_control_message),
-		CASE(shared_queue_gets_what_its_connections_need),
-		CASE(receives_of_an_ended_connection_are_used),
-		CASE(ended_connection_needs_none),
-		CASE(connection_without_all_receives_is_an_error),
-		CASE(surplus_is_not_posted_again),
-		CASE(refused_post_counts_nothing_and_keeps_no_fragment),
-		CASE(receive_without_a_buffer_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

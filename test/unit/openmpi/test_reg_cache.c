@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "contrib/openmpi/help.h"
 #include "contrib/openmpi/reg_cache.h"
+#include "test/unit/unit.h"
 
 enum {
 	READ = MCA_BTL_REG_FLAG_REMOTE_READ,
@@ -56,13 +57,14 @@ static int regions(void)
 	return lmrs - lmrs_before;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- hits and misses --------------------------------------------------------------------------- */
 
-static void memory_is_registered_once(void **state)
+CASE(memory_is_registered_once)
 {
 	mca_btl_base_registration_handle_t *first = ask(memory, 4096, READ | LOCAL), *second;
 
-	(void)state;
 	assert_non_null(first);
 	second = ask(memory, 4096, READ | LOCAL);
 	assert_ptr_equal(first, second);
@@ -74,9 +76,8 @@ static void memory_is_registered_once(void **state)
 	assert_int_equal(cache_deregisters, 1);
 }
 
-static void released_region_is_found_again(void **state)
+CASE(released_region_is_found_again)
 {
-	(void)state;
 	give_back(ask(memory, 4096, READ));
 	for (int i = 0; i < 3; i++)
 		give_back(ask(memory, 4096, READ));
@@ -85,11 +86,10 @@ static void released_region_is_found_again(void **state)
 	assert_int_equal(regions(), 1);
 }
 
-static void part_of_a_region_with_less_access_is_a_hit(void **state)
+CASE(part_of_a_region_with_less_access_is_a_hit)
 {
 	mca_btl_base_registration_handle_t *whole = ask(memory, 4096, READ | WRITE | LOCAL);
 
-	(void)state;
 	assert_ptr_equal(ask(memory, 1, READ), whole);
 	assert_ptr_equal(ask(memory, 4096, WRITE), whole);
 	assert_int_equal(cache_registers, 1);
@@ -97,11 +97,10 @@ static void part_of_a_region_with_less_access_is_a_hit(void **state)
 	assert_int_equal(cache_deregisters, 1);
 }
 
-static void more_than_the_region_is_a_miss(void **state)
+CASE(more_than_the_region_is_a_miss)
 {
 	mca_btl_base_registration_handle_t *h = ask(memory, 4096, READ), *more;
 
-	(void)state;
 	more = ask(memory, 4097, READ);
 	assert_ptr_not_equal(h, more);
 	assert_int_equal(cache_registers, 2);
@@ -110,23 +109,21 @@ static void more_than_the_region_is_a_miss(void **state)
 }
 
 /* Of a region that begins within a page, what precedes it in the page is not registered. */
-static void less_than_its_begin_is_a_miss(void **state)
+CASE(less_than_its_begin_is_a_miss)
 {
 	char *page = memory + (-(uintptr_t)memory & 4095);
 	mca_btl_base_registration_handle_t *h = ask(page + 100, 1000, READ), *before;
 
-	(void)state;
 	before = ask(page + 99, 100, READ);
 	assert_ptr_not_equal(h, before);
 	give_back(h);
 	give_back(before);
 }
 
-static void more_access_is_a_miss(void **state)
+CASE(more_access_is_a_miss)
 {
 	mca_btl_base_registration_handle_t *h = ask(memory, 4096, READ), *more;
 
-	(void)state;
 	more = ask(memory, 4096, READ | LOCAL);
 	assert_ptr_not_equal(h, more);
 	assert_int_equal(cache_registers, 2);
@@ -134,11 +131,10 @@ static void more_access_is_a_miss(void **state)
 	give_back(more);
 }
 
-static void unmapped_memory_is_a_miss(void **state)
+CASE(unmapped_memory_is_a_miss)
 {
 	mca_btl_base_registration_handle_t *h;
 
-	(void)state;
 	give_back(ask(memory, 4096, READ));
 	cache_last->flags |= MCA_RCACHE_FLAGS_INVALID;
 	h = ask(memory, 4096, READ);
@@ -168,12 +164,11 @@ static char *page_of_the_same_entry(const char *as)
 	return NULL;
 }
 
-static void later_region_of_the_same_entry_replaces_the_earlier(void **state)
+CASE(later_region_of_the_same_entry_replaces_the_earlier)
 {
 	mca_btl_base_registration_handle_t *h = ask(memory, 1, READ);
 	char *other = page_of_the_same_entry(memory);
 
-	(void)state;
 	cache_registers = 0;
 	give_back(ask(memory, 1, READ));
 	assert_int_equal(cache_registers, 1);	/* the entry was taken */
@@ -185,9 +180,8 @@ static void later_region_of_the_same_entry_replaces_the_earlier(void **state)
 
 /* --- regions that the cache drops -------------------------------------------------------------- */
 
-static void dropped_region_is_forgotten(void **state)
+CASE(dropped_region_is_forgotten)
 {
-	(void)state;
 	give_back(ask(memory, 4096, READ));
 	assert_int_equal(cache_drops_last(), OPAL_SUCCESS);
 	assert_int_equal(regions(), 0);
@@ -197,11 +191,10 @@ static void dropped_region_is_forgotten(void **state)
 }
 
 /* The cache does not know of a use that was a hit. */
-static void dropped_region_in_use_is_freed_after_its_last_use(void **state)
+CASE(dropped_region_in_use_is_freed_after_its_last_use)
 {
 	mca_btl_base_registration_handle_t *h;
 
-	(void)state;
 	give_back(ask(memory, 4096, READ));
 	h = ask(memory, 4096, READ);
 	ask(memory, 4096, READ);
@@ -214,11 +207,10 @@ static void dropped_region_in_use_is_freed_after_its_last_use(void **state)
 	assert_int_equal(cache_deregisters, 1);
 }
 
-static void region_that_the_device_keeps_is_an_error(void **state)
+CASE(region_that_the_device_keeps_is_an_error)
 {
 	mca_btl_base_registration_handle_t *h = ask(memory, 4096, READ);
 
-	(void)state;
 	give_back(h);
 	lmr_free_result = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	assert_int_equal(cache_drops_last(), OPAL_ERROR);
@@ -228,11 +220,10 @@ static void region_that_the_device_keeps_is_an_error(void **state)
 
 /* --- refusals ---------------------------------------------------------------------------------- */
 
-static void short_shortage_is_waited_for(void **state)
+CASE(short_shortage_is_waited_for)
 {
 	mca_btl_base_registration_handle_t *h;
 
-	(void)state;
 	cache_refusals = UDAPL_REG_TRIES - 1;
 	h = ask(memory, 4096, READ);
 	assert_non_null(h);
@@ -241,9 +232,8 @@ static void short_shortage_is_waited_for(void **state)
 	give_back(h);
 }
 
-static void lasting_shortage_is_reported_once(void **state)
+CASE(lasting_shortage_is_reported_once)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		cache_refusals = UDAPL_REG_TRIES;
 		assert_null(ask(memory, 4096, READ));
@@ -254,9 +244,8 @@ static void lasting_shortage_is_reported_once(void **state)
 	assert_int_equal(module.exposed, 0);
 }
 
-static void refusal_of_the_device_leaves_nothing(void **state)
+CASE(refusal_of_the_device_leaves_nothing)
 {
-	(void)state;
 	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	assert_null(ask(memory, 4096, READ));
 	assert_int_equal(cache_registers, UDAPL_REG_TRIES);
@@ -268,11 +257,10 @@ static void refusal_of_the_device_leaves_nothing(void **state)
 
 /* --- polling ----------------------------------------------------------------------------------- */
 
-static void message_that_a_peer_accesses_makes_the_cq_polled(void **state)
+CASE(message_that_a_peer_accesses_makes_the_cq_polled)
 {
 	static const uint32_t exposing[] = { READ, WRITE | LOCAL };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		mca_btl_base_registration_handle_t *h = ask(memory, 4096, exposing[i]);
 
@@ -288,11 +276,10 @@ static void message_that_a_peer_accesses_makes_the_cq_polled(void **state)
 	}
 }
 
-static void window_or_local_buffer_does_not(void **state)
+CASE(window_or_local_buffer_does_not)
 {
 	static const uint32_t others[] = { LOCAL, READ | WRITE | LOCAL | ATOMIC };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		mca_btl_base_registration_handle_t *h = ask(memory, 4096, others[i]);
 
@@ -316,11 +303,10 @@ static unsigned privileges_of(uint32_t access)
 	return lmr_privileges;
 }
 
-static void device_grants_what_is_asked_for(void **state)
+CASE(device_grants_what_is_asked_for)
 {
 	unsigned least = DAT_MEM_PRIV_LOCAL_READ_FLAG, writable = least | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 
-	(void)state;
 	assert_int_equal(privileges_of(0), least);
 	assert_int_equal(privileges_of(LOCAL), writable);
 	assert_int_equal(privileges_of(READ), least | DAT_MEM_PRIV_REMOTE_READ_FLAG);
@@ -335,11 +321,10 @@ static void device_grants_what_is_asked_for(void **state)
 
 /* --- threads ----------------------------------------------------------------------------------- */
 
-static void threads_always_ask_the_cache(void **state)
+CASE(threads_always_ask_the_cache)
 {
 	mca_btl_base_registration_handle_t *h, *again;
 
-	(void)state;
 	give_back(ask(memory, 4096, READ));	/* would be found again */
 	opal_uses_threads = true;
 	h = ask(memory, 4096, READ);
@@ -351,41 +336,13 @@ static void threads_always_ask_the_cache(void **state)
 	assert_int_equal(module.exposed, 0);
 }
 
-static void fragment_knows_the_region_of_its_list(void **state)
+CASE(fragment_knows_the_region_of_its_list)
 {
 	opal_free_list_item_t *item = opal_free_list_get(&module.eager_frags);
 
-	(void)state;
 	assert_int_equal(udapl_frag_lmr(item), ((udapl_frag_t *)item)->lmr_context);
 	assert_int_not_equal(udapl_frag_lmr(item), 0);
 	opal_free_list_return(&module.eager_frags, item);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(memory_is_registered_once),
-		CASE(released_region_is_found_again),
-		CASE(part_of_a_region_with_less_access_is_a_hit),
-		CASE(more_than_the_region_is_a_miss),
-		CASE(less_than_its_begin_is_a_miss),
-		CASE(more_access_is_a_miss),
-		CASE(unmapped_memory_is_a_miss),
-		CASE(later_region_of_the_same_entry_replaces_the_earlier),
-		CASE(dropped_region_is_forgotten),
-		CASE(dropped_region_in_use_is_freed_after_its_last_use),
-		CASE(region_that_the_device_keeps_is_an_error),
-		CASE(short_shortage_is_waited_for),
-		CASE(lasting_shortage_is_reported_once),
-		CASE(refusal_of_the_device_leaves_nothing),
-		CASE(message_that_a_peer_accesses_makes_the_cq_polled),
-		CASE(window_or_local_buffer_does_not),
-		CASE(device_grants_what_is_asked_for),
-		CASE(threads_always_ask_the_cache),
-		CASE(fragment_knows_the_region_of_its_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

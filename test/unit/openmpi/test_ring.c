@@ -3,6 +3,7 @@
  * free, and what a writer stores. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/ring.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 4096, LARGEST = 1152, LONGEST = LARGEST - UDAPL_MESSAGE_OVERHEAD };
 
@@ -56,19 +57,17 @@ static void check_extent(uint32_t end, uint32_t length)
 		fail_msg("%u bytes before %u end too far before the tail for a fragment", length, end);
 }
 
-static void message_lies_within_its_slots_and_overhead(void **state)
+UNIT_TEST(message_lies_within_its_slots_and_overhead)
 {
-	(void)state;
 	for (uint32_t end = 2048; end <= 2048 + UDAPL_CACHE_LINE; end += UDAPL_RING_SLOT)
 		for (uint32_t length = 0; length <= LONGEST; length++)
 			check_extent(end, length);
 }
 
-static void long_message_begins_a_header_before_a_line(void **state)
+UNIT_TEST(long_message_begins_a_header_before_a_line)
 {
 	struct udapl_extent at;
 
-	(void)state;
 	for (uint32_t end = 2048; end <= 2048 + UDAPL_CACHE_LINE; end += UDAPL_RING_SLOT) {
 		for (uint32_t length = UDAPL_ALIGN_ABOVE + 1; length <= LONGEST; length++) {
 			at = udapl_ring_extent(end, length);
@@ -79,9 +78,8 @@ static void long_message_begins_a_header_before_a_line(void **state)
 	}
 }
 
-static void slot_holds_24_bytes(void **state)
+UNIT_TEST(slot_holds_24_bytes)
 {
-	(void)state;
 	assert_true(udapl_ring_is_slot(0));
 	assert_true(udapl_ring_is_slot(24));
 	assert_false(udapl_ring_is_slot(25));
@@ -92,11 +90,10 @@ static void slot_holds_24_bytes(void **state)
 /* --- laps -------------------------------------------------------------------------------------- */
 
 /* The largest message always fits in front of the cursor, so no message crosses the bottom. */
-static void lap_ends_where_the_largest_message_no_longer_fits(void **state)
+UNIT_TEST(lap_ends_where_the_largest_message_no_longer_fits)
 {
 	struct udapl_ring_cursor at = { .end = LARGEST + UDAPL_RING_SLOT, .lap = 1 };
 
-	(void)state;
 	assert_int_equal(udapl_ring_advance(&shape, &at, UDAPL_RING_SLOT), 1);
 	assert_int_equal(at.end, LARGEST);
 	assert_int_equal(at.lap, 1);
@@ -105,13 +102,12 @@ static void lap_ends_where_the_largest_message_no_longer_fits(void **state)
 	assert_int_equal(at.lap, 2);
 }
 
-static void lap_takes_all_slots_of_the_ring(void **state)
+UNIT_TEST(lap_takes_all_slots_of_the_ring)
 {
 	static const uint32_t sizes[] = { 32, 64, 1152, 96, 32, 608 };
 	struct udapl_ring_cursor at = { .end = SIZE, .lap = 1 };
 	uint32_t slots = 0;
 
-	(void)state;
 	for (int i = 0, laps = 0; laps < 50; i++) {
 		uint8_t lap = at.lap;
 
@@ -126,11 +122,10 @@ static void lap_takes_all_slots_of_the_ring(void **state)
 }
 
 /* Cleared memory has lap 0, so no message has. */
-static void lap_after_255_is_1(void **state)
+UNIT_TEST(lap_after_255_is_1)
 {
 	struct udapl_ring_cursor at = { .end = LARGEST, .lap = 254 };
 
-	(void)state;
 	udapl_ring_advance(&shape, &at, UDAPL_RING_SLOT);
 	assert_int_equal(at.lap, 255);
 	at.end = LARGEST;
@@ -140,11 +135,10 @@ static void lap_after_255_is_1(void **state)
 
 /* --- free slots -------------------------------------------------------------------------------- */
 
-static void message_needs_its_slots_and_those_left_at_the_bottom(void **state)
+UNIT_TEST_WITH(message_needs_its_slots_and_those_left_at_the_bottom, btl_begin, btl_end)
 {
 	struct udapl_ring_out *r = ring_in_memory();
 
-	(void)state;
 	r->free_slots = 1;
 	assert_true(udapl_ring_has_room(conn, 24));
 	assert_false(udapl_ring_has_room(conn, 25));
@@ -156,9 +150,8 @@ static void message_needs_its_slots_and_those_left_at_the_bottom(void **state)
 	assert_true(udapl_ring_has_room(conn, 24));
 }
 
-static void too_long_a_message_finds_no_room(void **state)
+UNIT_TEST_WITH(too_long_a_message_finds_no_room, btl_begin, btl_end)
 {
-	(void)state;
 	ring_in_memory();
 	assert_true(udapl_ring_has_room(conn, LONGEST));
 	assert_false(udapl_ring_has_room(conn, LONGEST + 1));
@@ -167,11 +160,10 @@ static void too_long_a_message_finds_no_room(void **state)
 	assert_false(udapl_ring_has_room(conn, 1));
 }
 
-static void mapped_ring_shows_what_the_peer_released(void **state)
+UNIT_TEST_WITH(mapped_ring_shows_what_the_peer_released, btl_begin, btl_end)
 {
 	struct udapl_ring_out *r = mapped_ring();
 
-	(void)state;
 	r->free_slots = 0;
 	r->consumed_seen = UINT32_MAX - 1;	/* the count wraps */
 	r->ctl->consumed = UINT32_MAX - 1;
@@ -183,9 +175,8 @@ static void mapped_ring_shows_what_the_peer_released(void **state)
 	assert_false(udapl_ring_has_room(conn, 24));	/* they are counted once */
 }
 
-static void mapped_ring_takes_no_rdma(void **state)
+UNIT_TEST_WITH(mapped_ring_takes_no_rdma, btl_begin, btl_end)
 {
-	(void)state;
 	ring_in_memory();
 	assert_true(udapl_ring_takes_posts(conn, 24));
 	mapped_ring();
@@ -194,9 +185,8 @@ static void mapped_ring_takes_no_rdma(void **state)
 
 /* --- credits ----------------------------------------------------------------------------------- */
 
-static void credits_are_due_at_half_of_either_kind(void **state)
+UNIT_TEST_WITH(credits_are_due_at_half_of_either_kind, btl_begin, btl_end)
 {
-	(void)state;
 	conn->ring_in.shape = shape;
 	assert_false(udapl_credits_due(conn));
 	conn->credits_to_return = mca_btl_udapl_component.credits / 2 - 1;
@@ -211,17 +201,15 @@ static void credits_are_due_at_half_of_either_kind(void **state)
 }
 
 /* Without an incoming ring there is nothing to report, although nothing is half of nothing. */
-static void no_slots_are_due_without_a_ring(void **state)
+UNIT_TEST_WITH(no_slots_are_due_without_a_ring, btl_begin, btl_end)
 {
-	(void)state;
 	assert_false(udapl_ring_credits_due(conn, UDAPL_CREDIT_ALONE));
 }
 
-static void count_is_fetched_and_cleared(void **state)
+UNIT_TEST_WITH(count_is_fetched_and_cleared, btl_begin, btl_end)
 {
 	volatile int32_t n = 5, none = 0;
 
-	(void)state;
 	assert_int_equal(udapl_fetch_and_clear(&n), 5);
 	assert_int_equal(n, 0);
 	assert_int_equal(udapl_fetch_and_clear(&none), 0);
@@ -233,12 +221,11 @@ static void count_is_fetched_and_cleared(void **state)
 
 /* --- writing ----------------------------------------------------------------------------------- */
 
-static void store_writes_the_tail_and_takes_the_slots(void **state)
+UNIT_TEST_WITH(store_writes_the_tail_and_takes_the_slots, btl_begin, btl_end)
 {
 	struct udapl_ring_out *r = mapped_ring();
 	struct udapl_tail tail = { .credits = 3, .eager_credits = 4, .length = 24, .tag = TAG };
 
-	(void)state;
 	udapl_ring_store(r, tail, UDAPL_RING_SLOT);
 	assert_int_equal(tail_at(SIZE).length, 24);
 	assert_int_equal(tail_at(SIZE).credits, 3);
@@ -250,33 +237,30 @@ static void store_writes_the_tail_and_takes_the_slots(void **state)
 }
 
 /* Payload of the previous lap may look like a tail of this one: the reader would take it for a message. */
-static void store_clears_what_looks_like_the_next_tail(void **state)
+UNIT_TEST_WITH(store_clears_what_looks_like_the_next_tail, btl_begin, btl_end)
 {
 	struct udapl_ring_out *r = mapped_ring();
 
-	(void)state;
 	memset(memory, 1, SIZE);
 	udapl_ring_store(r, (struct udapl_tail){ .length = 24 }, UDAPL_RING_SLOT);
 	assert_int_equal(tail_at(r->cursor.end).lap, 0);
 }
 
-static void store_leaves_other_data_of_the_previous_lap(void **state)
+UNIT_TEST_WITH(store_leaves_other_data_of_the_previous_lap, btl_begin, btl_end)
 {
 	struct udapl_ring_out *r = mapped_ring();
 
-	(void)state;
 	memset(memory, 9, SIZE);
 	udapl_ring_store(r, (struct udapl_tail){ .length = 24 }, UDAPL_RING_SLOT);
 	assert_int_equal(tail_at(r->cursor.end).lap, 9);
 }
 
 /* The next tail is that of the next lap: a tail of this lap at the top is no message of it. */
-static void store_at_the_end_of_a_lap_looks_for_the_next_lap(void **state)
+UNIT_TEST_WITH(store_at_the_end_of_a_lap_looks_for_the_next_lap, btl_begin, btl_end)
 {
 	struct udapl_ring_out *r = mapped_ring();
 	struct udapl_tail next = { .lap = 2 };
 
-	(void)state;
 	r->cursor.end = LARGEST;
 	memcpy(memory + SIZE - sizeof next, &next, sizeof next);
 	udapl_ring_store(r, (struct udapl_tail){ .length = 24 }, UDAPL_RING_SLOT);
@@ -310,11 +294,10 @@ static void check_write(uint32_t length)
 	assert_int_equal(r->cursor.end, SIZE - at.size);
 }
 
-static void rdma_write_ends_with_the_tail(void **state)
+UNIT_TEST_WITH(rdma_write_ends_with_the_tail, btl_begin, btl_end)
 {
 	static const uint32_t lengths[] = { 0, 1, 23, 24, 25, 512, 513, 600, LONGEST };
 
-	(void)state;
 	writes_arrive = true;
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++)
 		check_write(lengths[i]);
@@ -323,29 +306,4 @@ static void rdma_write_ends_with_the_tail(void **state)
 	assert_int_equal(posts[0].flags, DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(message_lies_within_its_slots_and_overhead),
-		cmocka_unit_test(long_message_begins_a_header_before_a_line),
-		cmocka_unit_test(slot_holds_24_bytes),
-		cmocka_unit_test(lap_ends_where_the_largest_message_no_longer_fits),
-		cmocka_unit_test(lap_takes_all_slots_of_the_ring),
-		cmocka_unit_test(lap_after_255_is_1),
-		cmocka_unit_test_setup_teardown(message_needs_its_slots_and_those_left_at_the_bottom, btl_begin,
-						btl_end),
-		cmocka_unit_test_setup_teardown(too_long_a_message_finds_no_room, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(mapped_ring_shows_what_the_peer_released, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(mapped_ring_takes_no_rdma, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(credits_are_due_at_half_of_either_kind, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(no_slots_are_due_without_a_ring, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(count_is_fetched_and_cleared, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(store_writes_the_tail_and_takes_the_slots, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(store_clears_what_looks_like_the_next_tail, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(store_leaves_other_data_of_the_previous_lap, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(store_at_the_end_of_a_lap_looks_for_the_next_lap, btl_begin, btl_end),
-		cmocka_unit_test_setup_teardown(rdma_write_ends_with_the_tail, btl_begin, btl_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

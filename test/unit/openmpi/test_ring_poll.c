@@ -4,6 +4,7 @@
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/ring.h"
 #include "contrib/openmpi/ring_poll.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 4096, LARGEST = 1152, LONGEST = LARGEST - UDAPL_MESSAGE_OVERHEAD };
 
@@ -78,18 +79,18 @@ static void was_delivered(int i, const char *text)
 	assert_memory_equal(deliveries[i].bytes, text, strlen(text));
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- messages ---------------------------------------------------------------------------------- */
 
-static void empty_ring_has_no_message(void **state)
+CASE(empty_ring_has_no_message)
 {
-	(void)state;
 	assert_int_equal(udapl_rings_poll(&module), 0);
 	assert_int_equal(num_deliveries, 0);
 }
 
-static void messages_are_delivered_in_their_order(void **state)
+CASE(messages_are_delivered_in_their_order)
 {
-	(void)state;
 	put("one");
 	put("a message of two slots: more than 32 bytes");
 	put("");
@@ -104,11 +105,10 @@ static void messages_are_delivered_in_their_order(void **state)
 }
 
 /* A poll between the payload and the tail finds nothing. */
-static void half_a_message_is_not_read(void **state)
+CASE(half_a_message_is_not_read)
 {
 	struct udapl_tail tail = { .length = 5, .tag = TAG, .lap = 1 };
 
-	(void)state;
 	memcpy(memory + udapl_ring_begin(SIZE, 5), "hello", 5);
 	tail.lap = 0;
 	memcpy(memory + SIZE - sizeof tail, &tail, sizeof tail);	/* all of it but its last byte */
@@ -119,9 +119,8 @@ static void half_a_message_is_not_read(void **state)
 	was_delivered(0, "hello");
 }
 
-static void tail_of_another_lap_is_no_message(void **state)
+CASE(tail_of_another_lap_is_no_message)
 {
-	(void)state;
 	writer.cursor.lap = 2;
 	put("from another lap");
 	assert_int_equal(udapl_rings_poll(&module), 0);
@@ -150,23 +149,20 @@ static void send_laps(void)
 	}
 }
 
-static void old_payload_is_no_message_in_a_mapped_ring(void **state)
+CASE(old_payload_is_no_message_in_a_mapped_ring)
 {
-	(void)state;
 	send_laps();
 }
 
-static void old_payload_is_no_message_in_a_ring_written_by_rdma(void **state)
+CASE(old_payload_is_no_message_in_a_ring_written_by_rdma)
 {
-	(void)state;
 	unmap();
 	conn->sq_free = conn->control_free = 0;	/* the test returns the slots itself */
 	send_laps();
 }
 
-static void message_without_a_callback_is_dropped(void **state)
+CASE(message_without_a_callback_is_dropped)
 {
-	(void)state;
 	put_tail("x", (struct udapl_tail){ .length = 1, .tag = TAG + 1 });
 	put("y");
 	assert_int_equal(udapl_rings_poll(&module), 2);
@@ -175,9 +171,8 @@ static void message_without_a_callback_is_dropped(void **state)
 }
 
 /* Callbacks may already be unloaded. */
-static void closing_module_delivers_nothing(void **state)
+CASE(closing_module_delivers_nothing)
 {
-	(void)state;
 	module.closing = true;
 	put("x");
 	assert_int_equal(udapl_rings_poll(&module), 1);
@@ -186,11 +181,10 @@ static void closing_module_delivers_nothing(void **state)
 
 /* --- peers that break the protocol ------------------------------------------------------------- */
 
-static void longer_message_than_the_largest_is_skipped(void **state)
+CASE(longer_message_than_the_largest_is_skipped)
 {
 	static const uint16_t lengths[] = { LARGEST, LARGEST + 1, SIZE, SIZE + 1, UINT16_MAX };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		uint32_t end = conn->ring_in.cursor.end;
 
@@ -206,9 +200,8 @@ static void longer_message_than_the_largest_is_skipped(void **state)
 }
 
 /* At the last place of a lap a message that is as large as possible begins with the ring. */
-static void no_length_reaches_in_front_of_the_ring(void **state)
+CASE(no_length_reaches_in_front_of_the_ring)
 {
-	(void)state;
 	for (uint32_t length = 0; length <= UINT16_MAX; length++) {
 		conn->ring_in.cursor = writer.cursor = (struct udapl_ring_cursor){ .end = LARGEST, .lap = 1 };
 		put_garbled((struct udapl_tail){ .length = length, .tag = TAG });
@@ -222,9 +215,8 @@ static void no_length_reaches_in_front_of_the_ring(void **state)
 
 /* --- slots and credits ------------------------------------------------------------------------- */
 
-static void slots_are_released_in_the_control_block(void **state)
+CASE(slots_are_released_in_the_control_block)
 {
-	(void)state;
 	put("x");
 	put("a message of two slots, of 33 bytes");
 	udapl_rings_poll(&module);
@@ -232,9 +224,8 @@ static void slots_are_released_in_the_control_block(void **state)
 	assert_int_equal(conn->ring_in.slots_to_return, 0);
 }
 
-static void slots_of_a_ring_written_by_rdma_are_reported_later(void **state)
+CASE(slots_of_a_ring_written_by_rdma_are_reported_later)
 {
-	(void)state;
 	unmap();
 	put("x");
 	put("a message of two slots, of 33 bytes");
@@ -244,9 +235,8 @@ static void slots_of_a_ring_written_by_rdma_are_reported_later(void **state)
 	assert_int_equal(num_posts, 0);
 }
 
-static void half_of_the_slots_are_reported_by_a_message(void **state)
+CASE(half_of_the_slots_are_reported_by_a_message)
 {
-	(void)state;
 	unmap();
 	for (int i = 0; i < SIZE / UDAPL_RING_SLOT / 2; i++)
 		put("x");
@@ -257,9 +247,8 @@ static void half_of_the_slots_are_reported_by_a_message(void **state)
 	assert_int_equal(conn->ring_in.slots_to_return, 0);
 }
 
-static void piggybacked_credits_are_taken(void **state)
+CASE(piggybacked_credits_are_taken)
 {
-	(void)state;
 	conn->credits = 1;
 	conn->ring_out.free_slots = 10;
 	put_tail("x", (struct udapl_tail){ .length = 1, .tag = TAG, .credits = 3, .eager_credits = 5 });
@@ -271,18 +260,16 @@ static void piggybacked_credits_are_taken(void **state)
 
 /* --- which rings, how many messages ------------------------------------------------------------ */
 
-static void one_poll_reads_a_batch(void **state)
+CASE(one_poll_reads_a_batch)
 {
-	(void)state;
 	for (int i = 0; i < UDAPL_RING_BATCH + 3; i++)
 		put("x");
 	assert_int_equal(udapl_rings_poll(&module), UDAPL_RING_BATCH);
 	assert_int_equal(udapl_rings_poll(&module), 3);
 }
 
-static void freed_ring_is_skipped(void **state)
+CASE(freed_ring_is_skipped)
 {
-	(void)state;
 	put("x");
 	module.rings[1] = conn;
 	module.rings[0] = NULL;
@@ -297,9 +284,8 @@ static void poll_from_the_callback(void)
 	during_delivery = NULL;
 }
 
-static void callback_does_not_read_the_ring_again(void **state)
+CASE(callback_does_not_read_the_ring_again)
 {
-	(void)state;
 	put("x");
 	put("y");
 	during_delivery = poll_from_the_callback;
@@ -307,7 +293,7 @@ static void callback_does_not_read_the_ring_again(void **state)
 	was_delivered(1, "y");
 }
 
-static void threads_read_one_at_a_time(void **state)
+CASE(threads_read_one_at_a_time)
 {
 	opal_uses_threads = true;
 	callback_does_not_read_the_ring_again(state);
@@ -320,9 +306,8 @@ static void threads_read_one_at_a_time(void **state)
 
 /* --- the progress function --------------------------------------------------------------------- */
 
-static void poll_of_the_cq_is_requested_by_posts_of_the_peer(void **state)
+CASE(poll_of_the_cq_is_requested_by_posts_of_the_peer)
 {
-	(void)state;
 	module.empty_polls_limit = module.empty_polls_left = 50;
 	udapl_rings_poll(&module);
 	assert_false(module.poll_requested);
@@ -339,9 +324,8 @@ static void poll_of_the_cq_is_requested_by_posts_of_the_peer(void **state)
 	assert_true(module.poll_requested);
 }
 
-static void empty_polls_lead_to_the_cq(void **state)
+CASE(empty_polls_lead_to_the_cq)
 {
-	(void)state;
 	module.empty_polls_left = module.empty_polls_limit = 3;
 	udapl_progress();
 	udapl_progress();
@@ -350,9 +334,8 @@ static void empty_polls_lead_to_the_cq(void **state)
 	assert_true(cq_dequeues > 0);
 }
 
-static void messages_restart_the_count_of_empty_polls(void **state)
+CASE(messages_restart_the_count_of_empty_polls)
 {
-	(void)state;
 	module.empty_polls_left = module.empty_polls_limit = 2;
 	module.budget_left = 10;
 	for (int i = 0; i < 3; i++) {
@@ -363,9 +346,8 @@ static void messages_restart_the_count_of_empty_polls(void **state)
 	assert_int_equal(cq_dequeues, 0);
 }
 
-static void budget_of_messages_leads_to_the_cq(void **state)
+CASE(budget_of_messages_leads_to_the_cq)
 {
-	(void)state;
 	module.empty_polls_limit = 100;
 	module.budget = module.budget_left = 2;
 	for (int i = 0; i < 2; i++) {
@@ -378,11 +360,10 @@ static void budget_of_messages_leads_to_the_cq(void **state)
 	assert_true(cq_dequeues > 0);
 }
 
-static void all_modules_make_progress(void **state)
+CASE(all_modules_make_progress)
 {
 	mca_btl_udapl_module_t *both[] = { &module, &module };
 
-	(void)state;
 	mca_btl_udapl_component.modules = both;
 	mca_btl_udapl_component.num_modules = 2;
 	module.empty_polls_left = module.empty_polls_limit = 2;
@@ -392,35 +373,4 @@ static void all_modules_make_progress(void **state)
 	assert_int_equal(udapl_progress(), UDAPL_RING_BATCH + 1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(empty_ring_has_no_message),
-		CASE(messages_are_delivered_in_their_order),
-		CASE(half_a_message_is_not_read),
-		CASE(tail_of_another_lap_is_no_message),
-		CASE(old_payload_is_no_message_in_a_mapped_ring),
-		CASE(old_payload_is_no_message_in_a_ring_written_by_rdma),
-		CASE(message_without_a_callback_is_dropped),
-		CASE(closing_module_delivers_nothing),
-		CASE(longer_message_than_the_largest_is_skipped),
-		CASE(no_length_reaches_in_front_of_the_ring),
-		CASE(slots_are_released_in_the_control_block),
-		CASE(slots_of_a_ring_written_by_rdma_are_reported_later),
-		CASE(half_of_the_slots_are_reported_by_a_message),
-		CASE(piggybacked_credits_are_taken),
-		CASE(one_poll_reads_a_batch),
-		CASE(freed_ring_is_skipped),
-		CASE(callback_does_not_read_the_ring_again),
-		CASE(threads_read_one_at_a_time),
-		CASE(poll_of_the_cq_is_requested_by_posts_of_the_peer),
-		CASE(empty_polls_lead_to_the_cq),
-		CASE(messages_restart_the_count_of_empty_polls),
-		CASE(budget_of_messages_leads_to_the_cq),
-		CASE(all_modules_make_progress),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -5,6 +5,7 @@
 #include "contrib/openmpi/memory.h"
 #include "contrib/openmpi/ring.h"
 #include "contrib/openmpi/ring_setup.h"
+#include "test/unit/unit.h"
 
 /* A ring that a peer may offer. */
 static const struct udapl_ring_offer good = { .address = 0x10000, .rmr_context = 77,
@@ -36,14 +37,15 @@ static const struct udapl_ring_offer *sent_offer(void)
 	return (const struct udapl_ring_offer *)(sent_header(&posts[0]) + 1);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- incoming ring ----------------------------------------------------------------------------- */
 
-static void offer_names_memory_that_is_polled(void **state)
+CASE(offer_names_memory_that_is_polled)
 {
 	struct udapl_ring_in *r = &conn->ring_in;
 	const struct udapl_ring_offer *offer;
 
-	(void)state;
 	udapl_ring_offer(conn);
 	offer = sent_offer();
 	assert_true(r->offered);
@@ -60,11 +62,10 @@ static void offer_names_memory_that_is_polled(void **state)
 	assert_true(r->memory.size >= r->shape.size + sizeof *r->ctl);
 }
 
-static void ring_holds_messages_of_the_eager_limit(void **state)
+CASE(ring_holds_messages_of_the_eager_limit)
 {
 	struct udapl_ring_shape *shape = &conn->ring_in.shape;
 
-	(void)state;
 	udapl_ring_offer(conn);
 	assert_int_equal(shape->largest % UDAPL_CACHE_LINE, 0);
 	assert_true(shape->largest >= module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD);
@@ -72,9 +73,8 @@ static void ring_holds_messages_of_the_eager_limit(void **state)
 	assert_int_equal(shape->size, mca_btl_udapl_component.eager_messages * shape->largest);
 }
 
-static void later_rings_are_smaller(void **state)
+CASE(later_rings_are_smaller)
 {
-	(void)state;
 	module.rings[0] = conn;		/* another connection */
 	module.num_rings = 1;
 	udapl_ring_offer(conn);
@@ -84,9 +84,8 @@ static void later_rings_are_smaller(void **state)
 			 mca_btl_udapl_component.eager_messages / 2 * conn->ring_in.shape.largest);
 }
 
-static void ring_has_room_for_a_few_messages(void **state)
+CASE(ring_has_room_for_a_few_messages)
 {
-	(void)state;
 	mca_btl_udapl_component.eager_messages = UDAPL_RING_MIN_MESSAGES;
 	module.rings[0] = conn;
 	module.num_rings = 1;
@@ -95,9 +94,8 @@ static void ring_has_room_for_a_few_messages(void **state)
 }
 
 /* 16 bits report the released slots. */
-static void ring_has_no_more_slots_than_can_be_reported(void **state)
+CASE(ring_has_no_more_slots_than_can_be_reported)
 {
-	(void)state;
 	mca_btl_udapl_component.eager_messages = 0x7fff;
 	udapl_ring_offer(conn);
 	assert_int_equal(conn->ring_in.shape.size / UDAPL_RING_SLOT, UDAPL_RING_MAX_SLOTS);
@@ -113,16 +111,14 @@ static void no_ring_is_offered(void)
 	assert_int_equal(lmrs, lmrs_of_lists);
 }
 
-static void parameter_switches_rings_off(void **state)
+CASE(parameter_switches_rings_off)
 {
-	(void)state;
 	mca_btl_udapl_component.eager_rdma = false;
 	no_ring_is_offered();
 }
 
-static void few_peers_get_a_ring(void **state)
+CASE(few_peers_get_a_ring)
 {
-	(void)state;
 	module.rings[0] = module.rings[1] = conn;
 	module.num_rings = 2;
 	no_ring_is_offered();
@@ -143,9 +139,8 @@ static void take_all_places(void)
 }
 
 /* Another thread creates a ring while memory for this one is registered. */
-static void place_is_taken_from_no_other_ring(void **state)
+CASE(place_is_taken_from_no_other_ring)
 {
-	(void)state;
 	during_lmr_create = take_first_place;
 	udapl_ring_offer(conn);
 	assert_ptr_equal(module.rings[0], &other);
@@ -154,26 +149,23 @@ static void place_is_taken_from_no_other_ring(void **state)
 	assert_int_equal(num_posts, 1);
 }
 
-static void ring_without_a_place_is_freed(void **state)
+CASE(ring_without_a_place_is_freed)
 {
-	(void)state;
 	during_lmr_create = take_all_places;
 	no_ring_is_offered();
 	assert_ptr_equal(module.rings[0], &other);
 	assert_ptr_equal(module.rings[1], &other);
 }
 
-static void memory_that_cannot_be_registered_is_no_ring(void **state)
+CASE(memory_that_cannot_be_registered_is_no_ring)
 {
-	(void)state;
 	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	no_ring_is_offered();
 	assert_null(module.rings[0]);
 }
 
-static void unestablished_connection_offers_later(void **state)
+CASE(unestablished_connection_offers_later)
 {
-	(void)state;
 	conn->state = UDAPL_CONN_ACCEPTED;
 	udapl_ring_offer(conn);
 	assert_false(conn->ring_in.offered);
@@ -181,11 +173,10 @@ static void unestablished_connection_offers_later(void **state)
 }
 
 /* The same ring is offered when a slot of the send queue is free. */
-static void offer_without_a_free_slot_is_repeated(void **state)
+CASE(offer_without_a_free_slot_is_repeated)
 {
 	char *base;
 
-	(void)state;
 	conn->control_free = 1;
 	udapl_ring_offer(conn);
 	base = conn->ring_in.memory.base;
@@ -199,18 +190,16 @@ static void offer_without_a_free_slot_is_repeated(void **state)
 	assert_null(module.rings[1]);
 }
 
-static void device_without_shared_memory_gets_a_ring(void **state)
+CASE(device_without_shared_memory_gets_a_ring)
 {
-	(void)state;
 	lmr_refused_type = DAT_MEM_TYPE_SHARED_VIRTUAL;
 	udapl_ring_offer(conn);
 	assert_non_null(conn->ring_in.memory.base);
 	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
 }
 
-static void freed_place_is_used_again(void **state)
+CASE(freed_place_is_used_again)
 {
-	(void)state;
 	udapl_ring_offer(conn);
 	udapl_ring_free(conn);
 	assert_null(module.rings[0]);
@@ -226,11 +215,10 @@ static void freed_place_is_used_again(void **state)
 
 /* --- outgoing ring ----------------------------------------------------------------------------- */
 
-static void ring_that_cannot_be_mapped_is_staged(void **state)
+CASE(ring_that_cannot_be_mapped_is_staged)
 {
 	struct udapl_ring_out *r = &conn->ring_out;
 
-	(void)state;
 	udapl_ring_accept(conn, &good);
 	assert_null(r->ctl);
 	assert_ptr_equal(r->buffer, r->staging.base);
@@ -246,12 +234,11 @@ static void ring_that_cannot_be_mapped_is_staged(void **state)
 	assert_int_equal(lmrs, lmrs_of_lists);
 }
 
-static void ring_of_a_peer_on_this_host_is_mapped(void **state)
+CASE(ring_of_a_peer_on_this_host_is_mapped)
 {
 	static _Alignas(UDAPL_CACHE_LINE) char memory[8192 + sizeof(struct udapl_ring_ctl)];
 	struct udapl_ring_out *r = &conn->ring_out;
 
-	(void)state;
 	mapping = memory;
 	udapl_ring_accept(conn, &good);
 	assert_ptr_equal(r->buffer, memory);
@@ -264,12 +251,11 @@ static void ring_of_a_peer_on_this_host_is_mapped(void **state)
 }
 
 /* Messages may be under way to the first one. */
-static void second_offer_is_ignored(void **state)
+CASE(second_offer_is_ignored)
 {
 	struct udapl_ring_offer second = good;
 	int registered;
 
-	(void)state;
 	udapl_ring_accept(conn, &good);
 	registered = lmrs;
 	conn->ring_out.free_slots = 3;
@@ -281,16 +267,15 @@ static void second_offer_is_ignored(void **state)
 }
 
 /* Fragments are written into the ring even if nothing can be staged. */
-static void ring_is_used_without_a_staging_buffer(void **state)
+CASE(ring_is_used_without_a_staging_buffer)
 {
-	(void)state;
 	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	udapl_ring_accept(conn, &good);
 	assert_null(conn->ring_out.buffer);
 	assert_true(udapl_ring_takes_posts(conn, 100));
 }
 
-static void offers_of_another_shape_are_ignored(void **state)
+CASE(offers_of_another_shape_are_ignored)
 {
 	static const struct udapl_ring_shape bad[] = {
 		{ 0, 0 },
@@ -304,7 +289,6 @@ static void offers_of_another_shape_are_ignored(void **state)
 	};
 	struct udapl_ring_offer offer = good;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
 		offer.shape = bad[i];
 		udapl_ring_accept(conn, &offer);
@@ -315,42 +299,13 @@ static void offers_of_another_shape_are_ignored(void **state)
 }
 
 /* The length field of a tail has 16 bits. */
-static void longest_message_has_65535_bytes(void **state)
+CASE(longest_message_has_65535_bytes)
 {
 	struct udapl_ring_offer offer = good;
 
-	(void)state;
 	offer.shape = (struct udapl_ring_shape){ 1 << 20, 1 << 17 };
 	udapl_ring_accept(conn, &offer);
 	assert_int_equal(conn->ring_out.max_payload, UINT16_MAX);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(offer_names_memory_that_is_polled),
-		CASE(ring_holds_messages_of_the_eager_limit),
-		CASE(later_rings_are_smaller),
-		CASE(ring_has_room_for_a_few_messages),
-		CASE(ring_has_no_more_slots_than_can_be_reported),
-		CASE(parameter_switches_rings_off),
-		CASE(few_peers_get_a_ring),
-		CASE(place_is_taken_from_no_other_ring),
-		CASE(ring_without_a_place_is_freed),
-		CASE(memory_that_cannot_be_registered_is_no_ring),
-		CASE(unestablished_connection_offers_later),
-		CASE(offer_without_a_free_slot_is_repeated),
-		CASE(device_without_shared_memory_gets_a_ring),
-		CASE(freed_place_is_used_again),
-		CASE(ring_that_cannot_be_mapped_is_staged),
-		CASE(ring_of_a_peer_on_this_host_is_mapped),
-		CASE(second_offer_is_ignored),
-		CASE(ring_is_used_without_a_staging_buffer),
-		CASE(offers_of_another_shape_are_ignored),
-		CASE(longest_message_has_65535_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -6,6 +6,7 @@
 #include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/push.h"
 #include "contrib/openmpi/send.h"
+#include "test/unit/unit.h"
 
 static int callbacks, status;
 static mca_btl_base_descriptor_t *called_for;
@@ -57,13 +58,14 @@ static void expect_state(int credits, int slots, int outstanding)
 	assert_int_equal(conn->posted, outstanding);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- posting ----------------------------------------------------------------------------------- */
 
-static void message_takes_a_credit_and_a_slot(void **state)
+CASE(message_takes_a_credit_and_a_slot)
 {
 	udapl_frag_t *f = message(100, 0);
 
-	(void)state;
 	conn->credits_to_return = 3;
 	assert_int_equal(send_it(f), OPAL_SUCCESS);
 	assert_int_equal(num_posts, 1);
@@ -77,12 +79,11 @@ static void message_takes_a_credit_and_a_slot(void **state)
 }
 
 /* A ring that is written by RDMA takes messages without credits. */
-static void message_is_written_into_the_ring_without_a_credit(void **state)
+CASE(message_is_written_into_the_ring_without_a_credit)
 {
 	struct udapl_ring_out *r = &conn->ring_out;
 	udapl_frag_t *f = message(100, 0);
 
-	(void)state;
 	conn->credits = 0;
 	r->offer.shape = (struct udapl_ring_shape){ 4096, 1152 };
 	r->cursor = (struct udapl_ring_cursor){ 4096, 1 };
@@ -96,13 +97,12 @@ static void message_is_written_into_the_ring_without_a_credit(void **state)
 }
 
 /* Unless Open MPI waits for its completion: then a copy has no advantage. */
-static void short_message_is_copied_into_the_staging_buffer(void **state)
+CASE(short_message_is_copied_into_the_staging_buffer)
 {
 	static char staging[4096];
 	struct udapl_ring_out *r = &conn->ring_out;
 	udapl_frag_t *f = message(10, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP), *long_one, *waited_for;
 
-	(void)state;
 	r->offer.shape = (struct udapl_ring_shape){ 4096, 2112 };
 	r->cursor = (struct udapl_ring_cursor){ 4096, 1 };
 	r->free_slots = 128;
@@ -116,11 +116,10 @@ static void short_message_is_copied_into_the_staging_buffer(void **state)
 	assert_ptr_equal(posts[2].work, &long_one->work);
 }
 
-static void messages_wait_in_their_order(void **state)
+CASE(messages_wait_in_their_order)
 {
 	udapl_frag_t *f[3];
 
-	(void)state;
 	conn->credits = 0;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(send_it(f[i] = message(10, 0)), OPAL_SUCCESS);
@@ -141,11 +140,10 @@ static void messages_wait_in_their_order(void **state)
 	assert_int_equal(num_posts, 3);
 }
 
-static void message_to_a_failed_peer_is_refused(void **state)
+CASE(message_to_a_failed_peer_is_refused)
 {
 	udapl_frag_t *f = message(10, 0);
 
-	(void)state;
 	peer->state = UDAPL_FAILED;
 	peer->conn = NULL;
 	assert_int_equal(send_it(f), OPAL_ERR_UNREACH);
@@ -160,11 +158,10 @@ static void complete(int i, DAT_DTO_COMPLETION_STATUS how)
 	udapl_send_completed(CONTAINER_OF(posts[i].work, udapl_frag_t, work), how);
 }
 
-static void descriptor_of_the_caller_comes_back_by_its_callback(void **state)
+CASE(descriptor_of_the_caller_comes_back_by_its_callback)
 {
 	udapl_frag_t *f = message(10, 0);
 
-	(void)state;
 	send_it(f);
 	assert_int_equal(callbacks, 0);
 	complete(0, DAT_DTO_SUCCESS);
@@ -176,22 +173,20 @@ static void descriptor_of_the_caller_comes_back_by_its_callback(void **state)
 }
 
 /* Sent means sent: Open MPI needs no callback. */
-static void descriptor_of_the_component_is_freed_without_one(void **state)
+CASE(descriptor_of_the_component_is_freed_without_one)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
-	(void)state;
 	assert_int_equal(send_it(f), 1);
 	complete(0, DAT_DTO_SUCCESS);
 	assert_int_equal(callbacks, 0);
 	assert_ptr_equal(message(2000, 0), f);
 }
 
-static void callback_that_is_always_wanted_runs(void **state)
+CASE(callback_that_is_always_wanted_runs)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
 
-	(void)state;
 	assert_int_equal(send_it(f), OPAL_SUCCESS);
 	complete(0, DAT_DTO_SUCCESS);
 	assert_int_equal(callbacks, 1);
@@ -199,11 +194,10 @@ static void callback_that_is_always_wanted_runs(void **state)
 }
 
 /* It waited, so the caller does not know yet. */
-static void callback_of_a_message_that_waited_runs(void **state)
+CASE(callback_of_a_message_that_waited_runs)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
-	(void)state;
 	conn->credits = 0;
 	assert_int_equal(send_it(f), OPAL_SUCCESS);
 	conn->credits = 1;
@@ -212,13 +206,12 @@ static void callback_of_a_message_that_waited_runs(void **state)
 	assert_int_equal(callbacks, 1);
 }
 
-static void message_copied_into_a_mapped_ring_is_complete(void **state)
+CASE(message_copied_into_a_mapped_ring_is_complete)
 {
 	static _Alignas(UDAPL_CACHE_LINE) char ring[4096 + sizeof(struct udapl_ring_ctl)];
 	struct udapl_ring_out *r = &conn->ring_out;
 	udapl_frag_t *f = message(10, MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
 
-	(void)state;
 	r->offer.shape = (struct udapl_ring_shape){ 4096, 1152 };
 	r->cursor = (struct udapl_ring_cursor){ 4096, 1 };
 	r->free_slots = 128;
@@ -234,11 +227,10 @@ static void message_copied_into_a_mapped_ring_is_complete(void **state)
 	assert_ptr_equal(message(10, 0), f);
 }
 
-static void closing_module_calls_nothing(void **state)
+CASE(closing_module_calls_nothing)
 {
 	udapl_frag_t *f = message(10, 0);
 
-	(void)state;
 	send_it(f);
 	module.closing = true;
 	complete(0, DAT_DTO_SUCCESS);
@@ -248,9 +240,8 @@ static void closing_module_calls_nothing(void **state)
 
 /* --- completions ------------------------------------------------------------------------------- */
 
-static void completion_sends_what_waits(void **state)
+CASE(completion_sends_what_waits)
 {
-	(void)state;
 	conn->sq_free = 1;
 	send_it(message(10, 0));
 	send_it(message(10, 0));
@@ -260,9 +251,8 @@ static void completion_sends_what_waits(void **state)
 }
 
 /* Its status is that of the connection, which is decided later. */
-static void flushed_message_waits_for_the_end_of_the_connection(void **state)
+CASE(flushed_message_waits_for_the_end_of_the_connection)
 {
-	(void)state;
 	send_it(message(10, 0));
 	complete(0, DAT_DTO_ERR_FLUSHED);
 	assert_int_equal(callbacks, 0);
@@ -271,11 +261,10 @@ static void flushed_message_waits_for_the_end_of_the_connection(void **state)
 }
 
 /* Open MPI counts it as sent. */
-static void flushed_message_of_the_component_is_freed(void **state)
+CASE(flushed_message_of_the_component_is_freed)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
-	(void)state;
 	send_it(f);
 	complete(0, DAT_DTO_ERR_FLUSHED);
 	assert_int_equal(callbacks, 0);
@@ -284,11 +273,10 @@ static void flushed_message_of_the_component_is_freed(void **state)
 }
 
 /* Credits that found no slot are reported when one is free. */
-static void completed_control_message_returns_credits(void **state)
+CASE(completed_control_message_returns_credits)
 {
 	udapl_frag_t *f = (udapl_frag_t *)opal_free_list_get(&module.control_frags);
 
-	(void)state;
 	f->endpoint = peer;
 	f->work.conn = conn;
 	f->callback = false;
@@ -302,9 +290,8 @@ static void completed_control_message_returns_credits(void **state)
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 }
 
-static void message_that_cannot_be_posted_joins_the_flushed(void **state)
+CASE(message_that_cannot_be_posted_joins_the_flushed)
 {
-	(void)state;
 	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	assert_int_equal(send_it(message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)), OPAL_SUCCESS);
 	assert_int_equal(opal_list_get_size(&peer->flushed_sends), 1);
@@ -313,28 +300,4 @@ static void message_that_cannot_be_posted_joins_the_flushed(void **state)
 	assert_true(((udapl_frag_t *)opal_list_get_first(&peer->flushed_sends))->callback);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(message_takes_a_credit_and_a_slot),
-		CASE(message_is_written_into_the_ring_without_a_credit),
-		CASE(short_message_is_copied_into_the_staging_buffer),
-		CASE(messages_wait_in_their_order),
-		CASE(message_to_a_failed_peer_is_refused),
-		CASE(descriptor_of_the_caller_comes_back_by_its_callback),
-		CASE(descriptor_of_the_component_is_freed_without_one),
-		CASE(callback_that_is_always_wanted_runs),
-		CASE(callback_of_a_message_that_waited_runs),
-		CASE(message_copied_into_a_mapped_ring_is_complete),
-		CASE(closing_module_calls_nothing),
-		CASE(completion_sends_what_waits),
-		CASE(flushed_message_waits_for_the_end_of_the_connection),
-		CASE(flushed_message_of_the_component_is_freed),
-		CASE(completed_control_message_returns_credits),
-		CASE(message_that_cannot_be_posted_joins_the_flushed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

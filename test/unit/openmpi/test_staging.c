@@ -3,8 +3,10 @@
  * sent in another way, and the wait for space in a full ring. */
 #include "test/unit/openmpi/btl.h"
 #include "contrib/openmpi/frag.h"
+#include "contrib/openmpi/posting.h"
 #include "contrib/openmpi/ring.h"
 #include "contrib/openmpi/staging.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 4096, LARGEST = 1152, LONGEST = LARGEST - UDAPL_MESSAGE_OVERHEAD };
 
@@ -72,20 +74,20 @@ static void arrived(uint32_t end, const char *text, size_t length)
 	assert_memory_equal(ring + udapl_ring_extent(end, length).begin, text, length);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
 /* --- what arrives ------------------------------------------------------------------------------ */
 
-static void message_is_stored_in_a_mapped_ring(void **state)
+CASE(message_is_stored_in_a_mapped_ring)
 {
-	(void)state;
 	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
 	arrived(SIZE, "hello", 5);
 	assert_int_equal(num_posts, 0);
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 }
 
-static void message_is_written_from_the_staging_buffer(void **state)
+CASE(message_is_written_from_the_staging_buffer)
 {
-	(void)state;
 	stage();
 	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
 	arrived(SIZE, "hello", 5);
@@ -96,12 +98,11 @@ static void message_is_written_from_the_staging_buffer(void **state)
 }
 
 /* Short copies are inlined, by length. */
-static void header_and_payload_of_any_length_arrive(void **state)
+CASE(header_and_payload_of_any_length_arrive)
 {
 	static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char both[64];
 
-	(void)state;
 	for (size_t h = 0; h <= 20; h++) {
 		for (size_t p = 0; p <= 20; p++) {
 			memset(ring, 0, SIZE);
@@ -116,17 +117,15 @@ static void header_and_payload_of_any_length_arrive(void **state)
 	assert_int_equal(packs, 0);
 }
 
-static void data_with_gaps_are_packed(void **state)
+CASE(data_with_gaps_are_packed)
 {
-	(void)state;
 	assert_int_equal(sendi("head", 4, "payload", 7, true, NULL), OPAL_SUCCESS);
 	assert_int_equal(packs, 1);
 	arrived(SIZE, "headpayload", 11);
 }
 
-static void message_that_cannot_be_packed_does_not_arrive(void **state)
+CASE(message_that_cannot_be_packed_does_not_arrive)
 {
-	(void)state;
 	pack_result = -1;
 	assert_int_equal(sendi("head", 4, "payload", 7, true, NULL), OPAL_ERROR);
 	assert_int_equal(tail_at(SIZE).lap, 0);
@@ -135,9 +134,8 @@ static void message_that_cannot_be_packed_does_not_arrive(void **state)
 
 /* --- credits ----------------------------------------------------------------------------------- */
 
-static void message_carries_credits(void **state)
+CASE(message_carries_credits)
 {
-	(void)state;
 	conn->credits_to_return = 3;
 	send_text("x");
 	assert_int_equal(tail_at(SIZE).credits, 3);
@@ -148,11 +146,10 @@ static void message_carries_credits(void **state)
 }
 
 /* The reader takes a slower path for them. */
-static void few_slots_are_not_worth_reporting(void **state)
+CASE(few_slots_are_not_worth_reporting)
 {
 	int due = SIZE / UDAPL_RING_SLOT / UDAPL_CREDIT_ALONG;
 
-	(void)state;
 	conn->ring_in.shape = shape;
 	conn->ring_in.slots_to_return = due - 1;
 	send_text("x");
@@ -166,11 +163,10 @@ static void few_slots_are_not_worth_reporting(void **state)
 
 /* --- completions of staged writes -------------------------------------------------------------- */
 
-static void one_write_in_an_interval_is_signaled(void **state)
+CASE(one_write_in_an_interval_is_signaled)
 {
 	int interval = udapl_signal_interval();
 
-	(void)state;
 	stage();
 	assert_int_equal(interval, mca_btl_udapl_component.requests / UDAPL_SIGNALS_PER_QUEUE);
 	for (int i = 0; i < 2 * interval; i++) {
@@ -184,9 +180,8 @@ static void one_write_in_an_interval_is_signaled(void **state)
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 2 * interval);
 }
 
-static void refused_write_breaks_the_connection(void **state)
+CASE(refused_write_breaks_the_connection)
 {
-	(void)state;
 	stage();
 	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
 	send_text("x");
@@ -197,11 +192,10 @@ static void refused_write_breaks_the_connection(void **state)
 
 /* --- copies of fragments ----------------------------------------------------------------------- */
 
-static void only_a_mapped_ring_takes_long_copies(void **state)
+CASE(only_a_mapped_ring_takes_long_copies)
 {
 	char payload[600];
 
-	(void)state;
 	memset(payload, 'p', sizeof payload);
 	assert_true(udapl_send_copy(peer, payload, sizeof payload, TAG, 0));
 	arrived(SIZE, payload, sizeof payload);
@@ -215,12 +209,11 @@ static bool copied(void)
 	return udapl_send_copy(peer, "x", 1, TAG, 1);
 }
 
-static void nothing_is_copied_that_cannot_be_sent_now(void **state)
+CASE(nothing_is_copied_that_cannot_be_sent_now)
 {
 	opal_free_list_item_t *f = opal_free_list_get(&module.eager_frags);
 	static char payload[LONGEST + 1];
 
-	(void)state;
 	assert_false(udapl_send_copy(peer, payload, sizeof payload, TAG, sizeof payload));
 	conn->state = UDAPL_CONN_CLOSING;
 	assert_false(copied());
@@ -254,12 +247,11 @@ static void peer_releases_a_slot(void)
 }
 
 /* The peer may itself wait until this process reads. */
-static void full_ring_is_waited_for_while_messages_are_read(void **state)
+CASE(full_ring_is_waited_for_while_messages_are_read)
 {
 	struct udapl_ring_in *in = &conn->ring_in;
 	struct udapl_tail tail = { .length = 1, .tag = TAG, .lap = 1 };
 
-	(void)state;
 	memset(incoming, 0, sizeof incoming);
 	in->memory.base = incoming;
 	in->shape = shape;
@@ -279,9 +271,8 @@ static void full_ring_is_waited_for_while_messages_are_read(void **state)
 	assert_int_equal(cq_dequeues, 0);	/* stores of the peer need no poll of the CQ */
 }
 
-static void full_send_queue_is_waited_for_by_completions(void **state)
+CASE(full_send_queue_is_waited_for_by_completions)
 {
-	(void)state;
 	stage();
 	conn->sq_free = 0;
 	conn->posted = 1;
@@ -292,9 +283,8 @@ static void full_send_queue_is_waited_for_by_completions(void **state)
 	assert_int_equal(conn->posted, 0);
 }
 
-static void ring_that_stays_full_leads_to_a_receive_of_the_peer(void **state)
+CASE(ring_that_stays_full_leads_to_a_receive_of_the_peer)
 {
-	(void)state;
 	conn->ring_out.free_slots = 0;
 	conn->credits = 1;
 	assert_int_equal(send_text("hello"), OPAL_SUCCESS);
@@ -307,11 +297,10 @@ static void ring_that_stays_full_leads_to_a_receive_of_the_peer(void **state)
 }
 
 /* The caller fills the descriptor and sends it later. */
-static void message_without_any_room_gets_a_descriptor(void **state)
+CASE(message_without_any_room_gets_a_descriptor)
 {
 	mca_btl_base_descriptor_t *des = NULL;
 
-	(void)state;
 	conn->ring_out.free_slots = 0;
 	assert_int_equal(sendi("hello", 5, NULL, 0, false, &des), OPAL_ERR_RESOURCE_BUSY);
 	assert_non_null(des);
@@ -323,27 +312,4 @@ static void message_without_any_room_gets_a_descriptor(void **state)
 	assert_int_equal(num_posts, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(message_is_stored_in_a_mapped_ring),
-		CASE(message_is_written_from_the_staging_buffer),
-		CASE(header_and_payload_of_any_length_arrive),
-		CASE(data_with_gaps_are_packed),
-		CASE(message_that_cannot_be_packed_does_not_arrive),
-		CASE(message_carries_credits),
-		CASE(few_slots_are_not_worth_reporting),
-		CASE(one_write_in_an_interval_is_signaled),
-		CASE(refused_write_breaks_the_connection),
-		CASE(only_a_mapped_ring_takes_long_copies),
-		CASE(nothing_is_copied_that_cannot_be_sent_now),
-		CASE(full_ring_is_waited_for_while_messages_are_read),
-		CASE(full_send_queue_is_waited_for_by_completions),
-		CASE(ring_that_stays_full_leads_to_a_receive_of_the_peer),
-		CASE(message_without_any_room_gets_a_descriptor),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

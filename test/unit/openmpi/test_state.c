@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include "contrib/openmpi/state.h"
 #include "opal/util/output.h"
+#include "test/unit/unit.h"
 
 enum { STREAM = 7 };		/* of the framework; 0: of lines for users */
 
@@ -61,9 +62,10 @@ static void line_has(const char *text)
 		fail_msg("\"%s\" is not in: %s", text, line);
 }
 
-static void change_is_made_and_traced(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
+
+CASE(change_is_made_and_traced)
 {
-	(void)state;
 	assert_true(udapl_conn_set_state(conn, UDAPL_CONN_CLOSING));
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
 	assert_int_equal(traces, 1);
@@ -77,25 +79,22 @@ static void change_is_made_and_traced(void **state)
 	assert_int_equal(refusals, 0);
 }
 
-static void requested_connection_is_named_so(void **state)
+CASE(requested_connection_is_named_so)
 {
-	(void)state;
 	conn->active = true;
 	udapl_conn_set_state(conn, UDAPL_CONN_CLOSING);
 	line_has("requested connection to ");
 }
 
-static void same_state_is_no_change(void **state)
+CASE(same_state_is_no_change)
 {
-	(void)state;
 	assert_true(udapl_conn_set_state(conn, conn->state));
 	assert_true(udapl_endpoint_set_state(peer, peer->state));
 	assert_int_equal(traces + refusals, 0);
 }
 
-static void state_that_may_not_follow_is_refused(void **state)
+CASE(state_that_may_not_follow_is_refused)
 {
-	(void)state;
 	assert_false(udapl_conn_set_state(conn, UDAPL_CONN_CONNECTING));
 	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
 	line_has("established does not become connecting");
@@ -106,16 +105,4 @@ static void state_that_may_not_follow_is_refused(void **state)
 	assert_int_equal(traces, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, btl_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(change_is_made_and_traced),
-		CASE(requested_connection_is_named_so),
-		CASE(same_state_is_no_change),
-		CASE(state_that_may_not_follow_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

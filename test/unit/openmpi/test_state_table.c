@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_state_table.c - the states of the BTL component: which may follow which, of connections and of
  * endpoints. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "contrib/openmpi/state_table.h"
+#include "test/unit/unit.h"
 
 enum { no, YES };
 
@@ -29,9 +25,8 @@ static const int endpoint_follows[UDAPL_ENDPOINT_STATES][UDAPL_ENDPOINT_STATES] 
 	[UDAPL_FAILED] =     { no,  no,  no,  no,  YES },
 };
 
-static void only_the_states_of_the_table_follow(void **state)
+UNIT_TEST(only_the_states_of_the_table_follow)
 {
-	(void)state;
 	for (int from = 0; from < UDAPL_CONN_STATES; from++)
 		for (int to = 0; to < UDAPL_CONN_STATES; to++)
 			if (udapl_conn_may_become((enum udapl_conn_state)from,
@@ -51,31 +46,20 @@ static void only_the_states_of_the_table_follow(void **state)
 }
 
 /* An established connection was accepted before: its peer's first message decides. */
-static void nothing_is_established_that_was_not_accepted(void **state)
+UNIT_TEST(nothing_is_established_that_was_not_accepted)
 {
-	(void)state;
 	for (int from = 0; from < UDAPL_CONN_STATES; from++)
 		if (from != UDAPL_CONN_ACCEPTED && from != UDAPL_CONN_ESTABLISHED)
 			assert_false(udapl_conn_may_become((enum udapl_conn_state)from,
 							   UDAPL_CONN_ESTABLISHED));
 }
 
-static void every_state_has_a_name(void **state)
+UNIT_TEST(every_state_has_a_name)
 {
-	(void)state;
 	for (int i = 0; i < UDAPL_CONN_STATES; i++)
 		assert_non_null(udapl_conn_state_name((enum udapl_conn_state)i));
 	for (int i = 0; i < UDAPL_ENDPOINT_STATES; i++)
 		assert_non_null(udapl_endpoint_state_name((enum udapl_endpoint_state)i));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_states_of_the_table_follow),
-		cmocka_unit_test(nothing_is_established_that_was_not_accepted),
-		cmocka_unit_test(every_state_has_a_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

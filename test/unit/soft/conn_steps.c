@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_steps.c - see conn_steps.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -19,7 +12,7 @@
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/socket.h"
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/stream.h"
@@ -28,6 +21,7 @@
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "test/unit/soft/conn_steps.h"
+#include "test/unit/unit.h"
 
 struct dapl_device dev;
 struct soft_qp qp;
@@ -55,7 +49,7 @@ REPLACE(soft_progress_del);
 REPLACE(attach_offer_end);
 REPLACE(shm_segment_put);
 REPLACE(shm_conn_free);
-REPLACE(soft_qp_flush);
+REPLACE(soft_flush_qp);
 REPLACE(soft_stream_ended);
 REPLACE(soft_ah_destroy);
 REPLACE(cm_set_deadline);
@@ -157,7 +151,7 @@ void __wrap_shm_conn_free(struct shm_conn *shm)
 }
 
 /* It revokes the access of the peer, for which it needs the connection. */
-void __wrap_soft_qp_flush(struct soft_qp *q, uint32_t culprit, enum ibv_wc_status status)
+void __wrap_soft_flush_qp(struct soft_qp *q, uint32_t culprit, enum ibv_wc_status status)
 {
 	assert_ptr_equal(q, &qp);
 	assert_ptr_equal(q->conn, conn);
@@ -329,14 +323,13 @@ void unlock(void)
 
 int conn_begin(void **state)
 {
-	(void)state;
 	memset(&dev, 0, sizeof dev);
 	memset(&qp, 0, sizeof qp);
 	memset(&told, 0, sizeof told);
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
-	LIST_INIT(&dev.conns);
-	dev.cm_epoll = EPOLL;
+	LIST_INIT(&dev.cm.conns);
+	dev.cm.epoll = EPOLL;
 	set_address(&dev.address, DEVICE_PORT);
 	qp.dev = &dev;
 	qp.qp.qp_type = IBV_QPT_RC;
@@ -350,13 +343,12 @@ int conn_begin(void **state)
 	assert_non_null(conn);
 	conn->fd = SOCKET;
 	conn->owner = &owner;
-	LIST_INSERT_HEAD(&dev.conns, conn, link);
+	LIST_INSERT_HEAD(&dev.cm.conns, conn, link);
 	return 0;
 }
 
 int conn_end(void **state)
 {
-	(void)state;
 	if (!conn_is_freed)
 		cm_conn_free(conn);
 	return alive ? -1 : 0;

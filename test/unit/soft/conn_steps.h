@@ -8,10 +8,11 @@
 #ifndef TEST_UNIT_SOFT_CONN_STEPS_H
 #define TEST_UNIT_SOFT_CONN_STEPS_H
 #include "dapl/core/device.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { EPOLL = 33, SOCKET = 44, ATTACH = 55, LOCAL_PORT = 4444, REMOTE_PORT = 5555, DEVICE_PORT = 6666 };
 

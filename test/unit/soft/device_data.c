@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
+#include "test/unit/unit.h"
 
 void sends_of_all_sizes_arrive(void **state)
 {
@@ -12,7 +13,6 @@ void sends_of_all_sizes_arrive(void **state)
 	struct end a, b;
 	struct ibv_wc wc;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		fill(a.buf, sizes[i], i);
@@ -40,7 +40,6 @@ void acceptor_may_send_first(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_end(&a, &plain);
 	open_end(&b, &plain);
 	OK(post_recv(&a, 1, 0, 100));
@@ -62,7 +61,6 @@ void segments_scatter_and_gather(void **state)
 	struct end a, b;
 	size_t at = 0, total = 0, n = 0;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	fill(a.buf, BUFFER, 9);
 	for (int i = 0; i < 8; i++) {
@@ -124,7 +122,6 @@ void inline_data_is_taken_at_the_post(void **state)
 	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = sge, .num_sge = 2,
 		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE }, *bad;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 2; i++)
 		sge[i] = (struct ibv_sge){ (uintptr_t)a.buf + i * 100, 100, a.mr->lkey };
@@ -147,7 +144,6 @@ void writes_and_reads_of_all_sizes_arrive(void **state)
 	static const uint32_t sizes[] = { 0, 1, 4, 8, 9, 63, 4096, 65476, 65477, 200003, 2 << 20 };
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		for (unsigned shift = 0; shift < 3; shift++) {
@@ -177,7 +173,6 @@ void immediate_data_arrives(void **state)
 	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .send_flags = IBV_SEND_SIGNALED };
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	fill(a.buf, 1000, 4);
 	sge = sge_of(&a, 0, 1000);
@@ -219,7 +214,6 @@ void atomics_return_the_previous_value(void **state)
 	struct end a, b;
 	uint64_t *target, *result;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	target = (uint64_t *)(b.buf + 64);
 	result = (uint64_t *)(a.buf + 8);
@@ -245,7 +239,6 @@ void reads_beyond_ord_wait_and_order_holds(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	fill(b.buf, 1 << 20, 5);
 	for (int i = 0; i < 8; i++)
@@ -269,7 +262,6 @@ void fence_holds_a_write_behind_a_read(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 50; i++) {
 		/* read 1 MiB to the source of the write that follows */
@@ -290,7 +282,6 @@ void unsignaled_requests_make_no_completion(void **state)
 	struct options o = plain;
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 1000; i++) {
 		OK(post(&a, i, IBV_WR_RDMA_WRITE, i % 100 == 99 ? IBV_SEND_SIGNALED : 0, 0, 8, &b,
@@ -312,7 +303,6 @@ void post_to_a_full_queue_fails(void **state)
 	struct end a, b;
 	int n = 0;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	while (!post(&a, n, IBV_WR_SEND, 0, 0, 8, NULL, 0))
 		n++;
@@ -329,7 +319,6 @@ void sends_wait_for_receives_and_reads_pass_them(void **state)
 	enum { N = 120, SIZE = 30000 };		/* more than the window takes */
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	fill(a.buf, SIZE, 1);
 	for (int i = 0; i < N; i++)
@@ -357,7 +346,6 @@ void one_message_larger_than_the_window_waits(void **state)
 	struct end a, b;
 	int n = 3 << 20;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	fill(a.buf, n, 1);
 	OK(post(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, n, NULL, 0));

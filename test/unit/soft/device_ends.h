@@ -3,19 +3,12 @@
  * dapl_device_ops. Opens, connects, posts, waits. */
 #ifndef TEST_SOFT_DEVICE_ENDS_H
 #define TEST_SOFT_DEVICE_ENDS_H
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/core/device.h"
 #include "test/unit/device_harness.h"
+#include "test/unit/unit.h"
 
 #define OK(call) assert_int_equal((call), 0)
 

@@ -3,16 +3,16 @@
  * that was deregistered, allocations of the acceptor. */
 #include "common/log.h"
 #include "dapl/core/base/service.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "test/unit/printed.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
+#include "test/unit/unit.h"
 
 void error_flushes_all_requests_in_order(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 20; i++) {
 		OK(post_recv(&a, i, 0, 8));
@@ -67,7 +67,6 @@ void remote_protection_is_enforced(void **state)
 	struct ibv_pd *pd;
 	struct ibv_sge sge;
 
-	(void)state;
 	for (int op = 0; op < 4; op++)
 		for (int fault = 0; fault < 6; fault++) {
 			struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1 };
@@ -116,7 +115,6 @@ void receive_that_is_too_short_fails(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	for (int unexpected = 0; unexpected < 2; unexpected++)
 		for (int big = 0; big < 2; big++) {
 			uint32_t n = big ? 100000 : 100;
@@ -150,7 +148,6 @@ void local_protection_is_enforced(void **state)
 	struct ibv_recv_wr rr = { .wr_id = 3, .sg_list = &sge, .num_sge = 1 }, *bad;
 	struct ibv_mr *readonly;
 
-	(void)state;
 	/* the source of a send, of a write; the sink of a read */
 	for (int op = 0; op < 3; op++) {
 		open_pair(&a, &b, &plain);
@@ -203,7 +200,6 @@ void deregistered_memory_is_not_sent(void **state)
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		wr.send_flags = IBV_SEND_SIGNALED | (i % 2 ? IBV_SEND_INLINE : 0);
 		open_pair(&a, &b, &plain);
@@ -231,7 +227,6 @@ void reads_beyond_the_agreed_number_fail(void **state)
 	struct options o = plain;
 	struct end a, b;
 
-	(void)state;
 	o.reads = 0;
 	open_pair(&a, &b, &o);
 	OK(post(&a, 1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 0, 8, &b, 0));
@@ -250,7 +245,6 @@ void deregistered_memory_is_not_accessible(void **state)
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
 	int n = 0;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	OK(ops->reg_mr(b.pd, b.buf, 1 << 20, ALL_ACCESS, NULL, &mr));
 	sge = sge_of(&a, 0, 1 << 20);
@@ -281,7 +275,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
-	bool fails = no_memory && (dapl_service_here() || size == sizeof(struct dapl_device));
+	bool fails = no_memory && (dapl_service_here() || size > sizeof(struct dapl_device));
 
 	if (fails)
 		no_memory = false;
@@ -314,7 +308,6 @@ void initiator_waits_while_the_acceptor_has_no_memory(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_end(&a, &plain);
 	open_end(&b, &plain);
 	no_memory = true;

@@ -8,6 +8,7 @@
 #include "test/unit/child.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
+#include "test/unit/unit.h"
 
 static void serve_child(int out)
 {
@@ -52,7 +53,6 @@ void blocked_process_makes_progress_and_its_exit_is_detected(void **state)
 	int fds[2];
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	child = fork_child();
 	if (!child)
@@ -103,7 +103,6 @@ void idle_process_uses_no_processor(void **state)
 	struct timespec before, after;
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	OK(post_recv(&b, 1, 0, 8));
 	OK(post(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0));
@@ -134,7 +133,6 @@ void poller_without_the_lock_yields(void **state)
 	struct end a, b;
 	struct ibv_wc wc;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	soft_progress_lock(a.dev);
 	yields = 0;
@@ -153,7 +151,6 @@ void a_fork_leaves_the_parent_unharmed(void **state)
 	struct ibv_wc wc;
 	pid_t child;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	child = fork_child();
 	if (!child) {	/* may make calls, which have no effect */
@@ -230,7 +227,6 @@ void threads_on_both_ends_transfer_concurrently(void **state)
 		{ &b, &a, 4000 } };
 	pthread_t t[4];
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	pthread_create(&t[0], NULL, storm_sender, &s[0]);
 	pthread_create(&t[1], NULL, storm_sender, &s[1]);

@@ -5,6 +5,7 @@
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
+#include "test/unit/unit.h"
 
 void shared_receive_queue_feeds_all_its_qps(void **state)
 {
@@ -13,7 +14,6 @@ void shared_receive_queue_feeds_all_its_qps(void **state)
 	struct ibv_srq_attr attr = { 0 };
 	struct upcall up;
 
-	(void)state;
 	o.srq = true;
 	open_pair(&a, &b, &o);
 	a2 = a;
@@ -87,7 +87,6 @@ void completion_channel_notifies_once_per_request(void **state)
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 10; i++)
 		OK(post_recv(&b, i, 0, 100));
@@ -135,7 +134,6 @@ void ping_pong_of_blocked_threads(void **state)
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	OK(post_recv(&a, 0, 0, 64));
 	OK(post_recv(&b, 0, 0, 64));
@@ -162,7 +160,6 @@ void cq_overrun_is_reported_and_resize_keeps_completions(void **state)
 	int n = 0;
 	struct ibv_wc wc;
 
-	(void)state;
 	o.cqe = 16;
 	open_pair(&a, &b, &o);
 	for (int i = 0; i < 10; i++)
@@ -199,7 +196,6 @@ void destroyed_qp_leaves_no_completion_in_the_cq(void **state)
 	struct end a, b;
 	struct ibv_wc wc;
 
-	(void)state;
 	open_end(&a, &plain);
 	open_end(&b, &plain);
 	for (int i = 0; i < 5; i++)
@@ -229,7 +225,6 @@ void datagrams_arrive_or_are_lost_whole(void **state)
 	uint16_t port = 0;
 	struct ibv_wc wc;
 
-	(void)state;
 	o.ud = true;
 	open_end(&a, &o);
 	open_end(&b, &o);

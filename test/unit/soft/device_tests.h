@@ -3,6 +3,7 @@
 #ifndef TEST_SOFT_DEVICE_TESTS_H
 #define TEST_SOFT_DEVICE_TESTS_H
 
+#include "test/unit/unit.h"
 /* device_data.c */
 void sends_of_all_sizes_arrive(void **state);
 void acceptor_may_send_first(void **state);

@@ -2,6 +2,7 @@
 /* device_windows.c - tests of test_device: memory windows, which bind, protect and are invalidated. */
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
+#include "test/unit/unit.h"
 
 static int bind2(struct end *e, struct ibv_mw *mw, uint32_t rkey, size_t offset, size_t length,
 		 int access)
@@ -28,7 +29,6 @@ void type_1_windows_bind_and_protect(void **state)
 	struct ibv_mw *mw;
 	uint32_t old;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	OK(ops->alloc_mw(b.pd, IBV_MW_TYPE_1, &mw));
 	OK(bind1(&b, mw, 1000, 100, IBV_ACCESS_REMOTE_WRITE));
@@ -77,7 +77,6 @@ void type_2_windows_bind_and_invalidate(void **state)
 	struct ibv_wc wc;
 	uint32_t key;
 
-	(void)state;
 	for (int remote = 0; remote < 3; remote++) {
 		open_pair(&a, &b, &plain);
 		OK(ops->alloc_mw(b.pd, IBV_MW_TYPE_2, &mw));

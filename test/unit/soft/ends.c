@@ -5,6 +5,7 @@
 #include "test/unit/soft/ends.h"
 #include "common/address.h"
 #include "dapl/soft/progress/progress.h"
+#include "test/unit/unit.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/uio.h>
@@ -18,7 +19,6 @@ struct end ends[2];
 
 int use_shared_memory(void **state)
 {
-	(void)state;
 	unsetenv("DAPL_SOFT_CRC");
 	unsetenv("DAPL_SOFT_SHM");
 	unsetenv("DAPL_SOFT_DIRECT");
@@ -186,7 +186,7 @@ enum ibv_wc_status next_status(struct end *e)
 
 	while (!ibv_poll_cq(e->cq, 1, &wc)) {
 		if (served)
-			soft_progress_poll(served->dev);
+			soft_progress_poll((const struct soft_cq *)served->cq);
 		if (now() > end)
 			fail_msg("no completion");
 	}

@@ -3,22 +3,17 @@
  * connects: both in its process, or one in a child. Opens, connects, posts, waits. */
 #ifndef TEST_SOFT_ENDS_H
 #define TEST_SOFT_ENDS_H
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "test/unit/device_harness.h"
+#include "test/unit/unit.h"
 
 #define OK(call) assert_int_equal((call), 0)
 /* In a child, whose parent sees the line. */

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_port.c - see eth_port.h. */
 #include <dlfcn.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/eth_port.h"
+#include "test/unit/unit.h"
 
 static char port_memory, group_memory, library_memory, rule_memory;
 struct eth_port *const the_port = (struct eth_port *)&port_memory;
@@ -50,18 +43,19 @@ static void assert_locked(const struct soft_qp *qp, bool locked)
 static void (*want_purge)(void *context);
 static void *purge_context;
 
-static int port_query(const char *netdev, struct dapl_eth_attr *attr)
+static int port_query(int index, struct dapl_eth_attr *attr, uint16_t *link_type)
 {
-	assert_string_equal(netdev, "eth9");
+	assert_int_equal(index, INDEX);
+	*link_type = around.link_type;
 	around.queries++;
 	*attr = (struct dapl_eth_attr){ .mtu = MTU, .caps = ETH_CAP_COPY };
 	return around.query_error;
 }
 
-static int port_open(const char *netdev, const struct dapl_eth_config *config, bool bypass, void (*want)(void *context),
+static int port_open(int index, const struct dapl_eth_config *config, bool bypass, void (*want)(void *context),
 		     void *context, const char **tried, struct eth_port **port)
 {
-	assert_string_equal(netdev, "eth9");
+	assert_int_equal(index, INDEX);
 	*tried = around.tried;
 	around.opened = true;
 	around.config = *config;
@@ -87,7 +81,6 @@ static int port_descriptor(const struct eth_port *port)
 
 static int port_add_rule(struct eth_place at, const struct dapl_eth_rule *rule, void **added)
 {
-	(void)rule;
 	around.at = at;
 	*added = &rule_memory;
 	return around.rule_error;
@@ -153,14 +146,12 @@ static void port_free_group(struct eth_group *group)
 
 static bool port_has_frame(struct eth_port *port)
 {
-	(void)port;
 	return around.frames > 0;
 }
 
 /* Without pieces it only looks at what has come by rules that are gone. */
 static int port_receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
 {
-	(void)port;
 	if (!n) {
 		step("drain");
 		return EAGAIN;
@@ -246,7 +237,6 @@ void __wrap_log_report(enum log_id id, const struct log_fields *fields, const ch
 {
 	va_list args;
 
-	(void)fields;
 	around.reports++;
 	around.report = id;
 	va_start(args, fmt);
@@ -260,7 +250,6 @@ enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struc
 				      int access, char **at)
 {
 	assert_ptr_equal(dev, &eth_device);
-	(void)pd;
 	*at = (char *)(uintptr_t)sge->addr;
 	return around.unregistered || access != IBV_ACCESS_LOCAL_WRITE ? SOFT_BAD_STAG : SOFT_FINE;
 }
@@ -292,7 +281,6 @@ int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp);
 int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp)
 {
 	assert_ptr_equal(dev, &eth_device);
-	(void)qp;
 	step("reset");
 	return around.reset_error;
 }
@@ -338,7 +326,6 @@ void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, cons
 int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	(void)qp;
 	*bad = wr;
 	around.receives += !around.post_error;
 	return around.post_error;
@@ -380,12 +367,17 @@ void __wrap_soft_input_unwatch(struct dapl_device *dev, int fd)
 	step("stop");
 }
 
-void progress_owner(void)
+void progress_owner_with(uint32_t events)
 {
 	dapl_mutex_lock(&eth_device.progress_lock);
-	watched->serve(watched, EPOLLIN, true);
+	watched->serve(watched, events, true);
 	soft_progress_unlock(&eth_device);
 	assert_locked((struct soft_qp *)raw, false);
+}
+
+void progress_owner(void)
+{
+	progress_owner_with(EPOLLIN);
 }
 
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
@@ -399,7 +391,6 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)
 void __wrap_dapl_timer_drain(struct dapl_timer *timer);
 void __wrap_dapl_timer_drain(struct dapl_timer *timer)
 {
-	(void)timer;
 	step("timer");
 }
 
@@ -486,9 +477,9 @@ void raw_renew(bool srq, uint32_t ring_frames)
 
 int eth_port_set_up(void **state)
 {
-	(void)state;
 	around = (struct eth_around){ .receives = 0 };
 	strcpy(eth_device.netdev, "eth9");
+	eth_device.netdev_index = INDEX;
 	memset(records, 0, sizeof records);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, eth_socket), 0);
 	renew(false, 0);
@@ -497,7 +488,6 @@ int eth_port_set_up(void **state)
 
 int eth_port_tear_down(void **state)
 {
-	(void)state;
 	around.steps[0] = 0;
 	assert_int_equal(((struct soft_qp *)raw)->lock.state, 0);
 	assert_int_equal(soft_eth_destroy_qp(raw), 0);

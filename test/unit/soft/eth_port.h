@@ -6,15 +6,17 @@
 #include "common/log.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/softeth/port.h"
+#include "test/unit/unit.h"
 
-enum { FRAMES = 8, LENGTH = 60, MTU = 1500 };
+enum { FRAMES = 8, LENGTH = 60, MTU = 1500, INDEX = 9 };	/* INDEX: of eth9 */
 
 struct eth_around {
 	/* What fails: an errno value, or false. */
 	const char *tried;		/* of AF_XDP, when open_error comes */
 	int query_error, open_error, rule_error, group_error, watch_error, create_error, reset_error, post_error;
+	uint16_t link_type;		/* that a query finds */
 	bool no_library, no_symbol, other_version;
 	size_t fails_size;		/* of an element in the allocation that fails; 0: none does */
 	bool unregistered;		/* the memory of receives */
@@ -57,7 +59,8 @@ int begin(struct ibv_qp *qp, uint32_t ring_frames);
 /* The QP of `raw` is another one. */
 void raw_renew(bool srq, uint32_t ring_frames);
 int fail_qp(struct ibv_qp *qp);		/* moves it to ERR */
-void progress_owner(void);		/* the socket is readable, or a time of departure is there */
+void progress_owner(void);		/* the socket is readable */
+void progress_owner_with(uint32_t events);	/* EPOLL* */
 void purge_timer_fires(void);
 void assert_steps(const char *steps);	/* since the last time */
 

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_sends.c - see eth_sends.h. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/softeth/port.h"
 #include "test/unit/soft/eth_sends.h"
+#include "test/unit/unit.h"
 
 enum { TIMER = 1000 };			/* a descriptor that the process does not have */
 #define WALL (1000 * SECOND)		/* what CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
@@ -169,7 +162,6 @@ static int port_send_batch(struct eth_port *port, const struct eth_out *out, int
 {
 	int err = 0, pieces = 0;
 
-	(void)port;
 	assert_in_range(n, 2, BATCH);
 	for (int i = 0; i < n; i++)
 		pieces += out[i].n;
@@ -183,7 +175,6 @@ static int port_send_batch(struct eth_port *port, const struct eth_out *out, int
 
 static int port_stamp(struct eth_port *port, uint64_t *time)
 {
-	(void)port;
 	if (!stamp_time)
 		return EAGAIN;
 	*time = stamp_time;
@@ -256,7 +247,6 @@ static struct ibv_cq cq;
 
 int sends_set_up(void **state)
 {
-	(void)state;
 	memset(&qp, 0, sizeof qp);
 	memset(&eth, 0, sizeof eth);
 	qp.qp.qp_num = 7;
@@ -269,6 +259,7 @@ int sends_set_up(void **state)
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	eth.qp = &qp;
 	eth.timer = -1;
+	eth.config.max_frame = eth.config.max_tso = 0xffff;
 	now = 100 * SECOND;
 	timer_wait = timer_sets = batches = completed = checked = stamps_taken = 0;
 	fails_timer = fails_watch = left_count = 0;
@@ -281,7 +272,6 @@ int sends_set_up(void **state)
 
 int sends_tear_down(void **state)
 {
-	(void)state;
 	soft_eth_end_sends(&eth);
 	assert_false(timer_open);
 	assert_false(watching);

@@ -4,6 +4,7 @@
 #ifndef TEST_SOFT_ETH_SENDS_H
 #define TEST_SOFT_ETH_SENDS_H
 #include "dapl/soft/eth/raw.h"
+#include "test/unit/unit.h"
 
 /* LENGTH bytes of a frame take LENGTH us at RATE bit/s. */
 enum { QUEUE = 128, BATCH = 64, SGES = 30, LENGTH = 100, RATE = 8000000 };

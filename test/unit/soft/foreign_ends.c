@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
+#include "test/unit/unit.h"
 
 void terminate_of_the_peer_ends_the_connection(void **state)
 {
@@ -13,7 +14,6 @@ void terminate_of_the_peer_ends_the_connection(void **state)
 	uint8_t ulpdu[65536];
 	uint16_t n;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		foreign_peer_up(false);
 		post_recv(1, 0, 100);
@@ -35,7 +35,6 @@ void disorderly_ends_break_the_connection(void **state)
 {
 	struct linger reset = { 1, 0 };
 
-	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
 		foreign_peer_up(kind == 2);
 		post_recv(1, 0, 100);
@@ -79,7 +78,6 @@ void sends_without_receives_stop_reading(void **state)
 {
 	int sent, got = 0;
 
-	(void)state;
 	foreign_peer_up(false);
 	sent = send_without_receives(2000);
 	assert_true(sent > 20 && sent < 2000);
@@ -96,7 +94,6 @@ void end_of_a_stalled_peer_is_noticed(void **state)
 {
 	enum { A_MIB = 32 };
 
-	(void)state;
 	foreign_peer_up(false);
 	assert_int_equal(send_without_receives(A_MIB), A_MIB);
 	put_segment(send_seg(A_MIB + 1, 0, true), "more", 4);

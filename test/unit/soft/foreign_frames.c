@@ -2,6 +2,7 @@
 /* foreign_frames.c - bad frames and requests: each must end in the right Terminate. */
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
+#include "test/unit/unit.h"
 
 static void bad_frame(int kind)
 {
@@ -130,7 +131,6 @@ void each_bad_frame_gets_its_terminate(void **state)
 	uint8_t ulpdu[65536];
 	uint16_t n;
 
-	(void)state;
 	for (int crc = 0; crc < 2; crc++)
 		for (int kind = 0; kind < (int)(sizeof wants / sizeof wants[0]); kind++) {
 			if (wants[kind].crc >= 0 && wants[kind].crc != crc)
@@ -159,7 +159,6 @@ void more_reads_than_agreed_are_refused(void **state)
 	bool terminated = false;
 	uint16_t n;
 
-	(void)state;
 	foreign_peer_up(false);
 	wire_put32(body + 12, BUFFER);		/* more than the socket takes at once */
 	wire_put32(body + 16, we.mr->rkey);

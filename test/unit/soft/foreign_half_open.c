@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include "common/trace.h"
 #include "dapl/soft/cm/half_open.h"
 #include "test/own_network.h"
+#include "test/unit/unit.h"
 
 static void allow_descriptors(rlim_t n)
 {
@@ -81,7 +81,6 @@ void half_open_connections_time_out(void **state)
 	static int silent[N];
 	long before;
 
-	(void)state;
 	allow_descriptors(2 * N + 100);
 	own_network();
 	reset_foreign_peer(false);
@@ -108,7 +107,6 @@ void beyond_the_limit_the_oldest_is_closed(void **state)
 	static int silent[LIMIT + MORE];
 	struct rlimit before;
 
-	(void)state;
 	before = set_descriptors(DESCRIPTORS);
 	own_network();
 	reset_foreign_peer(false);
@@ -207,13 +205,11 @@ static void half_open_connections_leave_descriptors(int sources, int most)
 
 void one_source_gets_half_of_the_share(void **state)
 {
-	(void)state;
 	half_open_connections_leave_descriptors(1, 400 / HALF_OPEN_FRACTION / HALF_OPEN_SOURCES);
 }
 
 void all_sources_get_a_share(void **state)
 {
-	(void)state;
 	half_open_connections_leave_descriptors(4, 400 / HALF_OPEN_FRACTION);
 }
 
@@ -281,7 +277,6 @@ void closed_half_open_connections_are_one_line(void **state)
 	unsigned mask = log_mask;
 	FILE *records;
 
-	(void)state;
 	log_mask = 3;
 	records = traced(one_more_than_a_source_may_have);
 	log_mask = mask;
@@ -295,7 +290,6 @@ void errors_have_the_error_class(void **state)
 {
 	FILE *records = traced(one_more_than_a_source_may_have);
 
-	(void)state;
 	assert_int_equal(class_of_record(records, "half-open connection closed"), TRC_DAPL_ERROR);
 	assert_int_equal(class_of_record(records, "data goes over TCP"), TRC_DAPL_EVENT);
 	fclose(records);

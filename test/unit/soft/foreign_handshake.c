@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
+#include "test/unit/unit.h"
 
 void bad_replies_fail_the_connection(void **state)
 {
@@ -16,7 +17,6 @@ void bad_replies_fail_the_connection(void **state)
 	size_t n;
 	int l;
 
-	(void)state;
 	for (int kind = 0; kind < 5; kind++) {
 		struct upcall up;
 		reset_foreign_peer(false);
@@ -65,7 +65,6 @@ void peer_to_peer_and_revision_1_connect(void **state)
 	uint8_t ulpdu[65536];
 	uint16_t n;
 
-	(void)state;
 	reset_foreign_peer(false);
 	open_device_end();
 	mpa = passive_up(WIRE_MPA_S, 2, &want);
@@ -92,7 +91,6 @@ void acceptor_may_send_first(void **state)
 	uint8_t ulpdu[65536];
 	uint16_t n;
 
-	(void)state;
 	foreign_peer_up(true);
 	post(1, IBV_WR_SEND, 0, 10, 0, 0);
 	assert_true(get_fpdu(ulpdu, &n));
@@ -123,7 +121,6 @@ void bad_requests_are_refused(void **state)
 	struct wire_mpa mpa;
 	size_t n;
 
-	(void)state;
 	reset_foreign_peer(false);
 	open_device_end();
 	/* with a Reply that says so */

@@ -2,11 +2,10 @@
 /* foreign_peer.c - see foreign_peer.h. */
 #include <arpa/inet.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "test/unit/soft/foreign_peer.h"
+#include "test/unit/unit.h"
 
 const struct dapl_device_ops *const ops = &dapl_device_ops;
 
@@ -330,7 +329,6 @@ void foreign_peer_down(void)
 
 int set_up_device_alone(void **state)
 {
-	(void)state;
 	reset_foreign_peer(false);
 	open_device_end();
 	peer_socket = -1;
@@ -339,7 +337,6 @@ int set_up_device_alone(void **state)
 
 int tear_down_foreign_peer(void **state)
 {
-	(void)state;
 	foreign_peer_down();
 	return 0;
 }

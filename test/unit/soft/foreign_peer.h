@@ -5,17 +5,11 @@
 #ifndef TEST_SOFT_FOREIGN_PEER_H
 #define TEST_SOFT_FOREIGN_PEER_H
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/device.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "test/unit/device_harness.h"
+#include "test/unit/unit.h"
 
 #define OK(call) assert_int_equal((call), 0)
 

@@ -3,6 +3,7 @@
 #ifndef TEST_SOFT_FOREIGN_TESTS_H
 #define TEST_SOFT_FOREIGN_TESTS_H
 
+#include "test/unit/unit.h"
 /* foreign_handshake.c */
 void bad_replies_fail_the_connection(void **state);
 void peer_to_peer_and_revision_1_connect(void **state);

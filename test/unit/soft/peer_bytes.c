@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* peer_bytes.c - see peer_bytes.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/soft/peer_bytes.h"
+#include "test/unit/unit.h"
 
 uint8_t peer_bytes[65536];
 size_t peer_length;

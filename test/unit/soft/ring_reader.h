@@ -2,9 +2,10 @@
 /* ring_reader.h - the peer's side of the ring of a connection (ring_reader.c). */
 #ifndef TEST_SOFT_RING_READER_H
 #define TEST_SOFT_RING_READER_H
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 
 /* Takes the next message, which must be there, as the peer does. Its data stays in the ring until the next call. */
-struct ring_message ring_read(struct ring_rx *rx);
+struct soft_message ring_read(struct ring_rx *rx);
 
 #endif

@@ -7,13 +7,13 @@
 #include "dapl/soft/progress/progress.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/cm/cm.h"
@@ -130,7 +130,7 @@ static void make_connection(struct stream *s, const struct stream_options *optio
 	conn->qp = s->qp;
 	s->qp->conn = conn;
 	s->qp->state = s->qp->qp.state = IBV_QPS_RTS;
-	LIST_INSERT_HEAD(&stream_device.dev->conns, conn, link);
+	LIST_INSERT_HEAD(&stream_device.dev->cm.conns, conn, link);
 	soft_progress_unlock(stream_device.dev);
 	s->conn = conn;
 }

@@ -7,13 +7,13 @@
 #define TEST_UNIT_SOFT_STREAM_H
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/window.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/wire/wire.h"
 
 /* Two protection domains' worth of memory, offsets from 0 (IBV_ACCESS_ZERO_BASED). */
 enum { STREAM_REGION = 4096, STREAM_GUARD = 64, STREAM_LOCAL = 32768,

@@ -4,6 +4,7 @@
 #ifndef TEST_UNIT_SOFT_STREAM_TEST_H
 #define TEST_UNIT_SOFT_STREAM_TEST_H
 #include "test/unit/soft/stream.h"
+#include "test/unit/unit.h"
 
 extern struct stream s;		/* of a peer of this implementation */
 

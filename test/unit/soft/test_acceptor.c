@@ -2,9 +2,7 @@
 /* test_acceptor.c - the passive side of a handshake: what its Reply says, which answers of core it refuses, and
  * how an initiator of this implementation gets from the Reply to the stream. foreign_handshake.c tests Requests
  * that are malformed. */
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,11 +10,12 @@
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/handshake.h"
 #include "dapl/soft/cm/liveness.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "test/unit/printed.h"
 #include "test/unit/soft/foreign_peer.h"
+#include "test/unit/unit.h"
 
 enum { DAPL = WIRE_MPA_S | WIRE_DAPL_REQUEST, LONG = WIRE_PDATA_MAX + 1 };
 
@@ -95,19 +94,21 @@ static const char *cause(int err)
 	return why.text;
 }
 
+#define T(name) UNIT_TEST_WITH(name, set_up_device_alone, tear_down_foreign_peer)
+#define DATAGRAMS(name) UNIT_TEST_WITH(name, set_up_datagrams, tear_down_datagrams)
+
 /* --- the Reply ------------------------------------------------------------------------------------- */
 
-static void reply_is_enhanced_if_the_request_is(void **state)
+T(reply_is_enhanced_if_the_request_is)
 {
 	struct wire_mpa mpa = reply_to(0, 2, NULL);
 
-	(void)state;
 	assert_int_equal(mpa.revision, 2);
 	assert_false(mpa.flags & WIRE_MPA_S);
 	assert_int_equal(mpa.length, 0);
 }
 
-static void reads_stay_within_what_the_initiator_takes(void **state)
+T(reads_stay_within_what_the_initiator_takes)
 {
 	static const struct {
 		uint16_t taken, sent;
@@ -124,18 +125,16 @@ static void reads_stay_within_what_the_initiator_takes(void **state)
 	}
 }
 
-static void first_frame_is_a_write_unless_a_read_is_asked_for(void **state)
+T(first_frame_is_a_write_unless_a_read_is_asked_for)
 {
 	struct wire_mpa read = { .p2p = true, .p2p_read = true }, mpa = reply_to(WIRE_MPA_S, 2, &read);
 
-	(void)state;
 	assert_true(mpa.p2p && mpa.p2p_read);
 	assert_false(mpa.p2p_write || mpa.p2p_send);
 }
 
-static void device_that_wants_the_crc_gets_it(void **state)
+T(device_that_wants_the_crc_gets_it)
 {
-	(void)state;
 	foreign_peer_down();
 	setenv("DAPL_SOFT_CRC", "1", 1);
 	set_up_device_alone(state);
@@ -143,9 +142,8 @@ static void device_that_wants_the_crc_gets_it(void **state)
 	assert_true(reply_to(WIRE_MPA_S, 2, &four_reads).flags & WIRE_MPA_CRC);
 }
 
-static void request_in_pieces_is_reported_once(void **state)
+T(request_in_pieces_is_reported_once)
 {
-	(void)state;
 	cut = 1;
 	request(WIRE_MPA_S, 2, &four_reads);
 	assert_int_equal(upcall_count(REQUEST, &we), 1);
@@ -153,14 +151,13 @@ static void request_in_pieces_is_reported_once(void **state)
 
 /* --- answers of core that are refused ------------------------------------------------------------- */
 
-static void private_data_beyond_the_limit_is_refused(void **state)
+T(private_data_beyond_the_limit_is_refused)
 {
 	struct dapl_conn *conn = request(WIRE_MPA_S, 2, &four_reads);
 	struct dapl_conn_params with = params(NULL);
 	uint8_t data[600];
 	size_t length;
 
-	(void)state;
 	with.pdata = zeros;
 	with.pdata_len = LONG;
 	assert_int_equal(ops->accept(conn, &with), EMSGSIZE);
@@ -171,12 +168,11 @@ static void private_data_beyond_the_limit_is_refused(void **state)
 	assert_int_equal(length, WIRE_PDATA_MAX);
 }
 
-static void queue_pair_must_be_of_the_kind_of_the_request(void **state)
+T(queue_pair_must_be_of_the_kind_of_the_request)
 {
 	struct dapl_conn *conn = request(WIRE_MPA_S, 2, &four_reads);
 	struct dapl_conn_params with = params(NULL);
 
-	(void)state;
 	with.ud = true;
 	assert_int_equal(ops->accept(conn, &with), EINVAL);
 	with.ud = false;
@@ -184,13 +180,12 @@ static void queue_pair_must_be_of_the_kind_of_the_request(void **state)
 }
 
 /* The request waits for another answer. */
-static void queue_pair_in_error_is_refused(void **state)
+T(queue_pair_in_error_is_refused)
 {
 	struct dapl_conn *conn = request(WIRE_MPA_S, 2, &four_reads);
 	struct dapl_conn_params with = params(NULL);
 	struct pollfd in = { .fd = peer_socket, .events = POLLIN };
 
-	(void)state;
 	OK(ops->error_qp(we.qp));
 	assert_int_equal(ops->accept(conn, &with), EINVAL);
 	assert_int_equal(poll(&in, 1, 0), 0);
@@ -199,12 +194,11 @@ static void queue_pair_in_error_is_refused(void **state)
 	await(ESTABLISHED);
 }
 
-static void request_is_accepted_once(void **state)
+T(request_is_accepted_once)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
 	struct dapl_conn_params with = params(NULL);
 
-	(void)state;
 	reply_to(WIRE_MPA_S, 2, &four_reads);
 	await(ESTABLISHED);
 	attr.send_cq = attr.recv_cq = we.cq;
@@ -216,14 +210,13 @@ static void request_is_accepted_once(void **state)
 
 /* --- rejections ------------------------------------------------------------------------------------ */
 
-static void consumer_rejects_with_its_data(void **state)
+T(consumer_rejects_with_its_data)
 {
 	struct dapl_conn *conn = request(WIRE_MPA_S, 2, &four_reads);
 	struct wire_mpa mpa;
 	uint8_t data[600];
 	size_t length;
 
-	(void)state;
 	OK(ops->reject(conn, true, "no", 2));
 	mpa = reply(data, &length);
 	assert_int_equal(mpa.flags, WIRE_MPA_S | WIRE_MPA_REJECT);
@@ -232,13 +225,12 @@ static void consumer_rejects_with_its_data(void **state)
 	expect_end_of_stream();
 }
 
-static void provider_rejects_peers_of_this_implementation_with_a_flag(void **state)
+T(provider_rejects_peers_of_this_implementation_with_a_flag)
 {
 	struct dapl_conn *conn = request(DAPL, 2, &four_reads);
 	uint8_t data[600];
 	size_t length;
 
-	(void)state;
 	OK(ops->reject(conn, false, "no", 2));
 	assert_int_equal(reply(data, &length).flags,
 			 WIRE_MPA_S | WIRE_MPA_REJECT | WIRE_DAPL_REPLY | WIRE_DAPL_REFUSED);
@@ -246,19 +238,17 @@ static void provider_rejects_peers_of_this_implementation_with_a_flag(void **sta
 	expect_end_of_stream();
 }
 
-static void provider_rejects_other_peers_by_the_end_of_the_stream(void **state)
+T(provider_rejects_other_peers_by_the_end_of_the_stream)
 {
-	(void)state;
 	OK(ops->reject(request(WIRE_MPA_S, 2, &four_reads), false, NULL, 0));
 	expect_end_of_stream();
 }
 
-static void request_without_a_listener_of_its_kind_is_refused(void **state)
+T(request_without_a_listener_of_its_kind_is_refused)
 {
 	uint8_t data[600];
 	size_t length;
 
-	(void)state;
 	dial();
 	put_mpa(false, DAPL | WIRE_DAPL_UD, 2, &four_reads, "", 0);
 	assert_int_equal(reply(data, &length).flags,
@@ -278,11 +268,10 @@ static void send_another_protocol(void *bytes)
 }
 
 /* A port scan or a health check is no failure, nor is a peer that ends within the header. */
-static void only_a_whole_header_of_another_protocol_is_told(void **state)
+T(only_a_whole_header_of_another_protocol_is_told)
 {
 	unsigned mask = log_mask;
 
-	(void)state;
 	log_mask = 3;
 	assert_string_equal(printed_by(send_another_protocol, ""), "");
 	assert_string_equal(printed_by(send_another_protocol, "GET / HTTP/1.1"), "");
@@ -332,9 +321,8 @@ static bool waits_for_the_rest(void)
 	return waits;
 }
 
-static void first_frame_establishes_and_is_received(void **state)
+T(first_frame_establishes_and_is_received)
 {
-	(void)state;
 	reply_to_dapl();
 	post_recv(1, 0, 8);
 	assert_int_equal(state_of_conn(), SOFT_WAIT_FIRST);
@@ -345,20 +333,18 @@ static void first_frame_establishes_and_is_received(void **state)
 	assert_string_equal(ops->carrier(we.conn), "tcp");
 }
 
-static void end_before_the_first_frame_is_a_failure(void **state)
+T(end_before_the_first_frame_is_a_failure)
 {
-	(void)state;
 	reply_to_dapl();
 	shutdown(peer_socket, SHUT_WR);
 	assert_int_equal(await(FAILED).failure, DAPL_CONN_REFUSED);
 	assert_string_equal(cause(0), "the peer closed before its first frame");
 }
 
-static void reset_before_the_first_frame_is_told_as_such(void **state)
+T(reset_before_the_first_frame_is_told_as_such)
 {
 	struct linger reset = { 1, 0 };
 
-	(void)state;
 	reply_to_dapl();
 	setsockopt(peer_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 	close(peer_socket);
@@ -368,11 +354,10 @@ static void reset_before_the_first_frame_is_told_as_such(void **state)
 }
 
 /* The wait is over at the deadline; the test sets it to now. */
-static void initiator_that_stays_silent_times_out(void **state)
+T(initiator_that_stays_silent_times_out)
 {
 	bool limited;
 
-	(void)state;
 	reply_to_dapl();
 	soft_progress_lock(we.dev);
 	limited = we.conn->deadline_ns != 0;
@@ -385,11 +370,10 @@ static void initiator_that_stays_silent_times_out(void **state)
 }
 
 /* The peer has not fetched the memory, so the frame belongs to the stream over TCP. */
-static void frame_that_switches_to_rings_is_waited_for(void **state)
+T(frame_that_switches_to_rings_is_waited_for)
 {
 	uint8_t frame[SWITCH_LENGTH] = { 0 };
 
-	(void)state;
 	handshake_switch_frame(frame);
 	reply_to_dapl();
 	put(frame, SWITCH_LENGTH - 1);
@@ -403,11 +387,10 @@ static void frame_that_switches_to_rings_is_waited_for(void **state)
 	assert_string_equal(ops->carrier(we.conn), "tcp");
 }
 
-static void frame_that_stays_a_part_breaks_the_connection(void **state)
+T(frame_that_stays_a_part_breaks_the_connection)
 {
 	uint8_t frame[SWITCH_LENGTH] = { 0 };
 
-	(void)state;
 	handshake_switch_frame(frame);
 	reply_to_dapl();
 	put(frame, SWITCH_LENGTH - 1);
@@ -463,12 +446,11 @@ static void put_half(uint8_t version, size_t length)
 	put(bytes, length);
 }
 
-static void both_halves_make_an_association(void **state)
+DATAGRAMS(both_halves_make_an_association)
 {
 	struct wire_trailer trailer;
 	struct upcall up;
 
-	(void)state;
 	accept_datagrams(&trailer);
 	assert_int_equal(trailer.qpn, we.qp->qp_num);
 	cut = 10;
@@ -481,22 +463,20 @@ static void both_halves_make_an_association(void **state)
 	expect_end_of_stream();
 }
 
-static void malformed_half_is_a_failure(void **state)
+DATAGRAMS(malformed_half_is_a_failure)
 {
 	struct wire_trailer trailer;
 
-	(void)state;
 	accept_datagrams(&trailer);
 	put_half(0, WIRE_TRAILER);
 	assert_int_equal(await(FAILED).failure, DAPL_CONN_REFUSED);
 	assert_string_equal(cause(0), "malformed datagram association");
 }
 
-static void end_within_a_half_is_a_failure(void **state)
+DATAGRAMS(end_within_a_half_is_a_failure)
 {
 	struct wire_trailer trailer;
 
-	(void)state;
 	accept_datagrams(&trailer);
 	put_half(WIRE_TRAILER_VERSION, WIRE_TRAILER - 1);
 	shutdown(peer_socket, SHUT_WR);
@@ -507,12 +487,11 @@ static void end_within_a_half_is_a_failure(void **state)
 /* --- an initiator of another implementation that stays silent ---------------------------------- */
 
 /* What this side sends must not come together with the Reply. */
-static void nothing_is_sent_before_the_reply_is_acknowledged(void **state)
+T(nothing_is_sent_before_the_reply_is_acknowledged)
 {
 	uint8_t ulpdu[65536];
 	uint16_t length;
 
-	(void)state;
 	__atomic_store_n(&unacknowledged, 2, __ATOMIC_RELAXED);
 	reply_to(WIRE_MPA_S, 2, &four_reads);
 	post(1, IBV_WR_SEND, 0, 10, 0, 0);
@@ -523,38 +502,9 @@ static void nothing_is_sent_before_the_reply_is_acknowledged(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up_device_alone, tear_down_foreign_peer)
-#define DATAGRAMS(name) cmocka_unit_test_setup_teardown(name, set_up_datagrams, tear_down_datagrams)
-	const struct CMUnitTest tests[] = {
-		T(reply_is_enhanced_if_the_request_is),
-		T(reads_stay_within_what_the_initiator_takes),
-		T(first_frame_is_a_write_unless_a_read_is_asked_for),
-		T(device_that_wants_the_crc_gets_it),
-		T(request_in_pieces_is_reported_once),
-		T(private_data_beyond_the_limit_is_refused),
-		T(queue_pair_must_be_of_the_kind_of_the_request),
-		T(queue_pair_in_error_is_refused),
-		T(request_is_accepted_once),
-		T(consumer_rejects_with_its_data),
-		T(provider_rejects_peers_of_this_implementation_with_a_flag),
-		T(provider_rejects_other_peers_by_the_end_of_the_stream),
-		T(request_without_a_listener_of_its_kind_is_refused),
-		T(only_a_whole_header_of_another_protocol_is_told),
-		T(first_frame_establishes_and_is_received),
-		T(end_before_the_first_frame_is_a_failure),
-		T(reset_before_the_first_frame_is_told_as_such),
-		T(initiator_that_stays_silent_times_out),
-		T(frame_that_switches_to_rings_is_waited_for),
-		T(frame_that_stays_a_part_breaks_the_connection),
-		DATAGRAMS(both_halves_make_an_association),
-		DATAGRAMS(malformed_half_is_a_failure),
-		DATAGRAMS(end_within_a_half_is_a_failure),
-		T(nothing_is_sent_before_the_reply_is_acknowledged),
-	};
-
 	alarm(120);
 	dapl_settings_read();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

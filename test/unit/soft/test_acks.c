@@ -10,6 +10,7 @@
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/ends.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum {
 	ACK_FRAME = WIRE_FPDU_LENGTH + WIRE_UNTAGGED + WIRE_ACK_LENGTH + WIRE_CRC,
@@ -18,10 +19,10 @@ enum {
 
 static void set_owner(struct dapl_device *dev, enum progress_owner owner)
 {
-	dapl_mutex_lock(&dev->owner_lock);
-	if (dev->owner != owner)
+	dapl_mutex_lock(&dev->progress.owner_lock);
+	if (dev->progress.owner != owner)
 		soft_owner_set(dev, owner, "test");
-	dapl_mutex_unlock(&dev->owner_lock);
+	dapl_mutex_unlock(&dev->progress.owner_lock);
 }
 
 /* --- over TCP -------------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ static unsigned waiting(void)
 	unsigned count = 0;
 
 	soft_progress_lock(stream_device.dev);
-	TAILQ_FOREACH(conn, &stream_device.dev->acks, ack_link)
+	TAILQ_FOREACH(conn, &stream_device.dev->progress.acks, ack_link)
 		count++;
 	soft_progress_unlock(stream_device.dev);
 	return count;
@@ -90,7 +91,6 @@ static void acknowledgement_waits_while_a_thread_polls(void **state)
 {
 	uint32_t delivered = 0;
 
-	(void)state;
 	s.conn->delivered = 1;
 	assert_false(processed(true));
 	assert_int_equal(waiting(), 1);
@@ -104,7 +104,6 @@ static void acknowledgement_waits_while_a_thread_polls(void **state)
 
 static void acknowledgement_is_sent_at_once_if_nothing_polls(void **state)
 {
-	(void)state;
 	s.conn->delivered = 1;
 	assert_true(processed(false));
 	s.conn->tx.ack_now = false;
@@ -117,7 +116,6 @@ static void nothing_is_acknowledged_twice(void **state)
 {
 	uint32_t delivered = 0;
 
-	(void)state;
 	assert_false(processed(false));
 	s.conn->delivered = 1;
 	processed(true);
@@ -132,7 +130,6 @@ static void nothing_is_acknowledged_twice(void **state)
 
 static void many_messages_do_not_wait(void **state)
 {
-	(void)state;
 	s.conn->delivered = ACKS_MAX - 1;
 	assert_false(processed(true));
 	s.conn->delivered = ACKS_MAX;
@@ -141,7 +138,6 @@ static void many_messages_do_not_wait(void **state)
 
 static void a_large_part_of_the_window_does_not_wait(void **state)
 {
-	(void)state;
 	s.conn->delivered = 1;
 	s.conn->consumed = ACK_PART - 1;
 	assert_false(processed(true));
@@ -152,7 +148,6 @@ static void a_large_part_of_the_window_does_not_wait(void **state)
 /* A Send that is still coming in is acknowledged a part of the window at a time. */
 static void less_of_the_window_alone_is_not_acknowledged(void **state)
 {
-	(void)state;
 	s.conn->consumed = ACK_PART - 1;
 	assert_false(processed(false));
 	assert_false(processed(true));
@@ -165,7 +160,6 @@ static void connection_waits_once(void **state)
 {
 	uint32_t delivered = 0;
 
-	(void)state;
 	for (int i = 1; i < 4; i++) {
 		s.conn->delivered = i;
 		assert_false(processed(true));
@@ -180,7 +174,6 @@ static void ended_connection_waits_no_longer(void **state)
 {
 	uint32_t delivered = 0;
 
-	(void)state;
 	s.conn->delivered = 1;
 	processed(true);
 	for (int i = 0; i < 2; i++) {		/* the second time it does not wait */
@@ -197,7 +190,6 @@ static void connection_without_a_queue_pair_is_left_out(void **state)
 {
 	uint32_t delivered = 0;
 
-	(void)state;
 	s.conn->delivered = 1;
 	processed(true);
 	soft_progress_lock(stream_device.dev);
@@ -211,7 +203,6 @@ static void connection_without_a_queue_pair_is_left_out(void **state)
 
 static void other_implementations_get_none(void **state)
 {
-	(void)state;
 	s.conn->peer_is_dapl = false;
 	s.conn->delivered = ACKS_MAX;
 	assert_false(processed(false));
@@ -231,7 +222,6 @@ static int set_up_rings(void **state)
 
 static int tear_down_rings(void **state)
 {
-	(void)state;
 	close_two();
 	return 0;
 }
@@ -268,7 +258,6 @@ static void ring_acknowledges_when_it_is_found_empty(void **state)
 	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	bool waits = conn->shm->ack_owed && !all_acknowledged(conn);
 
-	(void)state;
 	soft_progress_serve(ends[1].dev, true);
 	waits &= !conn->shm->ack_owed && all_acknowledged(conn);
 	expect_completions();
@@ -280,7 +269,6 @@ static void acknowledgement_through_a_ring_waits_while_a_thread_polls(void **sta
 	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	bool waits;
 
-	(void)state;
 	dapl_mutex_lock(&conn->qp->lock);
 	conn->shm->ack_owed = false;
 	soft_ack_schedule(conn, true);
@@ -297,7 +285,6 @@ static void flush_acknowledges_through_rings(void **state)
 	struct dapl_conn *conn = take_a_message(OWNER_POLLING_THREADS);
 	bool sent;
 
-	(void)state;
 	soft_acks_flush(ends[1].dev);
 	sent = !conn->shm->ack_owed && all_acknowledged(conn);
 	expect_completions();
@@ -308,7 +295,6 @@ static void ring_acknowledges_at_once_if_nothing_polls(void **state)
 {
 	bool sent = all_acknowledged(take_a_message(OWNER_SERVICE_THREAD));
 
-	(void)state;
 	expect_completions();
 	assert_true(sent);
 }
@@ -319,7 +305,6 @@ static void ring_without_a_queue_pair_acknowledges_nothing(void **state)
 	struct soft_qp *qp = conn->qp;
 	bool none;
 
-	(void)state;
 	conn->qp = NULL;
 	soft_acks_flush_ring(conn->shm);
 	none = !conn->shm->ack_owed && !all_acknowledged(conn);

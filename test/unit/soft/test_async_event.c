@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_async_event.c - asynchronous events of objects: each post is one upcall, in their order, and none for an
  * object that is gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/obj/async_event.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
+#include "test/unit/unit.h"
 
 static struct dapl_device dev;
 static struct soft_event events[2];
@@ -35,10 +31,9 @@ void __wrap_dapl_up_async(void *ia, const struct ibv_async_event *event)
 
 static int set_up(void **state)
 {
-	(void)state;
 	dev = (struct dapl_device){ .ia = &dev };
-	dapl_mutex_init(&dev.events_lock, RANK_SOFT_EVENTS);
-	TAILQ_INIT(&dev.events);
+	dapl_mutex_init(&dev.async.lock, RANK_SOFT_EVENTS);
+	TAILQ_INIT(&dev.async.list);
 	events[0] = events[1] = (struct soft_event){ .times = 0 };
 	calls = 0;
 	during = NULL;
@@ -53,15 +48,16 @@ static void post(int i)
 /* What the service thread does. */
 static void serve(void)
 {
-	if (!dev.event_task.queued)
+	if (!dev.async.task.queued)
 		return;
-	dev.event_task.queued = false;
-	dev.event_task.run(&dev.event_task);
+	dev.async.task.queued = false;
+	dev.async.task.run(&dev.async.task);
 }
 
-static void event_waits_for_the_service_thread(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(event_waits_for_the_service_thread)
 {
-	(void)state;
 	post(0);
 	assert_int_equal(calls, 0);
 	serve();
@@ -71,9 +67,8 @@ static void event_waits_for_the_service_thread(void **state)
 	assert_int_equal(calls, 1);
 }
 
-static void each_post_is_an_upcall(void **state)
+TEST(each_post_is_an_upcall)
 {
-	(void)state;
 	post(0);
 	post(1);
 	post(0);
@@ -81,12 +76,11 @@ static void each_post_is_an_upcall(void **state)
 	assert_int_equal(calls, 3);
 	assert_ptr_equal(told[0], &objects[0]);
 	assert_ptr_equal(told[2], &objects[1]);
-	assert_true(TAILQ_EMPTY(&dev.events));
+	assert_true(TAILQ_EMPTY(&dev.async.list));
 }
 
-static void forgotten_object_has_no_upcall(void **state)
+TEST(forgotten_object_has_no_upcall)
 {
-	(void)state;
 	post(0);
 	post(0);
 	post(1);
@@ -103,44 +97,30 @@ static void post_again(void)
 	post(0);
 }
 
-static void post_within_an_upcall_is_told(void **state)
+TEST(post_within_an_upcall_is_told)
 {
-	(void)state;
 	during = post_again;
 	post(0);
 	serve();
 	assert_int_equal(calls, 2);
-	assert_true(TAILQ_EMPTY(&dev.events));
+	assert_true(TAILQ_EMPTY(&dev.async.list));
 }
 
 /* By another thread, which has to wait: soft_event_forget() is called for the other object here. */
 static void forget_other(void)
 {
-	assert_ptr_equal(dev.event_running, &objects[0]);
+	assert_ptr_equal(dev.async.running, &objects[0]);
 	soft_event_forget(&dev, &events[1], &objects[1]);
 }
 
-static void forget_waits_for_its_own_object_only(void **state)
+TEST(forget_waits_for_its_own_object_only)
 {
-	(void)state;
 	during = forget_other;
 	post(0);
 	post(1);
 	serve();
 	assert_int_equal(calls, 1);
-	assert_null(dev.event_running);
+	assert_null(dev.async.running);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(event_waits_for_the_service_thread),
-		TEST(each_post_is_an_upcall),
-		TEST(forgotten_object_has_no_upcall),
-		TEST(post_within_an_upcall_is_told),
-		TEST(forget_waits_for_its_own_object_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,171 +1,112 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attach.c - offers of shared memory and their tokens; what an initiator of the same and of another process gets;
- * what is refused, and what is left of it. The server and the connected socket are replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <errno.h>
+ * what is refused, and what is left of it. This process listens for the other one, too. */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/attach_message.h"
+#include "dapl/soft/shm/attach_server.h"
+#include "dapl/soft/shm/attach_socket.h"
+#include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/process.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_segment.h"
+#include "dapl/core/base/service.h"
+#include "dapl/core/device.h"
+#include "dapl/soft/obj/random.h"
+#include "dapl/soft/progress/progress.h"
+#include "test/unit/child.h"
 #include "test/unit/descriptors.h"
+#include "test/unit/device_harness.h"
+#include "test/unit/unit.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW, ACCEPTOR = 4711 };
 
-static const uint64_t own_name = 0x1122334455667788, other_name = 0x99aabbccddeeff00;
-
+static const struct dapl_device_ops *ops = &dapl_device_ops;
 static struct dapl_device *devices[2];	/* 0 accepts, 1 connects */
 static struct dapl_conn conn;		/* that offers */
 static struct attach_offer *offer;
 static uint8_t token[16];
 static unsigned open_before;
-static int server_err, connect_err;	/* errno of the replaced calls */
-static int pair[2];			/* of the initiator, and of the acceptor; -1: closed, or given away */
-static unsigned left;			/* devices that left the server */
-static char calls[64];			/* letters of the calls that a fork makes */
+static uint64_t other_name;		/* of the other process */
+static int listener, accepted;		/* its sockets; -1: closed */
+static int send_err;			/* errno of sendmsg() */
 
-bool __wrap_attach_server_use(struct dapl_device *dev, uint64_t *name);
-uint64_t __wrap_attach_server_name(void);
-void __wrap_attach_server_leave(struct dapl_device *dev);
-int __wrap_attach_socket_connect(uint64_t name);
-void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process);
-void __wrap_revoke_close(struct dapl_device *dev);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 
-bool __wrap_attach_server_use(struct dapl_device *dev, uint64_t *name)
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	(void)dev;
-	*name = own_name;
-	errno = server_err;
-	return !server_err;
+	errno = send_err;
+	return send_err ? -1 : __real_sendmsg(fd, message, flags);
 }
-
-uint64_t __wrap_attach_server_name(void)
-{
-	return own_name;
-}
-
-void __wrap_attach_server_leave(struct dapl_device *dev)
-{
-	assert_non_null(dev->process);
-	left++;
-}
-
-int __wrap_attach_socket_connect(uint64_t name)
-{
-	int fd = pair[0];
-
-	assert_int_equal(name, other_name);
-	errno = connect_err;
-	if (connect_err)
-		return -1;
-	pair[0] = -1;
-	return fd;
-}
-
-void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process)
-{
-	device->process = process;
-}
-
-void __wrap_revoke_close(struct dapl_device *dev)
-{
-	assert_non_null(dev->process);		/* accesses to it are waited for */
-}
-
-static void called(const char *letter)
-{
-	strcat(calls, letter);
-}
-
-#define RECORD(name, letter)			\
-	void __wrap_##name(void);		\
-	void __wrap_##name(void)		\
-	{					\
-		called(letter);			\
-	}
-
-RECORD(attach_server_fork_prepare, "a")
-RECORD(offers_fork_prepare, "o")
-RECORD(shm_process_fork_prepare, "p")
-RECORD(shm_segment_fork_prepare, "s")
-RECORD(attach_server_fork_done, "a")
-RECORD(offers_fork_done, "o")
-RECORD(shm_process_fork_done, "p")
-RECORD(shm_segment_fork_done, "s")
-RECORD(attach_server_fork_child, "a")
-RECORD(offers_fork_child, "o")
-RECORD(shm_process_fork_child, "p")
-RECORD(shm_segment_fork_child, "s")
-RECORD(fence_fork_child, "f")
 
 /* --- what the cases use ------------------------------------------------------------------------------------------ */
 
 static int set_up(void **state)
 {
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		devices[i] = calloc(1, sizeof *devices[i]);
-		devices[i]->data_epoll = epoll_create1(EPOLL_CLOEXEC);
-		devices[i]->want_shm = true;
-		dapl_mutex_init(&devices[i]->progress_lock, RANK_SOFT_PROGRESS);
-	}
-	server_err = connect_err = 0;
-	offer = NULL;
-	left = 0;
+	dapl_service_get();
 	open_before = open_descriptors();
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ops->open("lo 0", NULL, &devices[i]), 0);
+		devices[i]->want_shm = true;
+	}
+	send_err = 0;
+	offer = NULL;
+	other_name = soft_random64() | 1;
+	listener = attach_socket_listen(other_name, false);
+	accepted = -1;
+	return listener < 0;
 }
 
-static void close_end(int end)
+static void close_one(int *fd)
 {
-	if (pair[end] >= 0)
-		close(pair[end]);
-	pair[end] = -1;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_devices(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (devices[i])
+			ops->close(devices[i]);
+	memset(devices, 0, sizeof devices);
+	dapl_service_flush();
 }
 
 /* No case leaves a descriptor open. */
 static int tear_down(void **state)
 {
-	(void)state;
 	shm_segment_put(attach_offer_end(offer));
-	close_end(0);
-	close_end(1);
-	for (int i = 0; i < 2; i++)
-		shm_process_put(devices[i]->process);
+	close_one(&listener);
+	close_one(&accepted);
+	close_devices();
 	assert_int_equal(open_descriptors(), open_before);
-	for (int i = 0; i < 2; i++) {
-		close(devices[i]->data_epoll);
-		free(devices[i]);
-	}
+	dapl_service_put();
 	return 0;
 }
 
-static struct attach_offer *try_offer(void)
+static struct attach_offer *try_offer(struct dapl_device *dev)
 {
 	struct attach_offer *made;
 
-	dapl_mutex_lock(&devices[0]->progress_lock);
-	made = attach_offer_new(devices[0], &conn, token);
-	dapl_mutex_unlock(&devices[0]->progress_lock);
+	soft_progress_lock(dev);
+	errno = EXFULL;
+	made = attach_offer_new(dev, &conn, token);
+	soft_progress_unlock(dev);
 	return made;
 }
 
 static void make_offer(void)
 {
-	offer = try_offer();
+	offer = try_offer(devices[0]);
 	assert_non_null(offer);
 }
 
@@ -183,10 +124,10 @@ static enum soft_attach begin(struct dapl_device *dev, int *fd, struct shm_segme
 
 	*fd = -1;
 	*segment = NULL;
-	dapl_mutex_lock(&dev->progress_lock);
+	soft_progress_lock(dev);
 	errno = EXFULL;
 	result = soft_attach_begin(dev, token, fd, segment, acceptor);
-	dapl_mutex_unlock(&dev->progress_lock);
+	soft_progress_unlock(dev);
 	return result;
 }
 
@@ -214,6 +155,8 @@ static int ask(void)
 	assert_int_equal(begin(devices[1], &fd, &segment, &acceptor), SOFT_ATTACH_WAIT);
 	assert_true(fd >= 0);
 	assert_null(acceptor);
+	accepted = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	assert_true(accepted >= 0);
 	return fd;
 }
 
@@ -230,7 +173,7 @@ static void reply(int segment_file, struct shm_process *process)
 {
 	struct attach_reply message = { .process = ACCEPTOR };
 
-	assert_int_equal(attach_send_reply(pair[1], &message, segment_file, process), 0);
+	assert_int_equal(attach_send_reply(accepted, &message, segment_file, process), 0);
 	close(segment_file);
 	close(process->wake_fd);
 	close(process->file);
@@ -244,170 +187,172 @@ static void expect_no_segment(int fd, int err)
 	assert_int_equal(soft_attach_go_on(devices[1], fd, &segment), SOFT_ATTACH_NO);
 	assert_int_equal(errno, err);
 	assert_null(segment);
-	assert_int_equal(devices[1]->process->refs, 1);
+	assert_int_equal(devices[1]->shm.process->refs, 1);
 	close(fd);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- the acceptor ----------------------------------------------------------------------------------------------- */
 
-static void token_holds_the_server_and_the_offer(void **state)
+CASE(token_holds_the_server_and_the_offer)
 {
 	struct dapl_conn *offering = NULL;
 	struct shm_process *process;
 	uint64_t name, key;
 
-	(void)state;
 	make_offer();
 	memcpy(&name, token, 8);
 	memcpy(&key, token + 8, 8);
-	assert_int_equal(name, own_name);
+	assert_int_equal(name, attach_server_name());
 	process = offer_take(key, devices[0], &offering);
-	assert_ptr_equal(process, devices[0]->process);
+	assert_ptr_equal(process, devices[0]->shm.process);
 	assert_ptr_equal(offering, &conn);
 	shm_process_put(process);
 }
 
-static void unwanted_memory_is_not_offered(void **state)
+CASE(unwanted_memory_is_not_offered)
 {
-	(void)state;
 	devices[0]->want_shm = false;
-	errno = EXFULL;
-	assert_null(try_offer());
+	assert_null(try_offer(devices[0]));
 	assert_int_equal(errno, 0);
-	assert_null(devices[0]->process);
+	assert_null(devices[0]->shm.process);
 }
 
-static void offer_needs_a_server_and_a_process(void **state)
+CASE(offer_needs_a_process)
 {
-	int epoll = devices[0]->data_epoll;
+	int epoll;
 
-	(void)state;
-	server_err = EMFILE;
-	assert_null(try_offer());
-	assert_int_equal(errno, EMFILE);
-	shm_process_put(devices[0]->process);
-	devices[0]->process = NULL;
-	server_err = 0;
+	soft_progress_lock(devices[0]);
+	epoll = devices[0]->data_epoll;
 	devices[0]->data_epoll = -1;
-	assert_null(try_offer());
+	assert_null(attach_offer_new(devices[0], &conn, token));
 	assert_int_equal(errno, EBADF);
 	devices[0]->data_epoll = epoll;
+	soft_progress_unlock(devices[0]);
+}
+
+CASE(offer_needs_a_server)
+{
+	struct rlimit usual, none;
+
+	close(ask());				/* now the device has a process */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = usual;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_null(try_offer(devices[1]));
+	assert_int_equal(errno, EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(attach_server_name(), 0);
 }
 
 /* --- an initiator of the same process --------------------------------------------------------------------------- */
 
-static void device_of_this_process_gets_the_segment_at_once(void **state)
+CASE(device_of_this_process_gets_the_segment_at_once)
 {
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
 	int fd;
 
-	(void)state;
 	make_offer();
 	assert_int_equal(begin(devices[1], &fd, &segment, &acceptor), SOFT_ATTACH_DONE);
 	assert_null(acceptor);			/* of another device */
 	assert_true(segment->here);
-	assert_ptr_equal(segment->process[0], devices[1]->process);
-	assert_ptr_equal(segment->process[1], devices[0]->process);
+	assert_ptr_equal(segment->process[0], devices[1]->shm.process);
+	assert_ptr_equal(segment->process[1], devices[0]->shm.process);
 	assert_ptr_equal(attach_offer_end(offer), segment);
 	offer = NULL;
 	shm_segment_put(segment);
 	shm_segment_put(segment);
-	assert_int_equal(devices[0]->process->refs, 1);
-	assert_int_equal(devices[1]->process->refs, 1);
+	assert_int_equal(devices[0]->shm.process->refs, 1);
+	assert_int_equal(devices[1]->shm.process->refs, 1);
 }
 
-static void acceptor_of_the_same_device_is_named(void **state)
+CASE(acceptor_of_the_same_device_is_named)
 {
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
 	int fd;
 
-	(void)state;
 	make_offer();
 	assert_int_equal(begin(devices[0], &fd, &segment, &acceptor), SOFT_ATTACH_DONE);
 	assert_ptr_equal(acceptor, &conn);
 	shm_segment_put(segment);
 }
 
-static void offer_is_valid_once(void **state)
+CASE(offer_is_valid_once)
 {
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
 	int fd;
 
-	(void)state;
 	make_offer();
 	assert_int_equal(begin(devices[1], &fd, &segment, &acceptor), SOFT_ATTACH_DONE);
 	shm_segment_put(segment);
 	expect_no(ENODATA);
 }
 
-static void no_offer_is_no_error(void **state)
+CASE(no_offer_is_no_error)
 {
-	(void)state;
-	make_token(own_name, 0);
+	make_token(other_name, 0);
 	expect_no(0);
-	assert_null(devices[1]->process);
+	assert_null(devices[1]->shm.process);
 	make_token(other_name, 77);
 	devices[1]->want_shm = false;
 	expect_no(0);
-	assert_null(devices[1]->process);
+	assert_null(devices[1]->shm.process);
 }
 
 /* --- an initiator of another process ---------------------------------------------------------------------------- */
 
-static void other_process_is_asked(void **state)
+CASE(other_process_is_asked)
 {
 	struct attach_request request;
 	int fds[ATTACH_REQUEST_FDS], fd = ask();
 
-	(void)state;
-	assert_int_equal(attach_receive_request(pair[1], &request, fds), 1);
+	assert_int_equal(attach_receive_request(accepted, &request, fds), 1);
 	assert_int_equal(request.key, 77);
-	assert_int_equal(request.process, devices[1]->process->id);
+	assert_int_equal(request.process, devices[1]->shm.process->id);
 	for (int i = 0; i < ATTACH_REQUEST_FDS; i++)
 		close(fds[i]);
 	close(fd);
 }
 
-static void full_backlog_is_tried_again(void **state)
+CASE(full_backlog_is_tried_again)
 {
+	enum soft_attach result = SOFT_ATTACH_WAIT;
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
 	int fd;
 
-	(void)state;
 	make_token(other_name, 77);
-	connect_err = EAGAIN;
-	assert_int_equal(begin(devices[1], &fd, &segment, &acceptor), SOFT_ATTACH_AGAIN);
-	connect_err = ECONNREFUSED;
+	assert_int_equal(listen(listener, 0), 0);
+	for (int i = 0; i < 3 && result == SOFT_ATTACH_WAIT; i++) {
+		result = begin(devices[1], &fd, &segment, &acceptor);
+		close_one(&fd);
+	}
+	assert_int_equal(result, SOFT_ATTACH_AGAIN);
+	close_one(&listener);
 	expect_no(ECONNREFUSED);
 }
 
-static void request_that_cannot_be_sent_closes_the_socket(void **state)
+CASE(request_that_cannot_be_sent_closes_the_socket)
 {
-	struct shm_segment *segment;
-	struct dapl_conn *acceptor;
-	int fd;
-
-	(void)state;
-	close_end(1);
 	make_token(other_name, 77);
-	assert_int_equal(begin(devices[1], &fd, &segment, &acceptor), SOFT_ATTACH_NO);
-	assert_int_equal(errno, EPIPE);
-	shm_process_put(devices[1]->process);
-	devices[1]->process = NULL;
-	assert_int_equal(open_descriptors(), open_before);
+	send_err = EPIPE;
+	expect_no(EPIPE);
+	accepted = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	assert_true(accepted >= 0);
+	assert_int_equal(read(accepted, token, 1), 0);
 }
 
-static void reply_brings_the_segment(void **state)
+CASE(reply_brings_the_segment)
 {
 	int file = sealed_file_new(sizeof(struct ring_memory), SEALS), fd = ask();
 	struct shm_process process;
 	struct shm_segment *segment = NULL;
 
-	(void)state;
 	make_acceptor(&process);
 	assert_int_equal(soft_attach_go_on(devices[1], fd, &segment), SOFT_ATTACH_WAIT);
 	assert_int_equal(pwrite(file, "\7", 1, offsetof(struct ring_memory, slot)), 1);
@@ -415,40 +360,37 @@ static void reply_brings_the_segment(void **state)
 	assert_int_equal(soft_attach_go_on(devices[1], fd, &segment), SOFT_ATTACH_DONE);
 	assert_false(segment->here);
 	assert_int_equal(segment->memory->slot[0][0].seq, 7);
-	assert_ptr_equal(segment->process[0], devices[1]->process);
+	assert_ptr_equal(segment->process[0], devices[1]->shm.process);
 	assert_int_equal(segment->process[1]->id, ACCEPTOR);
-	assert_int_equal(devices[1]->process->refs, 2);
+	assert_int_equal(devices[1]->shm.process->refs, 2);
 	shm_segment_put(segment);
-	assert_int_equal(devices[1]->process->refs, 1);
+	assert_int_equal(devices[1]->shm.process->refs, 1);
 	close(fd);
 }
 
-static void acceptor_that_closes_gives_nothing(void **state)
+CASE(acceptor_that_closes_gives_nothing)
 {
 	int fd = ask();
 
-	(void)state;
-	close_end(1);
+	close_one(&accepted);
 	expect_no_segment(fd, ECONNRESET);	/* it had not read the request */
 }
 
-static void segment_that_can_shrink_is_refused(void **state)
+CASE(segment_that_can_shrink_is_refused)
 {
 	int fd = ask();
 	struct shm_process process;
 
-	(void)state;
 	make_acceptor(&process);
 	reply(sealed_file_new(sizeof(struct ring_memory), F_SEAL_GROW), &process);
 	expect_no_segment(fd, EPROTO);
 }
 
-static void acceptor_without_a_wake_up_is_refused(void **state)
+CASE(acceptor_without_a_wake_up_is_refused)
 {
 	int fd = ask();
 	struct shm_process process;
 
-	(void)state;
 	make_acceptor(&process);
 	close(process.wake_fd);
 	process.wake_fd = eventfd(0, 0);
@@ -458,60 +400,37 @@ static void acceptor_without_a_wake_up_is_refused(void **state)
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-static void closed_device_has_no_process(void **state)
+CASE(last_device_closes_the_server)
 {
-	(void)state;
 	make_offer();
 	assert_null(attach_offer_end(offer));
 	offer = NULL;
-	soft_shm_close(devices[0]);
-	assert_int_equal(left, 1);
-	assert_null(devices[0]->process);
+	assert_int_not_equal(attach_server_name(), 0);
+	close_devices();
+	assert_int_equal(attach_server_name(), 0);
 }
 
-static void fork_releases_the_locks_in_reverse(void **state)
+CASE(child_has_no_offers)
 {
-	(void)state;
-	*calls = '\0';
-	soft_shm_fork_prepare();
-	assert_string_equal(calls, "aops");
-	*calls = '\0';
-	soft_shm_fork_done();
-	assert_string_equal(calls, "spoa");
-	*calls = '\0';
-	soft_shm_fork_child();
-	for (const char *part = "aopsf"; *part; part++)
-		assert_non_null(strchr(calls, *part));
+	struct shm_process *process;
+	uint64_t key;
+	pid_t child;
+
+	make_offer();
+	memcpy(&key, token + 8, 8);
+	child = fork_child();
+	if (!child)
+		_exit(attach_server_name() || offer_take(key, NULL, NULL));
+	expect_success(child);
+	process = offer_take(key, NULL, NULL);	/* the parent has its locks, and its offer */
+	assert_ptr_equal(process, devices[0]->shm.process);
+	shm_process_put(process);
 }
 
 static int drop_spares(void **state)
 {
-	(void)state;
 	shm_segment_drop_spares();
 	return 0;
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(token_holds_the_server_and_the_offer),
-		CASE(unwanted_memory_is_not_offered),
-		CASE(offer_needs_a_server_and_a_process),
-		CASE(device_of_this_process_gets_the_segment_at_once),
-		CASE(acceptor_of_the_same_device_is_named),
-		CASE(offer_is_valid_once),
-		CASE(no_offer_is_no_error),
-		CASE(other_process_is_asked),
-		CASE(full_backlog_is_tried_again),
-		CASE(request_that_cannot_be_sent_closes_the_socket),
-		CASE(reply_brings_the_segment),
-		CASE(acceptor_that_closes_gives_nothing),
-		CASE(segment_that_can_shrink_is_refused),
-		CASE(acceptor_without_a_wake_up_is_refused),
-		CASE(closed_device_has_no_process),
-		CASE(fork_releases_the_locks_in_reverse),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, drop_spares);
-}
+UNIT_MAIN(NULL, drop_spares)

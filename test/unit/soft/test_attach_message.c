@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attach_message.c - messages with descriptors: whole, or not at all, and without a descriptor left open. */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/shm/attach_message.h"
 #include "test/unit/descriptors.h"
+#include "test/unit/unit.h"
 
 static int pair[2], files[ATTACH_REPLY_FDS];
 static struct shm_process own;
@@ -20,7 +14,6 @@ static unsigned open_before;
 
 static int set_up(void **state)
 {
-	(void)state;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		return -1;
 	for (int i = 0; i < ATTACH_REPLY_FDS; i++)
@@ -33,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(open_descriptors(), open_before);
 	for (int i = 0; i < ATTACH_REPLY_FDS; i++)
 		close(files[i]);
@@ -54,12 +46,13 @@ static void expect_and_close(const int *fds, int count)
 	}
 }
 
-static void request_comes_with_its_descriptors(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(request_comes_with_its_descriptors)
 {
 	struct attach_request sent = { .key = 5, .process = 6 }, got;
 	int fds[ATTACH_REQUEST_FDS];
 
-	(void)state;
 	assert_int_equal(attach_receive_request(pair[1], &got, fds), 0);
 	assert_int_equal(attach_send_request(pair[0], &sent, &own), 0);
 	assert_int_equal(attach_receive_request(pair[1], &got, fds), 1);
@@ -68,13 +61,12 @@ static void request_comes_with_its_descriptors(void **state)
 	expect_and_close(fds, ATTACH_REQUEST_FDS);
 }
 
-static void reply_comes_with_the_segment_first(void **state)
+TEST(reply_comes_with_the_segment_first)
 {
 	struct attach_reply sent = { .process = 6 }, got;
 	struct stat status;
 	int fds[ATTACH_REPLY_FDS];
 
-	(void)state;
 	assert_int_equal(attach_send_reply(pair[0], &sent, pair[0], &own), 0);
 	assert_int_equal(attach_receive_reply(pair[1], &got, fds), 1);
 	assert_int_equal(got.process, 6);
@@ -128,11 +120,10 @@ static void expect_refusal(int err)
 }
 
 /* The teardown counts the descriptors that are open. */
-static void any_other_number_of_descriptors_is_refused(void **state)
+TEST(any_other_number_of_descriptors_is_refused)
 {
 	struct attach_request request = good_request();
 
-	(void)state;
 	for (int count = 0; count <= 8; count++) {
 		if (count == ATTACH_REQUEST_FDS)
 			continue;
@@ -141,48 +132,32 @@ static void any_other_number_of_descriptors_is_refused(void **state)
 	}
 }
 
-static void any_other_length_is_refused(void **state)
+TEST(any_other_length_is_refused)
 {
 	struct {
 		struct attach_request request;
 		char more;
 	} longer = { .request = good_request() };
 
-	(void)state;
 	send_raw(&longer, sizeof longer.request - 1, ATTACH_REQUEST_FDS);
 	expect_refusal(EPROTO);
 	send_raw(&longer, sizeof longer.request + 1, ATTACH_REQUEST_FDS);
 	expect_refusal(EPROTO);
 }
 
-static void other_versions_are_refused(void **state)
+TEST(other_versions_are_refused)
 {
 	struct attach_request request = good_request();
 
-	(void)state;
 	request.greeting[7]++;
 	send_raw(&request, sizeof request, ATTACH_REQUEST_FDS);
 	expect_refusal(EPROTO);
 }
 
-static void end_of_the_peer_is_told_apart(void **state)
+TEST(end_of_the_peer_is_told_apart)
 {
-	(void)state;
 	shutdown(pair[0], SHUT_WR);
 	expect_refusal(ENODATA);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(request_comes_with_its_descriptors),
-		TEST(reply_comes_with_the_segment_first),
-		TEST(any_other_number_of_descriptors_is_refused),
-		TEST(any_other_length_is_refused),
-		TEST(other_versions_are_refused),
-		TEST(end_of_the_peer_is_told_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,9 +3,7 @@
  * at two names, one of them a file, and goes on without what it cannot have. */
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -13,7 +11,6 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/child.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/soft/ends.h"
@@ -24,6 +21,7 @@
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 struct fetch_request {
 	char greeting[8];
@@ -75,7 +73,9 @@ static ssize_t read_answer(int fd)
 	return recv(fd, answer, sizeof answer, 0);
 }
 
-static void process_without_the_token_cannot_attach(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, open_device, close_device)
+
+UNIT_TEST(process_without_the_token_cannot_attach)
 {
 	struct fetch_request request = { "daplshm5", 0, 77 }, other;
 	int wake_fd = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0), fd, pipes[2];
@@ -85,7 +85,6 @@ static void process_without_the_token_cannot_attach(void **state)
 	struct attach_offer *offer;
 	uint8_t token[16];
 
-	(void)state;
 	OK(pipe(pipes) | ftruncate(file, sizeof(struct shm_mr_dir)) | ftruncate(small, 100));
 	OK(ftruncate(pending, sizeof(struct shm_pending)));
 	OK(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
@@ -254,7 +253,6 @@ static int sealed(size_t size)
 
 static int open_device(void **state)
 {
-	(void)state;
 	strcpy(directory, "/tmp/dapl-server-XXXXXX");
 	if (!mkdtemp(directory))
 		return -1;
@@ -268,7 +266,6 @@ static int open_device(void **state)
 /* The server has removed its file. */
 static int close_device(void **state)
 {
-	(void)state;
 	__atomic_store_n(&calloc_left, -1, __ATOMIC_RELEASE);
 	__atomic_store_n(&watch_fails, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&accept_fails, 0, __ATOMIC_RELEASE);
@@ -375,19 +372,17 @@ static void expect_served(bool file)
 	assert_int_equal(file_exists(token), file);
 }
 
-static void requests_come_by_both_names(void **state)
+CASE(requests_come_by_both_names)
 {
-	(void)state;
 	expect_served(true);
 }
 
 /* Without the file, there is the abstract name. */
-static void file_that_cannot_be_watched_is_removed(void **state)
+CASE(file_that_cannot_be_watched_is_removed)
 {
 	unsigned before = open_descriptors();
 	uint64_t name;
 
-	(void)state;
 	watch_fails = 2;
 	assert_true(use(&name));
 	assert_int_equal(watch_fails, 0);
@@ -395,12 +390,11 @@ static void file_that_cannot_be_watched_is_removed(void **state)
 	expect_served(false);
 }
 
-static void server_without_a_socket_is_none(void **state)
+CASE(server_without_a_socket_is_none)
 {
 	unsigned before = open_descriptors();
 	uint64_t name = 1;
 
-	(void)state;
 	calloc_left = 0;
 	assert_false(use(&name));
 	assert_int_equal(errno, ENOMEM);
@@ -418,12 +412,11 @@ static void server_without_a_socket_is_none(void **state)
 }
 
 /* A failed accept, then a timer that gets no watch, one that gets the first only, and one that gets both. */
-static void both_listeners_pause_without_descriptors(void **state)
+CASE(both_listeners_pause_without_descriptors)
 {
 	struct attach_offer *offer;
 	uint8_t token[16];
 
-	(void)state;
 	for (int by_file = 0; by_file < 2; by_file++) {
 		offer = new_offer(token);
 		__atomic_store_n(&watches, 0, __ATOMIC_RELEASE);
@@ -445,7 +438,7 @@ static unsigned descriptors_at_rest(void)
 	return open_descriptors();
 }
 
-static void request_without_memory_is_refused(void **state)
+CASE(request_without_memory_is_refused)
 {
 	unsigned before, refused = 0, failed = 0;
 	struct attach_offer *offer;
@@ -453,7 +446,6 @@ static void request_without_memory_is_refused(void **state)
 	bool answered;
 	uint64_t peer;
 
-	(void)state;
 	expect_served(true);
 	before = descriptors_at_rest();
 	__atomic_store_n(&no_fetch_watch, true, __ATOMIC_RELEASE);
@@ -480,7 +472,7 @@ static void request_without_memory_is_refused(void **state)
 }
 
 /* Connections that send nothing are closed with the server. */
-static void connections_without_a_request_are_limited(void **state)
+CASE(connections_without_a_request_are_limited)
 {
 	unsigned before = open_descriptors();
 	struct attach_offer *offer;
@@ -488,7 +480,6 @@ static void connections_without_a_request_are_limited(void **state)
 	bool answered = false;
 	uint8_t token[16];
 
-	(void)state;
 	__atomic_store_n(&no_expiry, true, __ATOMIC_RELEASE);
 	offer = new_offer(token);
 	for (int i = 0; i < FETCHES_MAX; i++)
@@ -519,11 +510,10 @@ static int in_child(void)
 }
 
 /* Otherwise initiators would wait for a child after the death of their peer. */
-static void child_does_not_listen(void **state)
+CASE(child_does_not_listen)
 {
 	pid_t child;
 
-	(void)state;
 	expect_served(true);
 	child = fork_child();
 	if (!child)
@@ -534,20 +524,8 @@ static void child_does_not_listen(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_without_the_token_cannot_attach),
-		CASE(requests_come_by_both_names),
-		CASE(file_that_cannot_be_watched_is_removed),
-		CASE(server_without_a_socket_is_none),
-		CASE(both_listeners_pause_without_descriptors),
-		CASE(request_without_memory_is_refused),
-		CASE(connections_without_a_request_are_limited),
-		CASE(child_does_not_listen),
-	};
-
 	alarm(120);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, use_shared_memory, NULL);
+	return unit_run(use_shared_memory, NULL);
 }

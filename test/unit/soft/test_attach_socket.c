@@ -2,21 +2,15 @@
 /* test_attach_socket.c - the sockets through which peers attach shared memory: other
  * users cannot block the one in the runtime directory, the abstract one is used if there is no
  * runtime directory, and a directory that other users can write is not used. */
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/soft/shm/attach_socket.h"
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 #define OK(call) assert_int_equal((call), 0)
 #define NAME 0x123456789abcdef0ull
@@ -53,11 +47,10 @@ static void fill_abstract(void)
 	_exit(err == EAGAIN ? 0 : 2);
 }
 
-static void full_abstract_socket_does_not_block_the_file(void **state)
+UNIT_TEST(full_abstract_socket_does_not_block_the_file)
 {
 	int abstract = attach_socket_listen(NAME, false), file = attach_socket_listen(NAME, true), fd;
 
-	(void)state;
 	assert_true(abstract >= 0 && file >= 0);
 	assert_true(exists());
 	fill_abstract();
@@ -72,11 +65,10 @@ static void full_abstract_socket_does_not_block_the_file(void **state)
 	close(abstract);
 }
 
-static void without_a_file_the_abstract_name_is_used(void **state)
+UNIT_TEST(without_a_file_the_abstract_name_is_used)
 {
 	int abstract = attach_socket_listen(NAME, false), fd = attach_socket_connect(NAME);
 
-	(void)state;
 	assert_true(abstract >= 0 && fd >= 0);
 	close(fd);
 	close(abstract);
@@ -95,11 +87,10 @@ static void expect_unused(void)
 	}
 }
 
-static void directories_of_other_users_are_not_used(void **state)
+UNIT_TEST(directories_of_other_users_are_not_used)
 {
 	char link[sizeof directory + 8];
 
-	(void)state;
 	OK(chmod(directory, 0755));
 	expect_unused();
 	OK(chmod(directory, 0700));
@@ -116,13 +107,12 @@ static void directories_of_other_users_are_not_used(void **state)
 	OK(chown(directory, 0, 0));
 }
 
-static void files_of_killed_processes_are_removed(void **state)
+UNIT_TEST(files_of_killed_processes_are_removed)
 {
 	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	struct stat st;
 	int fd = attach_socket_listen(NAME, true), other;
 
-	(void)state;
 	assert_true(fd >= 0);
 	OK(utimensat(AT_FDCWD, path, old, 0));
 	other = attach_socket_listen(NAME + 1, true);	/* connects, and finds it alive */
@@ -142,12 +132,6 @@ static void files_of_killed_processes_are_removed(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(full_abstract_socket_does_not_block_the_file),
-		cmocka_unit_test(without_a_file_the_abstract_name_is_used),
-		cmocka_unit_test(directories_of_other_users_are_not_used),
-		cmocka_unit_test(files_of_killed_processes_are_removed),
-	};
 	int failed;
 
 	alarm(60);
@@ -157,7 +141,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof path, "%s/" FILE_NAME, directory);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	failed = cmocka_run_group_tests_name("attach_socket", tests, NULL, NULL);
+	failed = unit_run(NULL, NULL);
 	rmdir(directory);
 	return failed;
 }

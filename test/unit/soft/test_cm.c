@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cm.c - which function handles the input and the deadline of a connection, what a sweep does and when the next
  * one is due, and how connections are disconnected, released and closed. What handles them is replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -16,11 +8,12 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/listen.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 enum { NOW_S = 1000 };			/* seconds */
 #define NOW_NS (NOW_S * 1000000000ull)
@@ -110,7 +103,6 @@ int __wrap_listen_watch(struct soft_port *p)
 
 void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, const char *text)
 {
-	(void)text;
 	assert_ptr_equal(c, &conn);
 	assert_int_equal(why, DAPL_CONN_TIMED_OUT);
 	assert_int_equal(err, ETIMEDOUT);
@@ -119,7 +111,6 @@ void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, co
 
 void __wrap_cm_end_stream(struct dapl_conn *c, int err, const char *why)
 {
-	(void)why;
 	assert_ptr_equal(c, &conn);
 	io_error = err;
 	called("end_stream");
@@ -127,7 +118,6 @@ void __wrap_cm_end_stream(struct dapl_conn *c, int err, const char *why)
 
 bool __wrap_cm_peer_is_lost(struct dapl_conn *c, uint64_t now)
 {
-	(void)c;
 	assert_int_equal(now, NOW_NS);
 	return peer_lost;
 }
@@ -140,7 +130,6 @@ unsigned __wrap_cm_patience_ms(const struct dapl_conn_tuning *tuning)
 
 void __wrap_cm_set_deadline(struct dapl_conn *c, unsigned seconds)
 {
-	(void)c;
 	assert_int_equal(seconds, SOFT_LINGER_S);
 	called("linger");
 }
@@ -160,7 +149,6 @@ void __wrap_soft_conn_send(struct dapl_conn *c)
 
 bool __wrap_shm_grant_revoke(struct dapl_conn *c)
 {
-	(void)c;
 	called("revoke");
 	return true;
 }
@@ -173,7 +161,6 @@ void __wrap_soft_cm_detach(struct soft_qp *q)
 
 void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what)
 {
-	(void)c;
 	up |= what;
 }
 
@@ -186,13 +173,13 @@ int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(stru
 
 void __wrap_dapl_watch_stop(struct dapl_watch *watch)
 {
-	assert_ptr_equal(watch, &dev.cm_watch);
+	assert_ptr_equal(watch, &dev.cm.watch);
 	called("watch_stop");
 }
 
 void __wrap_dapl_timer_drain(struct dapl_timer *timer)
 {
-	assert_ptr_equal(timer, &dev.sweep_timer);
+	assert_ptr_equal(timer, &dev.cm.sweep_timer);
 	called("timer_drain");
 }
 
@@ -203,7 +190,7 @@ void __wrap_dapl_service_flush(void)
 
 int __wrap_epoll_wait(int fd, struct epoll_event *event, int most, int ms)
 {
-	assert_int_equal(fd, dev.cm_epoll);
+	assert_int_equal(fd, dev.cm.epoll);
 	assert_int_equal(most, CM_EVENTS);
 	assert_int_equal(ms, 0);
 	memcpy(event, events, sizeof events);
@@ -224,7 +211,6 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 {
 	uint64_t ns = NOW_NS + elapsed_ns;
 
-	(void)id;
 	*now = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 	return 0;
 }
@@ -233,7 +219,6 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&dev, 0, sizeof dev);
 	memset(&conn, 0, sizeof conn);
 	memset(&port, 0, sizeof port);
@@ -244,8 +229,8 @@ static int set_up(void **state)
 	conn.dev = &dev;
 	conn.fd = 77;
 	conn.attach_fd = -1;
-	LIST_INSERT_HEAD(&dev.conns, &conn, link);
-	LIST_INSERT_HEAD(&dev.ports, &port, link);
+	LIST_INSERT_HEAD(&dev.cm.conns, &conn, link);
+	LIST_INSERT_HEAD(&dev.cm.ports, &port, link);
 	event_count = watch_err = io_error = 0;
 	peer_lost = false;
 	patience_ms = up = polls = shut_after = 0;
@@ -256,9 +241,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);	/* a case that failed may hold it */
-	LIST_INIT(&dev.conns);
+	LIST_INIT(&dev.cm.conns);
 	soft_cm_close(&dev);
 	return 0;
 }
@@ -273,19 +257,21 @@ static void input(void)
 {
 	events[0].data.ptr = &conn;
 	event_count = 1;
-	dev.cm_watch.ready(&dev.cm_watch);
+	dev.cm.watch.ready(&dev.cm.watch);
 }
 
 static void sweep(void)
 {
-	dev.sweep_ns = 1;
-	dev.sweep_timer.fire(&dev.sweep_timer);
-	assert_int_equal(dev.sweep_ns, 0);
+	dev.cm.sweep_ns = 1;
+	dev.cm.sweep_timer.fire(&dev.cm.sweep_timer);
+	assert_int_equal(dev.cm.sweep_ns, 0);
 }
+
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 
 /* --- input ------------------------------------------------------------------------------------------------------ */
 
-static void state_selects_the_reader(void **state)
+CASE(state_selects_the_reader)
 {
 	static const struct {
 		enum soft_conn_state state;
@@ -296,7 +282,6 @@ static void state_selects_the_reader(void **state)
 		{ SOFT_WAIT_FIRST, "acceptor_first_readable " }, { SOFT_REQUESTED, "" }, { SOFT_OPEN, "" },
 	};
 
-	(void)state;
 	conn.in_cm = true;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		conn.state = rows[i].state;
@@ -305,18 +290,16 @@ static void state_selects_the_reader(void **state)
 	}
 }
 
-static void input_of_an_open_connection_ends_it(void **state)
+CASE(input_of_an_open_connection_ends_it)
 {
-	(void)state;
 	conn.in_cm = conn.in_data = true;
 	conn.state = SOFT_OPEN;
 	input();
 	expect_log("soft_progress_end ");
 }
 
-static void stale_event_is_ignored(void **state)
+CASE(stale_event_is_ignored)
 {
-	(void)state;
 	conn.state = SOFT_WAIT_REPLY;
 	input();
 	expect_log("");
@@ -326,21 +309,20 @@ static void stale_event_is_ignored(void **state)
 	expect_log("initiator_attach_ready ");
 }
 
-static void listener_is_told_from_a_connection(void **state)
+CASE(listener_is_told_from_a_connection)
 {
-	(void)state;
 	conn.in_cm = true;
 	conn.state = SOFT_CONNECTING;
 	events[0].data.u64 = (uintptr_t)&port | 1;
 	events[1].data.ptr = &conn;
 	event_count = 2;
-	dev.cm_watch.ready(&dev.cm_watch);
+	dev.cm.watch.ready(&dev.cm.watch);
 	expect_log("listen_ready initiator_connecting ");
 }
 
 /* --- deadlines -------------------------------------------------------------------------------------------------- */
 
-static void state_selects_what_a_deadline_does(void **state)
+CASE(state_selects_what_a_deadline_does)
 {
 	static const struct {
 		enum soft_conn_state state;
@@ -354,7 +336,6 @@ static void state_selects_what_a_deadline_does(void **state)
 		{ SOFT_CLOSING, false, false, "" }, { SOFT_CLOSING, false, true, "retire " },
 	};
 
-	(void)state;
 	conn.io_error = ENOSPC;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		conn.state = rows[i].state;
@@ -369,21 +350,19 @@ static void state_selects_what_a_deadline_does(void **state)
 	}
 }
 
-static void client_that_sends_no_request_is_dropped(void **state)
+CASE(client_that_sends_no_request_is_dropped)
 {
-	(void)state;
 	conn.state = SOFT_WAIT_REQUEST;
 	conn.deadline_ns = NOW_NS - 1;
 	sweep();
 	expect_log("retire ");
-	assert_true(LIST_EMPTY(&dev.conns));
+	assert_true(LIST_EMPTY(&dev.cm.conns));
 }
 
-static void next_sweep_is_at_the_next_deadline(void **state)
+CASE(next_sweep_is_at_the_next_deadline)
 {
 	struct dapl_conn later = { .dev = &dev, .state = SOFT_CONNECTING, .deadline_ns = NOW_NS + 900000000 };
 
-	(void)state;
 	LIST_INSERT_AFTER(&conn, &later, link);
 	conn.state = SOFT_CONNECTING;
 	conn.deadline_ns = NOW_NS + 300000000;
@@ -397,9 +376,8 @@ static void next_sweep_is_at_the_next_deadline(void **state)
 	LIST_REMOVE(&later, link);
 }
 
-static void sweep_looks_for_lost_peers(void **state)
+CASE(sweep_looks_for_lost_peers)
 {
-	(void)state;
 	conn.state = SOFT_OPEN;
 	patience_ms = 1000;
 	sweep();
@@ -416,9 +394,8 @@ static void sweep_looks_for_lost_peers(void **state)
 	expect_log("");
 }
 
-static void paused_listener_is_tried_again(void **state)
+CASE(paused_listener_is_tried_again)
 {
-	(void)state;
 	sweep();
 	expect_log("");
 	port.paused = true;
@@ -433,9 +410,8 @@ static void paused_listener_is_tried_again(void **state)
 
 /* --- disconnect, release ---------------------------------------------------------------------------------------- */
 
-static void disconnect_sends_the_close_notification(void **state)
+CASE(disconnect_sends_the_close_notification)
 {
-	(void)state;
 	conn.state = SOFT_OPEN;
 	assert_int_equal(soft_cm_disconnect(&conn), 0);
 	expect_log("revoke send_close ");
@@ -444,9 +420,8 @@ static void disconnect_sends_the_close_notification(void **state)
 	expect_log("");
 }
 
-static void released_connection_stays_for_its_last_frames(void **state)
+CASE(released_connection_stays_for_its_last_frames)
 {
-	(void)state;
 	conn.state = SOFT_OPEN;
 	conn.qp = &qp;
 	qp.conn = &conn;
@@ -464,11 +439,10 @@ static void released_connection_stays_for_its_last_frames(void **state)
 	assert_int_equal(up, 0);
 }
 
-static void released_ring_needs_no_lingering(void **state)
+CASE(released_ring_needs_no_lingering)
 {
 	struct shm_conn shm = { .conn = &conn };
 
-	(void)state;
 	conn.state = SOFT_CLOSING;
 	conn.shm = &shm;
 	conn.tx.shut = true;
@@ -476,19 +450,17 @@ static void released_ring_needs_no_lingering(void **state)
 	expect_log("retire ");
 }
 
-static void released_request_is_refused(void **state)
+CASE(released_request_is_refused)
 {
-	(void)state;
 	conn.state = SOFT_REQUESTED;
 	soft_cm_release(&conn);
 	expect_log("acceptor_refuse retire ");
 }
 
-static void released_connection_keeps_the_new_one_of_its_queue_pair(void **state)
+CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
 {
 	struct dapl_conn next = { .dev = &dev };
 
-	(void)state;
 	conn.state = SOFT_CLOSED;
 	conn.qp = &qp;
 	qp.conn = &next;
@@ -499,9 +471,8 @@ static void released_connection_keeps_the_new_one_of_its_queue_pair(void **state
 
 /* --- close ------------------------------------------------------------------------------------------------------ */
 
-static void closing_device_waits_for_its_last_frames(void **state)
+CASE(closing_device_waits_for_its_last_frames)
 {
-	(void)state;
 	conn.state = SOFT_CLOSING;
 	conn.tx.blocked = true;
 	shut_after = 2;
@@ -514,23 +485,21 @@ static void closing_device_waits_for_its_last_frames(void **state)
 	soft_cm_open(&dev);
 }
 
-static void closing_device_waits_a_limited_time(void **state)
+CASE(closing_device_waits_a_limited_time)
 {
 	struct shm_conn shm = { .conn = &conn };
 
-	(void)state;
 	conn.state = SOFT_CLOSING;
 	conn.shm = &shm;
 	soft_cm_close(&dev);
 	assert_int_equal(polls, CLOSE_FLUSH_MS / CLOSE_POLL_MS);
 	assert_int_equal(polled.events, 0);	/* a ring makes no socket writable */
-	assert_true(LIST_EMPTY(&dev.conns));
+	assert_true(LIST_EMPTY(&dev.cm.conns));
 	soft_cm_open(&dev);
 }
 
-static void closing_device_sends_nothing_for_others(void **state)
+CASE(closing_device_sends_nothing_for_others)
 {
-	(void)state;
 	conn.state = SOFT_OPEN;
 	soft_cm_close(&dev);
 	assert_int_equal(polls, 0);
@@ -538,28 +507,4 @@ static void closing_device_sends_nothing_for_others(void **state)
 	soft_cm_open(&dev);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(state_selects_the_reader),
-		CASE(input_of_an_open_connection_ends_it),
-		CASE(stale_event_is_ignored),
-		CASE(listener_is_told_from_a_connection),
-		CASE(state_selects_what_a_deadline_does),
-		CASE(client_that_sends_no_request_is_dropped),
-		CASE(next_sweep_is_at_the_next_deadline),
-		CASE(sweep_looks_for_lost_peers),
-		CASE(paused_listener_is_tried_again),
-		CASE(disconnect_sends_the_close_notification),
-		CASE(released_connection_stays_for_its_last_frames),
-		CASE(released_ring_needs_no_lingering),
-		CASE(released_request_is_refused),
-		CASE(released_connection_keeps_the_new_one_of_its_queue_pair),
-		CASE(closing_device_waits_for_its_last_frames),
-		CASE(closing_device_waits_a_limited_time),
-		CASE(closing_device_sends_nothing_for_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cm_conn.c - what cm/conn.c does with a connection: what it tells of it, its place in the epoll set, its life,
  * its queue pair, and its end. test_cm_conn_upcalls.c tests what its task tells core. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <sys/epoll.h>
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "test/unit/soft/conn_steps.h"
+#include "test/unit/unit.h"
 
 static void attach(void)
 {
@@ -37,11 +30,12 @@ static struct dapl_conn_cause explain(void)
 	return cause;
 }
 
-static void connection_that_has_not_failed_tells_its_step(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, conn_begin, conn_end)
+
+CASE(connection_that_has_not_failed_tells_its_step)
 {
 	struct dapl_conn_cause cause;
 
-	(void)state;
 	for (int attached = 0; attached < 2; attached++) {
 		conn->qp = attached ? &qp : NULL;
 		conn->state = SOFT_WAIT_REPLY;
@@ -55,11 +49,10 @@ static void connection_that_has_not_failed_tells_its_step(void **state)
 	}
 }
 
-static void first_failure_is_told_for_good(void **state)
+CASE(first_failure_is_told_for_good)
 {
 	struct dapl_conn_cause cause;
 
-	(void)state;
 	conn->state = SOFT_WAIT_REPLY;
 	lock();
 	soft_conn_caused(conn, EPIPE, DAPL_CODE_TERMINATE_SENT, 77, "why");
@@ -73,11 +66,10 @@ static void first_failure_is_told_for_good(void **state)
 	assert_string_equal(cause.text, "why");
 }
 
-static void explanation_has_both_addresses(void **state)
+CASE(explanation_has_both_addresses)
 {
 	struct dapl_conn_cause cause;
 
-	(void)state;
 	set_address(&conn->remote, REMOTE_PORT);
 	cause = explain();
 	assert_int_equal(port_of(&cause.local), DEVICE_PORT);
@@ -90,7 +82,7 @@ static void explanation_has_both_addresses(void **state)
 	}
 }
 
-static void carrier_is_a_word(void **state)
+CASE(carrier_is_a_word)
 {
 	static const struct {
 		bool ud, shm, crc;
@@ -101,7 +93,6 @@ static void carrier_is_a_word(void **state)
 	};
 	const char *word;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		conn->ud = cases[i].ud;
 		conn->shm = cases[i].shm ? &rings : NULL;
@@ -118,9 +109,8 @@ static void carrier_is_a_word(void **state)
 
 /* --- the socket ----------------------------------------------------------------------------------------------- */
 
-static void socket_is_added_once_and_changed_then(void **state)
+CASE(socket_is_added_once_and_changed_then)
 {
-	(void)state;
 	lock();
 	cm_watch(conn, EPOLLOUT);
 	assert_int_equal(watched, EPOLLOUT);
@@ -137,9 +127,8 @@ static void socket_is_added_once_and_changed_then(void **state)
 	assert_int_equal(conn->io_error, 0);
 }
 
-static void socket_that_cannot_be_watched_ends_the_connection_soon(void **state)
+CASE(socket_that_cannot_be_watched_ends_the_connection_soon)
 {
-	(void)state;
 	failing = "socket:add";
 	deadline_s = 99;
 	lock();
@@ -151,9 +140,8 @@ static void socket_that_cannot_be_watched_ends_the_connection_soon(void **state)
 	assert_int_equal(conn->io_error, ENOBUFS);
 }
 
-static void only_a_connection_without_request_is_half_open(void **state)
+CASE(only_a_connection_without_request_is_half_open)
 {
-	(void)state;
 	lock();
 	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++) {
 		conn->state = i;
@@ -165,9 +153,8 @@ static void only_a_connection_without_request_is_half_open(void **state)
 	unlock();
 }
 
-static void attaching_ends_once(void **state)
+CASE(attaching_ends_once)
 {
-	(void)state;
 	conn->attach_fd = ATTACH;
 	lock();
 	cm_end_attach(conn);
@@ -185,9 +172,8 @@ static void close_socket(void)
 	unlock();
 }
 
-static void closing_leaves_every_set(void **state)
+CASE(closing_leaves_every_set)
 {
-	(void)state;
 	conn->state = SOFT_WAIT_REQUEST;
 	conn->in_cm = true;
 	conn->attach_fd = ATTACH;
@@ -205,9 +191,8 @@ static void closing_leaves_every_set(void **state)
 	steps_are("progress_del");
 }
 
-static void closing_tells_a_failure_from_an_end(void **state)
+CASE(closing_tells_a_failure_from_an_end)
 {
-	(void)state;
 	conn->state = SOFT_OPEN;
 	conn->caused = true;
 	close_socket();
@@ -215,14 +200,13 @@ static void closing_tells_a_failure_from_an_end(void **state)
 }
 
 /* The socket carries no data, and the peer has sent its close notification: no TIME_WAIT is needed. */
-static void socket_beside_rings_is_reset_after_the_close_notification(void **state)
+CASE(socket_beside_rings_is_reset_after_the_close_notification)
 {
 	static const char *const steps_of[2][2] = {
 		{ "progress_del socket:close", "progress_del socket:close" },
 		{ "progress_del socket:close", "progress_del reset_on_close socket:close" },
 	};
 
-	(void)state;
 	for (int shm = 0; shm < 2; shm++)
 		for (int notified = 0; notified < 2; notified++) {
 			conn->fd = SOCKET;
@@ -234,9 +218,8 @@ static void socket_beside_rings_is_reset_after_the_close_notification(void **sta
 		}
 }
 
-static void local_address_is_learned_once(void **state)
+CASE(local_address_is_learned_once)
 {
-	(void)state;
 	lock();
 	cm_learn_address(conn);
 	steps_are("getsockname");
@@ -250,11 +233,10 @@ static void local_address_is_learned_once(void **state)
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
-static void new_connection_has_no_socket_and_room_for_a_header(void **state)
+CASE(new_connection_has_no_socket_and_room_for_a_header)
 {
 	struct dapl_conn *fresh = cm_conn_new(&dev);
 
-	(void)state;
 	assert_ptr_equal(fresh->dev, &dev);
 	assert_ptr_equal(fresh->events, &cm_conn_events);
 	assert_int_equal(fresh->state, SOFT_NEW);
@@ -266,9 +248,8 @@ static void new_connection_has_no_socket_and_room_for_a_header(void **state)
 	cm_conn_free(fresh);
 }
 
-static void connection_without_memory_leaves_nothing(void **state)
+CASE(connection_without_memory_leaves_nothing)
 {
-	(void)state;
 	for (int left = 0; left < 2; left++) {
 		allocations_left = left;
 		assert_null(cm_conn_new(&dev));
@@ -276,11 +257,10 @@ static void connection_without_memory_leaves_nothing(void **state)
 	allocations_left = -1;
 }
 
-static void connection_is_freed_with_all_it_has(void **state)
+CASE(connection_is_freed_with_all_it_has)
 {
 	struct soft_unexpected *unexpected = soft_unexpected_new(conn, 0, 0);
 
-	(void)state;
 	unexpected->data = malloc(1);
 	conn->pdata = malloc(1);
 	conn->rx.whole = malloc(1);
@@ -291,15 +271,14 @@ static void connection_is_freed_with_all_it_has(void **state)
 	steps_are("rings_free");
 }
 
-static void retired_connection_is_in_no_list_and_freed_by_its_task(void **state)
+CASE(retired_connection_is_in_no_list_and_freed_by_its_task)
 {
-	(void)state;
 	conn->state = SOFT_CONNECTING;
 	lock();
 	cm_conn_retire(conn);
 	unlock();
 	steps_are("progress_del socket:close closed:ended task");
-	assert_true(LIST_EMPTY(&dev.conns));
+	assert_true(LIST_EMPTY(&dev.cm.conns));
 	assert_int_equal(conn->up, SOFT_UP_DEAD);
 	work(conn->up);
 	steps_are("task");		/* it may be queued already, so it is freed by the next run */
@@ -323,9 +302,8 @@ static int attach_qp(bool ud)
 	return err;
 }
 
-static void queue_pair_is_attached_with_what_core_asks_for(void **state)
+CASE(queue_pair_is_attached_with_what_core_asks_for)
 {
-	(void)state;
 	assert_int_equal(attach_qp(false), 0);
 	assert_ptr_equal(qp.conn, conn);
 	assert_ptr_equal(conn->qp, &qp);
@@ -336,11 +314,10 @@ static void queue_pair_is_attached_with_what_core_asks_for(void **state)
 	assert_int_equal(conn->tuning.ack_timeout, 7);
 }
 
-static void refused_queue_pair_changes_nothing(void **state)
+CASE(refused_queue_pair_changes_nothing)
 {
 	struct dapl_conn other = { .dev = &dev };
 
-	(void)state;
 	for (int connected = 0; connected < 2; connected++) {
 		qp.conn = connected ? &other : NULL;
 		soft_qp_set_state(&qp, connected ? IBV_QPS_INIT : IBV_QPS_ERR);
@@ -353,9 +330,8 @@ static void refused_queue_pair_changes_nothing(void **state)
 }
 
 /* A queue pair of datagrams has any number of associations under way. */
-static void associations_share_a_queue_pair(void **state)
+CASE(associations_share_a_queue_pair)
 {
-	(void)state;
 	soft_qp_set_state(&qp, IBV_QPS_RTS);
 	assert_int_equal(attach_qp(true), 0);
 	assert_ptr_equal(conn->qp, &qp);
@@ -370,9 +346,8 @@ static void detach(void)
 	unlock();
 }
 
-static void detached_queue_pair_is_flushed_if_it_was_connected(void **state)
+CASE(detached_queue_pair_is_flushed_if_it_was_connected)
 {
-	(void)state;
 	for (int connected = 0; connected < 2; connected++) {
 		attach();
 		soft_qp_set_state(&qp, connected ? IBV_QPS_RTS : IBV_QPS_INIT);
@@ -386,14 +361,13 @@ static void detached_queue_pair_is_flushed_if_it_was_connected(void **state)
 	steps_are("");
 }
 
-static void associations_forget_their_queue_pair(void **state)
+CASE(associations_forget_their_queue_pair)
 {
 	struct soft_qp rest = { .dev = &dev };
 	struct dapl_conn second = { .dev = &dev, .qp = &qp }, third = { .dev = &dev, .qp = &rest };
 
-	(void)state;
-	LIST_INSERT_HEAD(&dev.conns, &second, link);
-	LIST_INSERT_HEAD(&dev.conns, &third, link);
+	LIST_INSERT_HEAD(&dev.cm.conns, &second, link);
+	LIST_INSERT_HEAD(&dev.cm.conns, &third, link);
 	qp.qp.qp_type = IBV_QPT_UD;
 	soft_qp_set_state(&qp, IBV_QPS_RTS);
 	conn->qp = &qp;
@@ -413,9 +387,8 @@ static void fail_with(int err, const char *text)
 	unlock();
 }
 
-static void failed_handshake_is_closed_and_told(void **state)
+CASE(failed_handshake_is_closed_and_told)
 {
-	(void)state;
 	conn->state = SOFT_WAIT_REPLY;
 	conn->qp = &qp;
 	conn->offer = (struct attach_offer *)&offer;
@@ -430,18 +403,16 @@ static void failed_handshake_is_closed_and_told(void **state)
 	assert_string_equal(conn->cause.text, "late");
 }
 
-static void handshake_without_a_queue_pair_fails_too(void **state)
+CASE(handshake_without_a_queue_pair_fails_too)
 {
-	(void)state;
 	conn->state = SOFT_CONNECTING;
 	fail_with(0, "text");
 	steps_are("progress_del socket:close closed:failed task");
 	assert_int_equal(conn->cause.err, 0);
 }
 
-static void stream_ends_disorderly_with_a_cause(void **state)
+CASE(stream_ends_disorderly_with_a_cause)
 {
-	(void)state;
 	conn->state = SOFT_OPEN;
 	for (int attached = 0; attached < 2; attached++) {
 		conn->qp = attached ? &qp : NULL;
@@ -456,61 +427,26 @@ static void stream_ends_disorderly_with_a_cause(void **state)
 	}
 }
 
-static void end_of_the_peers_stream_closes_the_socket(void **state)
+CASE(end_of_the_peers_stream_closes_the_socket)
 {
-	(void)state;
 	conn->state = SOFT_CLOSING;
 	lock();
 	cm_conn_events.ended(conn);
 	unlock();
 	steps_are("progress_del socket:close closed:ended");
-	assert_ptr_equal(LIST_FIRST(&dev.conns), conn);
+	assert_ptr_equal(LIST_FIRST(&dev.cm.conns), conn);
 }
 
-static void end_of_the_peers_stream_retires_a_released_connection(void **state)
+CASE(end_of_the_peers_stream_retires_a_released_connection)
 {
-	(void)state;
 	conn->state = SOFT_CLOSING;
 	conn->released = true;
 	lock();
 	cm_conn_events.ended(conn);
 	unlock();
 	steps_are("progress_del socket:close closed:ended progress_del task");
-	assert_true(LIST_EMPTY(&dev.conns));
+	assert_true(LIST_EMPTY(&dev.cm.conns));
 	assert_int_equal(conn->up, SOFT_UP_DEAD);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, conn_begin, conn_end)
-	const struct CMUnitTest tests[] = {
-		CASE(connection_that_has_not_failed_tells_its_step),
-		CASE(first_failure_is_told_for_good),
-		CASE(explanation_has_both_addresses),
-		CASE(carrier_is_a_word),
-		CASE(socket_is_added_once_and_changed_then),
-		CASE(socket_that_cannot_be_watched_ends_the_connection_soon),
-		CASE(only_a_connection_without_request_is_half_open),
-		CASE(attaching_ends_once),
-		CASE(closing_leaves_every_set),
-		CASE(closing_tells_a_failure_from_an_end),
-		CASE(socket_beside_rings_is_reset_after_the_close_notification),
-		CASE(local_address_is_learned_once),
-		CASE(new_connection_has_no_socket_and_room_for_a_header),
-		CASE(connection_without_memory_leaves_nothing),
-		CASE(connection_is_freed_with_all_it_has),
-		CASE(retired_connection_is_in_no_list_and_freed_by_its_task),
-		CASE(queue_pair_is_attached_with_what_core_asks_for),
-		CASE(refused_queue_pair_changes_nothing),
-		CASE(associations_share_a_queue_pair),
-		CASE(detached_queue_pair_is_flushed_if_it_was_connected),
-		CASE(associations_forget_their_queue_pair),
-		CASE(failed_handshake_is_closed_and_told),
-		CASE(handshake_without_a_queue_pair_fails_too),
-		CASE(stream_ends_disorderly_with_a_cause),
-		CASE(end_of_the_peers_stream_closes_the_socket),
-		CASE(end_of_the_peers_stream_retires_a_released_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cm_conn_upcalls.c - the task of a connection (cm/conn.c): which upcalls it makes, what core is told by them, and
  * what becomes of the connection after each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/soft/cm/conn.h"
 #include "test/unit/soft/conn_steps.h"
+#include "test/unit/unit.h"
 
 static void set_pdata(void)
 {
@@ -18,9 +12,10 @@ static void set_pdata(void)
 	conn->up_pdata_length = 4;
 }
 
-static void established_connection_is_told_and_goes_live(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, conn_begin, conn_end)
+
+CASE(established_connection_is_told_and_goes_live)
 {
-	(void)state;
 	conn->state = SOFT_OPEN;
 	conn->qp = &qp;
 	set_address(&conn->local, LOCAL_PORT);
@@ -39,9 +34,8 @@ static void established_connection_is_told_and_goes_live(void **state)
 	assert_int_equal(conn->up, 0);
 }
 
-static void failure_after_the_establishment_has_no_private_data(void **state)
+CASE(failure_after_the_establishment_has_no_private_data)
 {
-	(void)state;
 	set_pdata();
 	work(SOFT_UP_ESTABLISHED);
 	told.pdata = &told;
@@ -51,9 +45,8 @@ static void failure_after_the_establishment_has_no_private_data(void **state)
 	assert_int_equal(told.length, 0);
 }
 
-static void association_is_told_with_its_peer(void **state)
+CASE(association_is_told_with_its_peer)
 {
-	(void)state;
 	conn->ud = true;
 	conn->state = SOFT_CLOSED;
 	conn->peer = (struct dapl_ud_peer){ .ah = &ah, .qpn = 5, .qkey = 6 };
@@ -64,9 +57,8 @@ static void association_is_told_with_its_peer(void **state)
 	assert_int_equal(told.peer.qkey, 6);
 }
 
-static void released_association_destroys_its_address_handle(void **state)
+CASE(released_association_destroys_its_address_handle)
 {
-	(void)state;
 	conn->released = true;
 	conn->state = SOFT_CLOSED;
 	work(SOFT_UP_ESTABLISHED);
@@ -79,9 +71,8 @@ static void released_association_destroys_its_address_handle(void **state)
 }
 
 /* Data of a connection that closes already may still come. */
-static void only_a_stream_that_lasts_goes_live(void **state)
+CASE(only_a_stream_that_lasts_goes_live)
 {
-	(void)state;
 	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++)
 		for (int in_data = 0; in_data < 2; in_data++) {
 			conn->state = i;
@@ -92,9 +83,8 @@ static void only_a_stream_that_lasts_goes_live(void **state)
 		}
 }
 
-static void stream_that_no_set_takes_ends_soon(void **state)
+CASE(stream_that_no_set_takes_ends_soon)
 {
-	(void)state;
 	conn->state = SOFT_OPEN;
 	failing = "progress_add";
 	deadline_s = 99;
@@ -105,9 +95,8 @@ static void stream_that_no_set_takes_ends_soon(void **state)
 	assert_int_equal(conn->io_error, ENOBUFS);
 }
 
-static void failure_is_told_with_the_data_of_the_reply(void **state)
+CASE(failure_is_told_with_the_data_of_the_reply)
 {
-	(void)state;
 	conn->failure = DAPL_CONN_REJECTED;
 	set_pdata();
 	work(SOFT_UP_FAILED);
@@ -118,9 +107,8 @@ static void failure_is_told_with_the_data_of_the_reply(void **state)
 }
 
 /* Once each, in the order of a connection's life. */
-static void upcalls_are_made_in_order(void **state)
+CASE(upcalls_are_made_in_order)
 {
-	(void)state;
 	work(SOFT_UP_RELEASED | SOFT_UP_CLOSED | SOFT_UP_FAILED | SOFT_UP_ESTABLISHED);
 	steps_are("established failed disconnected:orderly released");
 	cm_conn_events.work(&conn->task);
@@ -129,17 +117,15 @@ static void upcalls_are_made_in_order(void **state)
 	steps_are("disconnected:broken");
 }
 
-static void released_connection_is_told_of_its_release_only(void **state)
+CASE(released_connection_is_told_of_its_release_only)
 {
-	(void)state;
 	conn->released = true;
 	work(SOFT_UP_RELEASED | SOFT_UP_BROKEN | SOFT_UP_CLOSED | SOFT_UP_FAILED | SOFT_UP_ESTABLISHED);
 	steps_are("released");
 }
 
-static void close_notification_of_a_ring_ends_an_open_stream(void **state)
+CASE(close_notification_of_a_ring_ends_an_open_stream)
 {
-	(void)state;
 	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++)
 		for (int attached = 0; attached < 2; attached++) {
 			conn->state = i;
@@ -149,21 +135,4 @@ static void close_notification_of_a_ring_ends_an_open_stream(void **state)
 		}
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, conn_begin, conn_end)
-	const struct CMUnitTest tests[] = {
-		CASE(established_connection_is_told_and_goes_live),
-		CASE(failure_after_the_establishment_has_no_private_data),
-		CASE(association_is_told_with_its_peer),
-		CASE(released_association_destroys_its_address_handle),
-		CASE(only_a_stream_that_lasts_goes_live),
-		CASE(stream_that_no_set_takes_ends_soon),
-		CASE(failure_is_told_with_the_data_of_the_reply),
-		CASE(upcalls_are_made_in_order),
-		CASE(released_connection_is_told_of_its_release_only),
-		CASE(close_notification_of_a_ring_ends_an_open_stream),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

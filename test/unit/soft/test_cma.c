@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cma.c - requests whose data the kernel copies between the memories of two processes: without a wake-up of
  * the peer, with the rights that it gave, and only while they hold. */
-#include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "test/unit/soft/copies.h"
+#include "test/unit/unit.h"
 
 static const uint32_t direct_lengths[] = { 1, 7, 8, 9, 16, 63, 64, 4096, 5001, CMA_SHORT_MAX };
 
@@ -42,13 +38,12 @@ static void child_with_a_blocked_parent(uint16_t port, int from, int to)
 	pause();
 }
 
-static void blocked_process_is_accessed_without_a_wake_up(void **state)
+UNIT_TEST(blocked_process_is_accessed_without_a_wake_up)
 {
 	enum { LAST = sizeof direct_lengths / sizeof *direct_lengths - 1 };
 	struct end *e = &ends[1];
 	struct caller o;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	o = fork_initiator(child_with_a_blocked_parent);
@@ -86,11 +81,10 @@ static void fail_qp(void)
  * source. No byte is stored afterwards, and a read that copied afterwards does not succeed.
  * The target waits for one second until it gives up, because the announced write is by the
  * same thread. */
-static void revoked_memory_is_not_accessed_by_cma(void **state)
+UNIT_TEST(revoked_memory_is_not_accessed_by_cma)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 
-	(void)state;
 	for (unsigned proto = 0; proto < 8; proto++) {
 		bool first = proto & 4, dereg = proto & 2;
 
@@ -133,12 +127,11 @@ static void kill_sleeper(void)
 }
 
 /* The target has exited before the kernel copies. */
-static void target_that_is_killed_during_a_copy_fails_the_request(void **state)
+UNIT_TEST(target_that_is_killed_during_a_copy_fails_the_request)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 	struct end *e = &ends[0];
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	for (int proto = 0; proto < 2; proto++) {
@@ -159,9 +152,8 @@ static void target_that_is_killed_during_a_copy_fails_the_request(void **state)
 	}
 }
 
-static void last_word_of_a_cma_write_is_stored_last(void **state)
+UNIT_TEST(last_word_of_a_cma_write_is_stored_last)
 {
-	(void)state;
 	open_sleeper();
 	pattern(ends[0].buf, 100, 7);
 	post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
@@ -178,12 +170,11 @@ static void last_word_of_a_cma_write_is_stored_last(void **state)
 	close_two();
 }
 
-static void requests_without_the_right_are_refused(void **state)
+UNIT_TEST(requests_without_the_right_are_refused)
 {
 	struct ibv_mr *mr;
 	struct ibv_pd *pd;
 
-	(void)state;
 	for (int proto = 0; proto < 6; proto++) {
 		uint64_t address;
 		bool read = proto == 1;
@@ -220,9 +211,8 @@ static void limit_files(rlim_t size)
 
 /* CMA is refused by the system, by one side's setting, or not allowed in this order: the ring
  * carries the request. */
-static void requests_without_cma_use_the_ring(void **state)
+UNIT_TEST(requests_without_cma_use_the_ring)
 {
-	(void)state;
 	for (int proto = 0; proto < 6; proto++) {
 		if (proto < 2)
 			setenv("DAPL_SOFT_DIRECT", "0", 1);
@@ -250,11 +240,10 @@ static void requests_without_cma_use_the_ring(void **state)
 }
 
 /* Part of the memory of the target can be missing. The errno that is left says nothing about the peer. */
-static void short_copy_does_not_end_cma(void **state)
+UNIT_TEST(short_copy_does_not_end_cma)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		open_sleeper();
 		post_to_other(opcodes[i], 8, 0);
@@ -272,9 +261,8 @@ static void short_copy_does_not_end_cma(void **state)
 }
 
 /* The size limit bounds the grant file, and may shrink afterwards. */
-static void file_size_limit_leaves_cma(void **state)
+UNIT_TEST(file_size_limit_leaves_cma)
 {
-	(void)state;
 	limit_files(1 << 20);
 	open_sleeper();
 	limit_files(1 << 19);		/* the output of this test may be a file, too */
@@ -293,18 +281,17 @@ static void file_size_limit_leaves_cma(void **state)
 
 /* The source of a copy by the kernel is not in the shared file, so no other process can change
  * it. */
-static void other_processes_cannot_choose_the_source_of_a_copy(void **state)
+UNIT_TEST(other_processes_cannot_choose_the_source_of_a_copy)
 {
 	static const char nothing[64];
 	const struct shm_process *target;
 	char words[sizeof nothing];
 
-	(void)state;
 	open_sleeper();
 	post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
 	done(&ends[0]);
 	assert_int_equal(ends[0].conn->shm->direct, 1);
-	target = ends[1].dev->process;
+	target = ends[1].dev->shm.process;
 	assert_int_equal(pread(target->window_file, words, sizeof words, target->mr_dir->window),
 			 sizeof words);
 	assert_memory_equal(words, nothing, sizeof words);
@@ -313,15 +300,14 @@ static void other_processes_cannot_choose_the_source_of_a_copy(void **state)
 
 /* Each window is used until it is closed, the last one too. After that the ring carries
  * requests. */
-static void full_grant_file_leaves_the_ring(void **state)
+UNIT_TEST(full_grant_file_leaves_the_ring)
 {
 	uint64_t window;
 
-	(void)state;
 	limit_files(3 * 65536 - 1);		/* one open window, and the data below it */
 	open_sleeper();
 	limit_files(RLIM_INFINITY);
-	window = ends[1].dev->process->mr_dir->window;
+	window = ends[1].dev->shm.process->mr_dir->window;
 	assert_int_equal(window, 65536);
 	for (int proto = 0; proto < 2; proto++) {
 		post_to_other(IBV_WR_RDMA_WRITE, 8, 0);
@@ -330,14 +316,13 @@ static void full_grant_file_leaves_the_ring(void **state)
 		if (proto == 0)
 			revoke_during_write();
 	}
-	assert_int_equal(ends[1].dev->process->mr_dir->window, 0);
+	assert_int_equal(ends[1].dev->shm.process->mr_dir->window, 0);
 	close_two();
 }
 
 /* The MR directory does not fit either: there is no shared memory then, and no SIGXFSZ. */
-static void small_file_size_limit_leaves_tcp(void **state)
+UNIT_TEST(small_file_size_limit_leaves_tcp)
 {
-	(void)state;
 	limit_files(60000);
 	open_two(0);
 	limit_files(RLIM_INFINITY);
@@ -352,21 +337,7 @@ static void small_file_size_limit_leaves_tcp(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocked_process_is_accessed_without_a_wake_up),
-		cmocka_unit_test(revoked_memory_is_not_accessed_by_cma),
-		cmocka_unit_test(target_that_is_killed_during_a_copy_fails_the_request),
-		cmocka_unit_test(last_word_of_a_cma_write_is_stored_last),
-		cmocka_unit_test(requests_without_the_right_are_refused),
-		cmocka_unit_test(requests_without_cma_use_the_ring),
-		cmocka_unit_test(short_copy_does_not_end_cma),
-		cmocka_unit_test(file_size_limit_leaves_cma),
-		cmocka_unit_test(other_processes_cannot_choose_the_source_of_a_copy),
-		cmocka_unit_test(full_grant_file_leaves_the_ring),
-		cmocka_unit_test(small_file_size_limit_leaves_tcp),
-	};
-
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, use_shared_memory, NULL);
+	return unit_run(use_shared_memory, NULL);
 }

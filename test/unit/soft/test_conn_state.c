@@ -3,14 +3,12 @@
  * that is not allowed. */
 #include "config.h"
 #include "dapl/soft/cm/conn_state.h"
-#include "dapl/soft/obj/device.h"
-#include <setjmp.h>
+#include "dapl/soft/obj/rnic.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 enum { STATES = SOFT_CLOSED + 1 };
 
@@ -34,18 +32,16 @@ static bool is_allowed(int from, int to)
 	return allowed[from][2 * to] == 'y';
 }
 
-static void each_change_is_allowed_or_not(void **state)
+UNIT_TEST(each_change_is_allowed_or_not)
 {
-	(void)state;
 	for (int from = 0; from < STATES; from++)
 		for (int to = 0; to < STATES; to++)
 			if (cm_may_follow(from, to) != is_allowed(from, to))
 				fail_msg("%s -> %s", cm_state_name(from), cm_state_name(to));
 }
 
-static void states_have_different_names(void **state)
+UNIT_TEST(states_have_different_names)
 {
-	(void)state;
 	for (int a = 0; a < STATES; a++)
 		for (int b = 0; b < a; b++)
 			assert_string_not_equal(cm_state_name(a), cm_state_name(b));
@@ -73,7 +69,7 @@ static int state_after(int from, int to)
 	return WEXITSTATUS(status);
 }
 
-static void forbidden_change_is_refused(void **state)
+UNIT_TEST(forbidden_change_is_refused)
 {
 #ifdef DAPL_LOCK_CHECK
 	const bool aborts = true;
@@ -81,20 +77,10 @@ static void forbidden_change_is_refused(void **state)
 	const bool aborts = false;
 #endif
 
-	(void)state;
 	for (int from = 0; from < STATES; from++)
 		for (int to = 0; to < STATES; to++)
 			assert_int_equal(state_after(from, to), is_allowed(from, to) ? to :
 					 aborts ? -1 : from);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_change_is_allowed_or_not),
-		cmocka_unit_test(states_have_different_names),
-		cmocka_unit_test(forbidden_change_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cq.c - completion queues alone: the order of completions, room, notification, and
  * resizing. Progress is replaced by a script of the test, which runs during a poll. */
-#include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/verbs/poll.h"
+#include "test/unit/unit.h"
 
 static struct dapl_device dev;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq, *other;
 static void (*script)(void);		/* runs in the next call of soft_progress_poll() */
 
-bool __wrap_soft_progress_poll(struct dapl_device *device);
-bool __wrap_soft_progress_poll(struct dapl_device *device)
+bool __wrap_soft_progress_poll(const struct soft_cq *polled);
+bool __wrap_soft_progress_poll(const struct soft_cq *polled)
 {
 	void (*now)(void) = script;
 
-	assert_ptr_equal(device, &dev);
+	assert_ptr_equal(polled->dev, &dev);
 	script = NULL;
 	if (now)
 		now();
@@ -35,32 +30,18 @@ void __wrap_soft_owner_sleep(struct dapl_device *device)
 	assert_ptr_equal(device, &dev);
 }
 
-extern __typeof__(soft_event_post) __wrap_soft_event_post;
-void __wrap_soft_event_post(struct dapl_device *device, struct soft_event *event,
-			    enum ibv_event_type type, void *object)
-{
-	(void)device, (void)event, (void)object;
-	fail_msg("event %d", type);
-}
-
-extern __typeof__(soft_event_forget) __wrap_soft_event_forget;
-void __wrap_soft_event_forget(struct dapl_device *device, struct soft_event *event,
-			      const void *object)
-{
-	(void)device, (void)event, (void)object;
-}
-
 static int fresh(void **state)
 {
-	(void)state;
 	script = NULL;
+	dapl_mutex_init(&dev.async.lock, RANK_SOFT_EVENTS);
+	TAILQ_INIT(&dev.async.list);
 	return soft_channel_create(&dev, &channel) || soft_cq_create(&dev, 16, NULL, channel, &cq) ||
 	       soft_cq_create(&dev, 16, NULL, NULL, &other);
 }
 
 static int gone(void **state)
 {
-	(void)state;
+	assert_true(TAILQ_EMPTY(&dev.async.list));
 	return soft_cq_destroy(cq) || soft_cq_destroy(other) || soft_channel_destroy(channel);
 }
 
@@ -79,7 +60,6 @@ static void adds_1_to_6(void)
 
 static void *adds_7(void *arg)
 {
-	(void)arg;
 	add(cq, 7);
 	return NULL;
 }
@@ -113,17 +93,17 @@ static void expect(struct ibv_cq *from, int entries, uint64_t first, uint64_t la
 		assert_int_equal(wc[i].wr_id, first + i);
 }
 
-static void a_poll_returns_the_completions_it_caused(void **state)
+#define T(name) UNIT_TEST_WITH(name, fresh, gone)
+
+T(a_poll_returns_the_completions_it_caused)
 {
-	(void)state;
 	script = adds_1_to_6;
 	expect(cq, 8, 1, 6);
 	expect(cq, 8, 1, 0);
 }
 
-static void completions_beyond_the_room_are_polled_next(void **state)
+T(completions_beyond_the_room_are_polled_next)
 {
-	(void)state;
 	script = adds_1_to_6;
 	expect(cq, 4, 1, 4);
 	script = adds_5_then_to_the_other;	/* does not run before the ring is empty */
@@ -131,28 +111,25 @@ static void completions_beyond_the_room_are_polled_next(void **state)
 	assert_ptr_equal(script, adds_5_then_to_the_other);
 }
 
-static void completions_of_other_threads_keep_their_order(void **state)
+T(completions_of_other_threads_keep_their_order)
 {
-	(void)state;
 	script = adds_7_elsewhere_then_8_and_9;
 	expect(cq, 8, 7, 9);
 	expect(cq, 8, 1, 0);
 }
 
-static void each_cq_gets_its_own_completions(void **state)
+T(each_cq_gets_its_own_completions)
 {
-	(void)state;
 	script = adds_5_then_to_the_other;
 	expect(cq, 8, 5, 5);
 	expect(other, 8, 6, 6);
 }
 
 /* A thread that armed the CQ is notified while another thread polls. */
-static void an_armed_cq_notifies_during_a_poll(void **state)
+T(an_armed_cq_notifies_during_a_poll)
 {
 	struct ibv_cq *ack = NULL;
 
-	(void)state;
 	assert_int_equal(soft_cq_arm(cq, 0), 0);
 	script = adds_1_to_6;
 	expect(cq, 8, 1, 6);
@@ -162,12 +139,11 @@ static void an_armed_cq_notifies_during_a_poll(void **state)
 }
 
 /* The counters of the CQ may have any value. */
-static void resizing_keeps_the_order(void **state)
+T(resizing_keeps_the_order)
 {
 	static const int sizes[] = { 16, 64, 16, 256, 32 };
 	uint64_t first = 0, last = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		while (last - first < 11)
 			add(cq, last++);
@@ -182,9 +158,8 @@ static void resizing_keeps_the_order(void **state)
 	expect(cq, 32, first, last - 1);
 }
 
-static void resizing_has_limits(void **state)
+T(resizing_has_limits)
 {
-	(void)state;
 	add(cq, 1);
 	assert_int_equal(soft_cq_resize(cq, 0), EINVAL);
 	assert_int_equal(soft_cq_resize(cq, SOFT_MAX_CQE + 1), EINVAL);
@@ -192,19 +167,4 @@ static void resizing_has_limits(void **state)
 	expect(cq, 2, 1, 1);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(a_poll_returns_the_completions_it_caused),
-		T(completions_beyond_the_room_are_polled_next),
-		T(completions_of_other_threads_keep_their_order),
-		T(each_cq_gets_its_own_completions),
-		T(an_armed_cq_notifies_during_a_poll),
-		T(resizing_keeps_the_order),
-		T(resizing_has_limits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

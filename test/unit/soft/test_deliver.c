@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_deliver.c - how the receive of each kind of message completes, and which receives are announced. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include "dapl/soft/rdmap/deliver.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 static bool solicited;		/* the last completion */
 
@@ -45,7 +40,9 @@ static struct ibv_wc completion(void)
 	return wc;
 }
 
-static void each_kind_of_message_completes_its_receive(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, stream_test_open, stream_test_close)
+
+CASE(each_kind_of_message_completes_its_receive)
 {
 	static const struct {
 		uint8_t op;
@@ -60,7 +57,6 @@ static void each_kind_of_message_completes_its_receive(void **state)
 		{ WIRE_IMMEDIATE_SE, IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM, true },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct ibv_wc wc;
 
@@ -79,11 +75,10 @@ static void each_kind_of_message_completes_its_receive(void **state)
 	}
 }
 
-static void send_invalidates_a_window_of_the_queue_pair(void **state)
+CASE(send_invalidates_a_window_of_the_queue_pair)
 {
 	static const uint8_t ops[] = { WIRE_SEND_INV, WIRE_SEND_SE_INV };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t stag = ibv_inc_rkey(s.window->mw.rkey);	/* as stream_bind makes it */
 		struct ibv_wc wc;
@@ -101,12 +96,11 @@ static void send_invalidates_a_window_of_the_queue_pair(void **state)
 }
 
 /* The message is not delivered: the connection ends, and its receive is flushed. */
-static void invalidation_of_another_key_fails(void **state)
+CASE(invalidation_of_another_key_fails)
 {
 	const uint32_t keys[] = { s.window->mw.rkey, stream_device.open->rkey, 0 };
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_true(stream_receive(&s, 1, 0, 64));
 	dapl_mutex_lock(&s.qp->lock);
 	assert_true(soft_qp_take_receive(s.qp));
@@ -118,11 +112,10 @@ static void invalidation_of_another_key_fails(void **state)
 	assert_int_equal(stream_poll(&s, &wc, 1), 0);
 }
 
-static void failed_receive_returns_what_goes_to_the_peer(void **state)
+CASE(failed_receive_returns_what_goes_to_the_peer)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_true(stream_receive(&s, 9, 0, 64));
 	dapl_mutex_lock(&s.qp->lock);
 	assert_true(soft_qp_take_receive(s.qp));
@@ -135,12 +128,11 @@ static void failed_receive_returns_what_goes_to_the_peer(void **state)
 	assert_int_equal(s.conn->delivered, 0);
 }
 
-static void receives_are_announced_by_number(void **state)
+CASE(receives_are_announced_by_number)
 {
 	struct soft_unexpected waits = { .op = WIRE_SEND };
 	struct soft_qp *qp = s.conn->qp;
 
-	(void)state;
 	assert_int_equal(soft_receives_ready(s.conn), 0);
 	for (uint64_t i = 1; i <= 3; i++)
 		assert_true(stream_receive(&s, i, 0, 64));
@@ -161,16 +153,4 @@ static void receives_are_announced_by_number(void **state)
 	s.conn->rx.msn_send = 1;
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(each_kind_of_message_completes_its_receive),
-		CASE(send_invalidates_a_window_of_the_queue_pair),
-		CASE(invalidation_of_another_key_fails),
-		CASE(failed_receive_returns_what_goes_to_the_peer),
-		CASE(receives_are_announced_by_number),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -12,8 +12,9 @@
 #include "common/address.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 static void device_opens_by_interface_address_and_name(void **state)
 {
@@ -22,7 +23,6 @@ static void device_opens_by_interface_address_and_name(void **state)
 	struct dapl_device_attr attr;
 	int ia;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
 		int err = ops->open(good[i], &ia, &dev);
 
@@ -42,70 +42,12 @@ static void device_opens_by_interface_address_and_name(void **state)
 	ops->close(dev);
 }
 
-/* The last interface of the list, which has no address, while it is in the list. */
-static struct ifaddrs bare = { .ifa_name = (char *)"bare0" };
-static bool has_bare;
-
-int __real_getifaddrs(struct ifaddrs **all);
-int __wrap_getifaddrs(struct ifaddrs **all);
-int __wrap_getifaddrs(struct ifaddrs **all)
-{
-	struct ifaddrs *last;
-
-	if (__real_getifaddrs(all))
-		return -1;
-	for (last = *all; last->ifa_next; last = last->ifa_next) {}
-	last->ifa_next = has_bare ? &bare : NULL;
-	return 0;
-}
-
-void __real_freeifaddrs(struct ifaddrs *all);
-void __wrap_freeifaddrs(struct ifaddrs *all);
-void __wrap_freeifaddrs(struct ifaddrs *all)
-{
-	for (struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (i->ifa_next == &bare)
-			i->ifa_next = NULL;
-	__real_freeifaddrs(all);
-}
-
-unsigned __real_if_nametoindex(const char *name);
-unsigned __wrap_if_nametoindex(const char *name);
-unsigned __wrap_if_nametoindex(const char *name)
-{
-	return has_bare && !strcmp(name, bare.ifa_name) ? 77 : __real_if_nametoindex(name);
-}
-
-static void open_bare(void *ia)
-{
-	struct dapl_device *dev;
-
-	assert_int_equal(ops->open("bare0 0", ia, &dev), ENODEV);
-}
-
-static void interface_without_an_address_is_told_apart(void **state)
-{
-	unsigned mask = log_mask;
-
-	log_mask = 3;
-	assert_int_equal(times_in(printed_by(open_bare, &state), "\"bare0 0\": no such interface or local address"), 1);
-	has_bare = true;
-	assert_int_equal(times_in(printed_by(open_bare, &state),
-				  "\"bare0 0\": interface bare0 is down and has no IP address"), 1);
-	bare.ifa_flags = IFF_UP;
-	assert_int_equal(times_in(printed_by(open_bare, &state),
-				  "\"bare0 0\": interface bare0 has no IP address"), 1);
-	has_bare = false;
-	log_mask = mask;
-}
-
 static void private_data_arrives_whole_and_exact(void **state)
 {
 	static const int lengths[] = { 0, 1, 52, 251, 252 };
 	struct end a, b;
 	char data[252];
 
-	(void)state;
 	fill(data, sizeof data, 3);
 	open_end(&a, &plain);
 	open_end(&b, &plain);
@@ -157,7 +99,6 @@ static void connect_fails_for_the_right_reason(void **state)
 	uint16_t port = 0, same;
 	struct upcall up;
 
-	(void)state;
 	open_end(&a, &plain);
 	open_end(&b, &plain);
 	OK(ops->listen(b.dev, NULL, &port, false, 8, &b, &listener));
@@ -226,7 +167,6 @@ static void request_to_the_other_kind_of_listener_is_refused(void **state)
 	uint16_t port = 0;
 	struct upcall up;
 
-	(void)state;
 	open_end(&a, &plain);
 	open_end(&b, &plain);
 	OK(ops->listen(b.dev, NULL, &port, true, 8, &ud, &ud));
@@ -252,7 +192,6 @@ static void disconnect_tells_the_peer_after_its_data(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 8; i++)
 		OK(post_recv(&b, i, i * 4096, 4096));
@@ -275,7 +214,6 @@ static void both_ends_disconnect_at_once(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		open_pair(&a, &b, &plain);
 		OK(post_recv(&a, 1, 0, 8));
@@ -292,7 +230,6 @@ static void unsent_requests_do_not_delay_an_abrupt_disconnect(void **state)
 {
 	struct end a, b;
 
-	(void)state;
 	open_pair(&a, &b, &plain);
 	for (int i = 0; i < 100; i++)		/* far more than the sockets hold */
 		OK(post(&a, i, IBV_WR_SEND, 0, 0, 1 << 20, NULL, 0));
@@ -313,7 +250,6 @@ static void many_connections_come_and_go(void **state)
 	struct sockaddr_storage to;
 	uint16_t port = 0;
 
-	(void)state;
 	open_end(&a, &plain);
 	open_end(&b, &plain);
 	OK(ops->listen(b.dev, NULL, &port, false, N, &listener, &listener));
@@ -369,7 +305,6 @@ static void many_connections_come_and_go(void **state)
 
 static int empty_record(void **state)
 {
-	(void)state;
 	upcalls_drop(NULL);
 	return 0;
 }
@@ -381,7 +316,6 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(blocked_process_makes_progress_and_its_exit_is_detected),
 		T(device_opens_by_interface_address_and_name),
-		T(interface_without_an_address_is_told_apart),
 		T(private_data_arrives_whole_and_exact),
 		T(connect_fails_for_the_right_reason),
 		T(request_to_the_other_kind_of_listener_is_refused),

@@ -3,43 +3,39 @@
  * interface, its abilities, and limits that its objects keep. The interface and the limit of descriptors are replaced
  * here. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "common/interface.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/device_attr.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/rdmap/ud.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
+#include "test/unit/unit.h"
 
 static struct {
 	unsigned mtu;
 	short flags;
 	unsigned long unanswered;	/* the request that fails; 0: none */
 } interface;
+enum { INDEX = 7 };			/* of the interface */
 static rlim_t descriptors;		/* 0: the limit cannot be read */
 static struct dapl_device dev;
 static struct dapl_device_attr attr;
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
 int __real_getrlimit64(int resource, struct rlimit *limit);
 int __wrap_getrlimit64(int resource, struct rlimit *limit);
 #pragma GCC visibility pop
 
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+/* The name that the interface had at open may be another one now. */
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 {
-	assert_string_equal(netdev, "eth7");
+	assert_int_equal(index, INDEX);
 	assert_true(request == SIOCGIFMTU || request == SIOCGIFFLAGS);
 	memset(ifr, 0xff, sizeof *ifr);
 	if (request == interface.unanswered)
@@ -65,11 +61,11 @@ static int set_up(void **state)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&dev.address;
 
-	(void)state;
 	memset(&dev, 0, sizeof dev);
 	*in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(7) };
 	assert_int_equal(inet_pton(AF_INET, "192.0.2.7", &in->sin_addr), 1);
 	strcpy(dev.netdev, "eth7");
+	dev.netdev_index = INDEX;
 	strcpy(dev.identity.name, "soft_eth7");
 	dev.mtu = 1500;
 	interface.mtu = 1500;
@@ -85,22 +81,23 @@ static void query(void)
 	assert_int_equal(soft_device_query(&dev, &attr), 0);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- names and addresses ------------------------------------------------------------------------------------- */
 
-static void names_are_those_of_the_device(void **state)
+CASE(names_are_those_of_the_device)
 {
-	(void)state;
 	query();
 	assert_string_equal(attr.device, "soft_eth7");
 	assert_string_equal(attr.netdev, "eth7");
+	assert_int_equal(attr.netdev_index, INDEX);
 	assert_string_equal(attr.vendor, "software RNIC");
 	assert_int_equal(attr.port, 1);
 	assert_true(attr.iwarp);
 }
 
-static void address_has_no_port(void **state)
+CASE(address_has_no_port)
 {
-	(void)state;
 	query();
 	assert_true(address_same_host((struct sockaddr *)&attr.address, (struct sockaddr *)&dev.address));
 	assert_int_equal(address_port((struct sockaddr *)&attr.address), 0);
@@ -117,11 +114,10 @@ static void assert_gid(const char *text)
 	assert_memory_equal(&attr.limits.node_guid, gid.raw + 8, 8);
 }
 
-static void gid_is_the_address(void **state)
+CASE(gid_is_the_address)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&dev.address;
 
-	(void)state;
 	assert_gid("::ffff:192.0.2.7");
 	*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
 	assert_int_equal(inet_pton(AF_INET6, "2001:db8:1:2:3:4:5:6", &in6->sin6_addr), 1);
@@ -131,9 +127,8 @@ static void gid_is_the_address(void **state)
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
 /* Datagrams of this size can be sent. */
-static void mtu_is_the_present_one_of_the_interface(void **state)
+CASE(mtu_is_the_present_one_of_the_interface)
 {
-	(void)state;
 	interface.mtu = 900;
 	query();
 	assert_int_equal(attr.mtu, 900);
@@ -145,9 +140,8 @@ static void mtu_is_the_present_one_of_the_interface(void **state)
 	assert_int_equal(attr.mtu, 1500);		/* when the device was opened */
 }
 
-static void port_is_active_if_the_interface_runs(void **state)
+CASE(port_is_active_if_the_interface_runs)
 {
-	(void)state;
 	query();
 	assert_true(attr.port_active);
 	interface.flags = IFF_UP;			/* no carrier */
@@ -163,10 +157,9 @@ static void port_is_active_if_the_interface_runs(void **state)
 
 /* --- abilities and limits ------------------------------------------------------------------------------------ */
 
-static void nothing_is_missing(void **state)
+CASE(nothing_is_missing)
 {
-	(void)state;
-	dev.dm_size = 12345;
+	dev.shm.dm_size = 12345;
 	query();
 	assert_true(attr.atomics);
 	assert_true(attr.write_immediate);
@@ -192,11 +185,10 @@ static void nothing_is_missing(void **state)
 }
 
 /* test_qp_life, test_srq, test_cq, test_requester and test_acceptor show that more is refused. */
-static void limits_are_those_that_objects_keep(void **state)
+CASE(limits_are_those_that_objects_keep)
 {
 	const struct ibv_device_attr *limits = &attr.limits;
 
-	(void)state;
 	query();
 	assert_int_equal(limits->max_qp_wr, SOFT_MAX_WR);
 	assert_int_equal(limits->max_srq_wr, SOFT_MAX_WR);
@@ -211,12 +203,11 @@ static void limits_are_those_that_objects_keep(void **state)
 }
 
 /* All endpoints together may have the reads of each. */
-static void reads_of_a_connection_fit_its_parameters(void **state)
+CASE(reads_of_a_connection_fit_its_parameters)
 {
 	const struct ibv_device_attr *limits = &attr.limits;
 	struct dapl_conn_params params = { .reads_out = SOFT_MAX_READS, .reads_in = SOFT_MAX_READS };
 
-	(void)state;
 	descriptors = RLIM_INFINITY;
 	query();
 	assert_int_equal(limits->max_qp_init_rd_atom, params.reads_out);
@@ -225,7 +216,7 @@ static void reads_of_a_connection_fit_its_parameters(void **state)
 }
 
 /* Each connection and each channel of a CQ takes a descriptor. */
-static void numbers_of_qps_and_cqs_are_limited_by_descriptors(void **state)
+CASE(numbers_of_qps_and_cqs_are_limited_by_descriptors)
 {
 	static const struct {
 		rlim_t descriptors;
@@ -235,7 +226,6 @@ static void numbers_of_qps_and_cqs_are_limited_by_descriptors(void **state)
 		{ RLIM_INFINITY, SOFT_MAX_QP }, { 0, SOFT_USUAL_FILES },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		descriptors = cases[i].descriptors;
 		query();
@@ -245,9 +235,8 @@ static void numbers_of_qps_and_cqs_are_limited_by_descriptors(void **state)
 }
 
 /* A consumer reads them as the numbers of its objects. */
-static void numbers_of_other_objects_are_known(void **state)
+CASE(numbers_of_other_objects_are_known)
 {
-	(void)state;
 	query();
 	assert_int_equal(attr.limits.max_mr, SOFT_MAX_MR);
 	assert_int_equal(attr.limits.max_mw, SOFT_MAX_MR);
@@ -255,21 +244,4 @@ static void numbers_of_other_objects_are_known(void **state)
 	assert_int_equal(attr.limits.max_srq, SOFT_MAX_SRQ);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		CASE(names_are_those_of_the_device),
-		CASE(address_has_no_port),
-		CASE(gid_is_the_address),
-		CASE(mtu_is_the_present_one_of_the_interface),
-		CASE(port_is_active_if_the_interface_runs),
-		CASE(nothing_is_missing),
-		CASE(limits_are_those_that_objects_keep),
-		CASE(reads_of_a_connection_fit_its_parameters),
-		CASE(numbers_of_qps_and_cqs_are_limited_by_descriptors),
-		CASE(numbers_of_other_objects_are_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

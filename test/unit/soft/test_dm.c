@@ -3,6 +3,7 @@
  * one owner to the next, and that peers of this host reach it while its owner is stopped. */
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/mem.h"
+#include "test/unit/unit.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -63,19 +64,17 @@ static uint64_t told_size(void)
 	return attr.dm_size;
 }
 
-static void default_size_is_sixteen_mib(void **state)
+UNIT_TEST(default_size_is_sixteen_mib)
 {
-	(void)state;
 	open_with(NULL);
 	assert_int_equal(told_size(), 16 << 20);
 	close_end(&ends[0]);
 }
 
-static void dapl_soft_dm_0_is_none(void **state)
+UNIT_TEST(dapl_soft_dm_0_is_none)
 {
 	struct ibv_dm *dm;
 
-	(void)state;
 	open_with("0");
 	assert_int_equal(told_size(), 0);
 	assert_int_equal(ops->alloc_dm(ends[0].dev, 1, 0, &dm), ENOMEM);
@@ -83,11 +82,10 @@ static void dapl_soft_dm_0_is_none(void **state)
 }
 
 /* Each allocation takes whole pages, and gives them back. */
-static void exhausted_memory_can_be_had_again(void **state)
+UNIT_TEST(exhausted_memory_can_be_had_again)
 {
 	struct ibv_dm *dm[4], *more;
 
-	(void)state;
 	open_with("16");
 	assert_int_equal(told_size(), 4 * PAGE);
 	for (int round = 0; round < 100; round++) {
@@ -104,13 +102,12 @@ static void exhausted_memory_can_be_had_again(void **state)
 
 /* --- files --------------------------------------------------------------------------------- */
 
-static void memory_is_a_sealed_file_of_its_own(void **state)
+UNIT_TEST(memory_is_a_sealed_file_of_its_own)
 {
 	struct ibv_dm *dm[2];
 	struct ibv_mr *mr[2];
 	struct stat st[2];
 
-	(void)state;
 	open_with(NULL);
 	for (int i = 0; i < 2; i++) {
 		dm[i] = some_dm(&ends[0], SIZE);
@@ -130,13 +127,12 @@ static void memory_is_a_sealed_file_of_its_own(void **state)
 }
 
 /* A peer keeps its mapping after the owner freed the memory, and the next owner is given memory. */
-static void old_mapping_does_not_show_new_data(void **state)
+UNIT_TEST(old_mapping_does_not_show_new_data)
 {
 	struct ibv_dm *dm;
 	struct ibv_mr *mr;
 	char *old;
 
-	(void)state;
 	open_with("64");
 	dm = some_dm(&ends[0], SIZE);
 	mr = region(&ends[0], dm, 0, SIZE);
@@ -193,12 +189,11 @@ static void wait_until_mapped(const struct target *is)
 }
 
 /* Written, counted and read while the process that owns the memory cannot run. */
-static void stopped_owner_is_not_needed(void **state)
+UNIT_TEST(stopped_owner_is_not_needed)
 {
 	static const uint32_t sizes[] = { 1, 8, 64, 97, 4096, SIZE - PAGE - 64 };
 	struct target is;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	is = fork_target(child_with_device_memory);
@@ -227,16 +222,4 @@ static void stopped_owner_is_not_needed(void **state)
 	close_end(&ends[0]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(default_size_is_sixteen_mib),
-		cmocka_unit_test(dapl_soft_dm_0_is_none),
-		cmocka_unit_test(exhausted_memory_can_be_had_again),
-		cmocka_unit_test(memory_is_a_sealed_file_of_its_own),
-		cmocka_unit_test(old_mapping_does_not_show_new_data),
-		cmocka_unit_test(stopped_owner_is_not_needed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

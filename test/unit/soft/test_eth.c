@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth.c - raw Ethernet QPs of the software device (eth/eth.c): loading of the library, their life, rules and
  * groups. Receives are test_eth_receive.c's matter, sends test_eth_send.c's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <unistd.h>
 #include "dapl/soft/eth/send.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/eth_port.h"
+#include "test/unit/unit.h"
 
 enum { PURGE_US = 1000000 };
 
@@ -40,29 +33,31 @@ static void assert_not_loaded(bool no_library, bool no_symbol, bool other_versio
 		around = (struct eth_around){ .no_library = no_library, .no_symbol = no_symbol,
 			.other_version = other_version };
 		strcpy(eth_device.netdev, "eth9");
+		eth_device.netdev_index = INDEX;
 		_exit(cannot_load() ? 0 : 1);
 	}
 	expect_success(pid);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, eth_port_set_up, eth_port_tear_down)
+
 /* Runs before the library is loaded. */
-static void missing_library_is_reported_once(void **state)
+UNIT_TEST(missing_library_is_reported_once)
 {
-	(void)state;
 	assert_not_loaded(true, false, false);
 	assert_not_loaded(false, true, false);
 	assert_not_loaded(false, false, true);
 }
 
 /* It is in the directory of the device's own library: here that of the program. */
-static void library_is_loaded_once_from_the_own_directory(void **state)
+UNIT_TEST(library_is_loaded_once_from_the_own_directory)
 {
 	struct dapl_eth_attr attr;
 	const char *name;
 
-	(void)state;
 	around = (struct eth_around){ .no_library = false };
 	strcpy(eth_device.netdev, "eth9");
+	eth_device.netdev_index = INDEX;
 	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), 0);
 	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), 0);
 	assert_int_equal(around.loads, 1);
@@ -75,11 +70,10 @@ static void library_is_loaded_once_from_the_own_directory(void **state)
 
 /* --- the device ------------------------------------------------------------------------------------------------- */
 
-static void query_adds_what_the_service_thread_does(void **state)
+CASE(query_adds_what_the_service_thread_does)
 {
 	struct dapl_eth_attr attr;
 
-	(void)state;
 	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), 0);
 	assert_int_equal(attr.mtu, MTU);
 	assert_int_equal(attr.caps, ETH_CAP_COPY | ETH_CAP_PACE | ETH_CAP_LAUNCH | ETH_CAP_MODERATE);
@@ -88,11 +82,10 @@ static void query_adds_what_the_service_thread_does(void **state)
 	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), ENODEV);
 }
 
-static void clock_of_stamps_is_the_systems(void **state)
+CASE(clock_of_stamps_is_the_systems)
 {
 	uint64_t device_ns = 0, system_ns = 0, error_ns = 1;
 
-	(void)state;
 	assert_int_equal(soft_eth_ops.clock(&eth_device, &device_ns, &system_ns, &error_ns), 0);
 	assert_int_not_equal(device_ns, 0);
 	assert_int_equal(device_ns, system_ns);
@@ -101,25 +94,23 @@ static void clock_of_stamps_is_the_systems(void **state)
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
-static void other_qps_have_no_port(void **state)
+CASE(other_qps_have_no_port)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
 	struct ibv_qp *qp;
 
-	(void)state;
-	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), 0);
+	assert_int_equal(dapl_device_ops.create_qp(&eth_device, NULL, &attr, &qp), 0);
 	assert_null(eth_of(qp));
 	assert_ptr_equal(qp->context, &eth_device.verbs);
-	assert_int_equal(soft_eth_reset_qp(&eth_device, qp), 0);
-	assert_int_equal(fail_qp(qp), 0);
-	assert_int_equal(soft_eth_destroy_qp(qp), 0);
+	assert_int_equal(dapl_device_ops.reset_qp(&eth_device, qp), 0);
+	assert_int_equal(dapl_device_ops.error_qp(qp), 0);
+	assert_int_equal(dapl_device_ops.destroy_qp(qp), 0);
 	assert_steps("create reset error destroy ");
 }
 
 /* Others do not see that there are raw ones: these have a context of their own. */
-static void raw_qp_has_operations_of_its_own(void **state)
+CASE(raw_qp_has_operations_of_its_own)
 {
-	(void)state;
 	assert_ptr_not_equal(raw->context, &eth_device.verbs);
 	assert_ptr_equal(raw->context->ops.post_send, soft_eth_post_send);
 	assert_ptr_not_equal(raw->context->ops.post_recv, eth_device.verbs.ops.post_recv);
@@ -127,12 +118,11 @@ static void raw_qp_has_operations_of_its_own(void **state)
 	assert_int_equal(eth_of(raw)->timer, -1);
 }
 
-static void qp_that_cannot_be_made_leaves_nothing(void **state)
+CASE(qp_that_cannot_be_made_leaves_nothing)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
 	struct ibv_qp *qp = NULL;
 
-	(void)state;
 	around.fails_size = sizeof(struct soft_eth);
 	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), ENOMEM);
 	assert_steps("");
@@ -142,9 +132,8 @@ static void qp_that_cannot_be_made_leaves_nothing(void **state)
 	assert_null(qp);
 }
 
-static void begin_opens_the_network_device(void **state)
+CASE(begin_opens_the_network_device)
 {
-	(void)state;
 	eth_device.eth_bypass = true;
 	raw_renew(false, 5);
 	eth_device.eth_bypass = false;
@@ -156,11 +145,10 @@ static void begin_opens_the_network_device(void **state)
 	assert_int_equal(around.reports, 0);
 }
 
-static void failed_begin_names_its_cause(void **state)
+CASE(failed_begin_names_its_cause)
 {
 	struct ibv_qp *qp = raw_new(false);
 
-	(void)state;
 	around.open_error = EPERM;
 	assert_int_equal(begin(qp, 0), EPERM);
 	assert_int_equal(around.report, REPORT_NO_CAPABILITY);
@@ -189,25 +177,22 @@ static void failed_begin_names_its_cause(void **state)
 }
 
 /* Moving rules needs purges of both ports, so the timer ends behind the rules. */
-static void destroy_ends_what_uses_the_port_before_it(void **state)
+CASE(destroy_ends_what_uses_the_port_before_it)
 {
-	(void)state;
 	eth_of(raw)->watching = true;
 	assert_int_equal(soft_eth_destroy_qp(raw), 0);
 	assert_steps("stop end rules timer close destroy ");
 	raw = raw_new(false);
 }
 
-static void error_takes_rules_away_and_flushes(void **state)
+CASE(error_takes_rules_away_and_flushes)
 {
-	(void)state;
 	assert_int_equal(fail_qp(raw), 0);
 	assert_steps("rules error flush ");
 }
 
-static void reset_empties_the_qp_and_its_socket(void **state)
+CASE(reset_empties_the_qp_and_its_socket)
 {
-	(void)state;
 	eth_of(raw)->received = 5;
 	eth_of(raw)->watching = true;
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
@@ -241,14 +226,13 @@ static void assert_at(const struct eth_place *place, bool group)
 	assert_ptr_equal(place->group, group ? the_group : NULL);
 }
 
-static void rule_is_at_a_port_or_a_group(void **state)
+CASE(rule_is_at_a_port_or_a_group)
 {
 	struct ibv_qp *group = group_of(&raw, 1), *places[] = { raw, group };
 	const struct dapl_eth_rule rule = { .mode = ETH_COPY };
 	uint64_t frames, bytes;
 	void *added, *moved;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(soft_eth_ops.add_rule(places[i], &rule, &added), 0);
 		assert_at(&around.at, i);
@@ -270,13 +254,27 @@ static void rule_is_at_a_port_or_a_group(void **state)
 }
 
 /* A rule that copies needs no capability that could be missing here. */
-static void missing_capability_for_a_rule_is_reported(void **state)
+CASE(device_without_ethernet_is_reported)
+{
+	struct dapl_eth_attr attr;
+
+	around.query_error = EOPNOTSUPP;
+	around.link_type = 65534;
+	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), EOPNOTSUPP);
+	assert_int_equal(around.reports, 1);
+	assert_non_null(strstr(around.report_text, "eth9: found link type 65534, expected Ethernet (1) or loopback "
+			       "(772)"));
+	around.query_error = ENODEV;
+	assert_int_equal(soft_eth_ops.query(&eth_device, &attr), ENODEV);
+	assert_int_equal(around.reports, 1);
+}
+
+CASE(missing_capability_for_a_rule_is_reported)
 {
 	struct dapl_eth_rule rule = { .mode = ETH_COPY };
 	struct ibv_qp *group = group_of(&raw, 1);
 	void *added;
 
-	(void)state;
 	around.rule_error = EPERM;
 	assert_int_equal(soft_eth_ops.add_rule(raw, &rule, &added), EPERM);
 	rule.mode = ETH_TAKE;
@@ -293,11 +291,10 @@ static void missing_capability_for_a_rule_is_reported(void **state)
 	soft_eth_ops.free_group(group);
 }
 
-static void group_is_of_the_ports_of_its_members(void **state)
+CASE(group_is_of_the_ports_of_its_members)
 {
 	struct ibv_qp *members[] = { raw, raw, raw }, *group = group_of(members, 3);
 
-	(void)state;
 	assert_int_equal(group->qp_type, IBV_QPT_RAW_PACKET);
 	assert_int_equal(soft_eth_ops.set_group(group, table), 0);
 	around.group_error = EINVAL;
@@ -306,11 +303,10 @@ static void group_is_of_the_ports_of_its_members(void **state)
 	assert_steps("group ");
 }
 
-static void group_that_cannot_be_made_leaves_nothing(void **state)
+CASE(group_that_cannot_be_made_leaves_nothing)
 {
 	struct ibv_qp *group = NULL;
 
-	(void)state;
 	around.group_error = ENOSPC;
 	assert_int_equal(soft_eth_ops.create_group(&eth_device, &raw, 1, &rss, &group), ENOSPC);
 	around.group_error = 0;
@@ -322,9 +318,8 @@ static void group_that_cannot_be_made_leaves_nothing(void **state)
 }
 
 /* As long as the port has something left of rules that were moved away. */
-static void port_is_purged_each_second(void **state)
+CASE(port_is_purged_each_second)
 {
-	(void)state;
 	around.purge_again = true;
 	purge_timer_fires();
 	assert_int_equal(around.timer_us, PURGE_US);
@@ -333,28 +328,4 @@ static void port_is_purged_each_second(void **state)
 	assert_int_equal(around.timer_us, 0);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, eth_port_set_up, eth_port_tear_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(missing_library_is_reported_once),
-		cmocka_unit_test(library_is_loaded_once_from_the_own_directory),
-		CASE(query_adds_what_the_service_thread_does),
-		CASE(clock_of_stamps_is_the_systems),
-		CASE(other_qps_have_no_port),
-		CASE(raw_qp_has_operations_of_its_own),
-		CASE(qp_that_cannot_be_made_leaves_nothing),
-		CASE(begin_opens_the_network_device),
-		CASE(failed_begin_names_its_cause),
-		CASE(destroy_ends_what_uses_the_port_before_it),
-		CASE(error_takes_rules_away_and_flushes),
-		CASE(reset_empties_the_qp_and_its_socket),
-		CASE(rule_is_at_a_port_or_a_group),
-		CASE(missing_capability_for_a_rule_is_reported),
-		CASE(group_is_of_the_ports_of_its_members),
-		CASE(group_that_cannot_be_made_leaves_nothing),
-		CASE(port_is_purged_each_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_hold.c - sends of a raw Ethernet QP that stay in its ring: held for those that follow, or until it is
  * known when the frame left; and the end of the ring (eth/send.c). */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/soft/eth/send.h"
 #include "test/unit/soft/eth_sends.h"
+#include "test/unit/unit.h"
+
+#define TEST(name) UNIT_TEST_WITH(name, sends_set_up, sends_tear_down)
 
 /* --- frames that are held --------------------------------------------------------------------------------------- */
 
-static void held_frames_leave_with_the_one_that_ends_them(void **state)
+TEST(held_frames_leave_with_the_one_that_ends_them)
 {
-	(void)state;
 	post_flags(0, ETH_SEND_MORE);
 	post_flags(1, ETH_SEND_MORE);
 	wake_too_early();
@@ -28,9 +22,8 @@ static void held_frames_leave_with_the_one_that_ends_them(void **state)
 	assert_all_completed(0, 3);
 }
 
-static void full_batch_is_not_held(void **state)
+TEST(full_batch_is_not_held)
 {
-	(void)state;
 	for (int i = 0; i < BATCH; i++)
 		post_flags(i, ETH_SEND_MORE);
 	assert_left(0, BATCH);
@@ -43,9 +36,8 @@ static void full_batch_is_not_held(void **state)
 }
 
 /* The timer is set once for many batches: the youngest of them get their time when it fires. */
-static void frames_are_held_for_their_time(void **state)
+TEST(frames_are_held_for_their_time)
 {
-	(void)state;
 	post_flags(0, ETH_SEND_MORE);
 	post(1);
 	post_flags(2, ETH_SEND_MORE);
@@ -58,11 +50,10 @@ static void frames_are_held_for_their_time(void **state)
 	assert_int_equal(timer_sets, 2);
 }
 
-static void frame_that_waits_is_not_held(void **state)
+TEST(frame_that_waits_is_not_held)
 {
 	const struct dapl_eth_send how = launched(ETH_SEND_MORE, now + 5 * MS);
 
-	(void)state;
 	assert_int_equal(post_how(0, &how), 0);
 	assert_true(timer_wait == 5 * MS);
 	post_flags(1, ETH_SEND_MORE);
@@ -72,9 +63,8 @@ static void frame_that_waits_is_not_held(void **state)
 }
 
 /* What a rate keeps back of them has waited, so a late timer is made up for. */
-static void held_frames_keep_the_rate(void **state)
+TEST(held_frames_keep_the_rate)
 {
-	(void)state;
 	set_rate(RATE, 0);
 	post_flags(0, ETH_SEND_MORE);
 	post_flags(1, ETH_SEND_MORE);
@@ -88,11 +78,10 @@ static void held_frames_keep_the_rate(void **state)
 
 /* --- times of departure ----------------------------------------------------------------------------------------- */
 
-static void send_completes_with_the_time_at_which_it_left(void **state)
+TEST(send_completes_with_the_time_at_which_it_left)
 {
 	const uint64_t time = 0x123456789abcdef0;
 
-	(void)state;
 	post_flags(0, ETH_SEND_STAMP);
 	assert_left(0, 1);
 	assert_int_equal(completed, 0);
@@ -108,25 +97,22 @@ static void send_completes_with_the_time_at_which_it_left(void **state)
 	assert_int_equal(completions[1].src_qp, 0);
 }
 
-static void send_with_a_time_is_not_held(void **state)
+TEST(send_with_a_time_is_not_held)
 {
-	(void)state;
 	post_flags(0, ETH_SEND_STAMP | ETH_SEND_MORE);
 	assert_left(0, 1);
 }
 
-static void send_that_fails_has_no_time(void **state)
+TEST(send_that_fails_has_no_time)
 {
-	(void)state;
 	error_of[0] = EMSGSIZE;
 	post_flags(0, ETH_SEND_STAMP);
 	assert_completed(0, IBV_WC_LOC_LEN_ERR);
 }
 
 /* A frame that the device had no room for has waited, as those behind a launch time. */
-static void send_with_a_time_waits_for_a_full_device(void **state)
+TEST(send_with_a_time_waits_for_a_full_device)
 {
-	(void)state;
 	set_rate(RATE, 0);
 	error_of[0] = ENOBUFS;
 	post_flags(0, ETH_SEND_STAMP);
@@ -137,9 +123,8 @@ static void send_with_a_time_waits_for_a_full_device(void **state)
 }
 
 /* The timer was set for the time of the frame before. */
-static void frame_behind_a_time_is_held_as_long_as_others(void **state)
+TEST(frame_behind_a_time_is_held_as_long_as_others)
 {
-	(void)state;
 	post_flags(0, ETH_SEND_MORE);
 	post_flags(1, ETH_SEND_STAMP);
 	assert_true(timer_wait == 100 * US);
@@ -152,11 +137,10 @@ static void frame_behind_a_time_is_held_as_long_as_others(void **state)
 	assert_true(timer_wait == MS);
 }
 
-static void time_that_does_not_come_is_not_known(void **state)
+TEST(time_that_does_not_come_is_not_known)
 {
 	unsigned tries = 0;
 
-	(void)state;
 	post_flags(0, ETH_SEND_STAMP);
 	while (!completed && tries++ < 20000)
 		await_timer();
@@ -165,9 +149,8 @@ static void time_that_does_not_come_is_not_known(void **state)
 	assert_int_equal(completions[0].src_qp | completions[0].imm_data, 0);
 }
 
-static void time_is_taken_when_the_socket_has_it(void **state)
+TEST(time_is_taken_when_the_socket_has_it)
 {
-	(void)state;
 	dapl_mutex_lock(&qp.lock);
 	stamp_time = 5;
 	soft_eth_collect_stamp(&eth);
@@ -188,9 +171,8 @@ static void time_is_taken_when_the_socket_has_it(void **state)
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-static void sends_are_flushed_in_the_error_state(void **state)
+TEST(sends_are_flushed_in_the_error_state)
 {
-	(void)state;
 	post_flags(0, ETH_SEND_STAMP);
 	post(1);
 	qp.state = IBV_QPS_ERR;
@@ -208,9 +190,8 @@ static void sends_are_flushed_in_the_error_state(void **state)
 	assert_int_equal(left_count, 0);
 }
 
-static void reset_forgets_sends_and_the_rate(void **state)
+TEST(reset_forgets_sends_and_the_rate)
 {
-	(void)state;
 	set_rate(RATE, 0);
 	post(0);
 	post(1);
@@ -222,25 +203,4 @@ static void reset_forgets_sends_and_the_rate(void **state)
 	assert_left(0, 3);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, sends_set_up, sends_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(held_frames_leave_with_the_one_that_ends_them),
-		TEST(full_batch_is_not_held),
-		TEST(frames_are_held_for_their_time),
-		TEST(frame_that_waits_is_not_held),
-		TEST(held_frames_keep_the_rate),
-		TEST(send_completes_with_the_time_at_which_it_left),
-		TEST(send_with_a_time_is_not_held),
-		TEST(send_that_fails_has_no_time),
-		TEST(send_with_a_time_waits_for_a_full_device),
-		TEST(frame_behind_a_time_is_held_as_long_as_others),
-		TEST(time_that_does_not_come_is_not_known),
-		TEST(time_is_taken_when_the_socket_has_it),
-		TEST(sends_are_flushed_in_the_error_state),
-		TEST(reset_forgets_sends_and_the_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/receive.c): posted receives, those of
  * an SRQ, and the ring; when the socket is watched. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
-#include "dapl/soft/obj/progress_lock.h"
+#include <unistd.h>
+#include "dapl/soft/obj/rnic.h"
 #include "test/unit/soft/eth_port.h"
+#include "test/unit/unit.h"
 
 enum { BATCH = 64 };
 
@@ -36,9 +34,10 @@ static void assert_received(unsigned from, unsigned until)
 	}
 }
 
-static void socket_is_watched_while_receives_are_posted(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, eth_port_set_up, eth_port_tear_down)
+
+CASE(socket_is_watched_while_receives_are_posted)
 {
-	(void)state;
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(around.watches, 1);
@@ -55,9 +54,8 @@ static void socket_is_watched_while_receives_are_posted(void **state)
 	assert_received(2, 3);
 }
 
-static void frame_is_described_beside_its_completion(void **state)
+CASE(frame_is_described_beside_its_completion)
 {
-	(void)state;
 	for (int i = 0; i < FRAMES + 1; i++) {
 		around.frames = i + 1;
 		assert_int_equal(post_receive(), 0);
@@ -69,9 +67,8 @@ static void frame_is_described_beside_its_completion(void **state)
 }
 
 /* The frame is for the next receive. */
-static void receive_without_registered_memory_fails(void **state)
+CASE(receive_without_registered_memory_fails)
 {
-	(void)state;
 	around.frames = 1;
 	around.unregistered = true;
 	assert_int_equal(post_receive(), 0);
@@ -86,9 +83,8 @@ static void receive_without_registered_memory_fails(void **state)
 	assert_received(1, 2);
 }
 
-static void other_inputs_have_their_turn(void **state)
+CASE(other_inputs_have_their_turn)
 {
-	(void)state;
 	assert_int_equal(post_receive(), 0);
 	around.receives = around.frames = BATCH + 1;
 	progress_owner();
@@ -98,9 +94,8 @@ static void other_inputs_have_their_turn(void **state)
 	assert_received(0, BATCH + 1);
 }
 
-static void receive_that_is_not_posted_is_not_waited_for(void **state)
+CASE(receive_that_is_not_posted_is_not_waited_for)
 {
-	(void)state;
 	around.post_error = ENOMEM;
 	assert_int_equal(post_receive(), ENOMEM);
 	around.post_error = 0;
@@ -110,9 +105,8 @@ static void receive_that_is_not_posted_is_not_waited_for(void **state)
 	assert_int_equal(around.watches, 0);
 }
 
-static void watch_that_fails_is_tried_again(void **state)
+CASE(watch_that_fails_is_tried_again)
 {
-	(void)state;
 	around.watch_error = ENOMEM;
 	assert_int_equal(post_receive(), 0);
 	around.watch_error = 0;
@@ -121,9 +115,8 @@ static void watch_that_fails_is_tried_again(void **state)
 	assert_int_equal(around.watches, 2);
 }
 
-static void disconnected_qp_receives_nothing(void **state)
+CASE(disconnected_qp_receives_nothing)
 {
-	(void)state;
 	assert_int_equal(post_receive(), 0);
 	assert_int_equal(fail_qp(raw), 0);
 	around.frames = 1;
@@ -132,9 +125,8 @@ static void disconnected_qp_receives_nothing(void **state)
 	assert_false(around.watching);
 }
 
-static void ring_and_shared_receives_cannot_be_posted(void **state)
+CASE(ring_and_shared_receives_cannot_be_posted)
 {
-	(void)state;
 	raw_renew(false, 4);
 	assert_int_equal(post_receive(), EOPNOTSUPP);
 	raw_renew(true, 0);
@@ -156,9 +148,8 @@ static void call_srq_posted(void)
 }
 
 /* A QP that waits for frames holds none. */
-static void shared_receive_is_taken_for_a_frame_that_is_there(void **state)
+CASE(shared_receive_is_taken_for_a_frame_that_is_there)
 {
-	(void)state;
 	raw_renew(true, 0);
 	assert_true(around.watching);
 	around.receives = 2;
@@ -179,11 +170,10 @@ static void shared_receive_is_taken_for_a_frame_that_is_there(void **state)
 	assert_int_equal(around.completions, 3 + BATCH);
 }
 
-static void shared_receives_are_waited_for_until_an_error(void **state)
+CASE(shared_receives_are_waited_for_until_an_error)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	raw_renew(true, 0);
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
 	assert_true(around.watching);
@@ -200,9 +190,8 @@ static void shared_receives_are_waited_for_until_an_error(void **state)
 
 /* --- the ring --------------------------------------------------------------------------------------------------- */
 
-static void arm_completes_once(void **state)
+CASE(arm_completes_once)
 {
-	(void)state;
 	raw_renew(false, 4);
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
 	assert_int_equal(soft_eth_ops.arm(raw, 98), 0);
@@ -222,9 +211,8 @@ static void arm_completes_once(void **state)
 	assert_false(around.watching);
 }
 
-static void arm_that_fails_can_be_repeated(void **state)
+CASE(arm_that_fails_can_be_repeated)
 {
-	(void)state;
 	raw_renew(false, 4);
 	around.watch_error = ENOMEM;
 	assert_int_equal(soft_eth_ops.arm(raw, 99), ENOMEM);
@@ -234,9 +222,8 @@ static void arm_that_fails_can_be_repeated(void **state)
 	assert_int_equal(around.wc[0].wr_id, 98);
 }
 
-static void reset_ends_an_arm(void **state)
+CASE(reset_ends_an_arm)
 {
-	(void)state;
 	raw_renew(false, 4);
 	assert_int_equal(soft_eth_ops.arm(raw, 9), 0);
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
@@ -246,27 +233,62 @@ static void reset_ends_an_arm(void **state)
 	assert_true(around.watching);
 }
 
-/* The socket is also readable for a time of departure, which is taken first. */
-static void time_of_departure_is_no_frame(void **state)
+/* The socket is also ready for a time of departure, which is taken first. */
+CASE(time_of_departure_is_no_frame)
 {
-	(void)state;
 	raw_renew(false, 4);
 	eth_of(raw)->stamps = true;
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
-	progress_owner();
+	progress_owner_with(EPOLLERR);
 	assert_steps("stamp ");
 	assert_int_equal(around.completions, 0);
 	assert_true(around.watching);
-	assert_int_equal(send(eth_socket[1], "x", 1, 0), 1);
-	progress_owner();
+	progress_owner_with(EPOLLERR | EPOLLIN);
 	assert_int_equal(around.completions, 1);
+}
+
+/* Returns a socket with an error: it is connected to a port of which it has just been told that nothing listens. */
+static int socket_with_error(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof at;
+
+	assert_int_equal(bind(other, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(getsockname(other, (struct sockaddr *)&at, &size), 0);
+	close(other);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(send(fd, "x", 1, 0), 1);
+	return fd;
+}
+
+/* Until the error is taken, the socket stays ready. */
+CASE(error_of_the_socket_is_reported_once)
+{
+	int before = eth_socket[0], err = 1;
+	socklen_t size = sizeof err;
+
+	raw_renew(false, 4);
+	eth_socket[0] = socket_with_error();
+	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
+	progress_owner_with(EPOLLERR);
+	assert_int_equal(around.completions, 1);
+	assert_false(around.watching);
+	assert_int_equal(getsockopt(eth_socket[0], SOL_SOCKET, SO_ERROR, &err, &size), 0);
+	assert_int_equal(err, 0);
+	assert_int_equal(soft_eth_ops.arm(raw, 98), 0);
+	progress_owner_with(EPOLLERR);
+	assert_int_equal(around.completions, 1);
+	assert_true(around.watching);
+	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
+	close(eth_socket[0]);
+	eth_socket[0] = before;
 }
 
 /* The descriptor of AF_XDP sockets is no socket, and also readable for errors and times of departure: the port
  * knows. */
-static void port_of_af_xdp_tells_of_frames(void **state)
+CASE(port_of_af_xdp_tells_of_frames)
 {
-	(void)state;
 	raw_renew(false, 4);
 	eth_of(raw)->config.xdp = true;
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
@@ -279,12 +301,11 @@ static void port_of_af_xdp_tells_of_frames(void **state)
 	assert_false(around.watching);
 }
 
-static void ring_is_the_ports(void **state)
+CASE(ring_is_the_ports)
 {
 	struct dapl_eth_stats now;
 	struct dapl_eth_frame frame;
 
-	(void)state;
 	raw_renew(false, 4);
 	assert_int_equal(soft_eth_ops.poll(raw, &frame, 1), 1);
 	assert_int_equal(frame.tag, 5);
@@ -296,27 +317,4 @@ static void ring_is_the_ports(void **state)
 	assert_int_equal(now.late, 6);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, eth_port_set_up, eth_port_tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(socket_is_watched_while_receives_are_posted),
-		CASE(frame_is_described_beside_its_completion),
-		CASE(receive_without_registered_memory_fails),
-		CASE(other_inputs_have_their_turn),
-		CASE(receive_that_is_not_posted_is_not_waited_for),
-		CASE(watch_that_fails_is_tried_again),
-		CASE(disconnected_qp_receives_nothing),
-		CASE(ring_and_shared_receives_cannot_be_posted),
-		CASE(shared_receive_is_taken_for_a_frame_that_is_there),
-		CASE(shared_receives_are_waited_for_until_an_error),
-		CASE(arm_completes_once),
-		CASE(arm_that_fails_can_be_repeated),
-		CASE(reset_ends_an_arm),
-		CASE(time_of_departure_is_no_frame),
-		CASE(port_of_af_xdp_tells_of_frames),
-		CASE(ring_is_the_ports),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

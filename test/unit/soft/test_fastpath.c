@@ -2,6 +2,7 @@
 /* test_fastpath.c - the fast path of small messages over TCP, when the socket accepts
  * only a part of a message or nothing: the rest follows, and the receiver joins the parts. */
 #include "test/unit/soft/ends.h"
+#include "test/unit/unit.h"
 #include <sys/socket.h>
 
 enum {
@@ -57,11 +58,10 @@ static void takes_8(struct end *e, unsigned seed)
 }
 
 /* Two messages in opposite directions, so that each carries an acknowledgement; the second is cut. */
-static void send_may_be_cut_anywhere(void **state)
+UNIT_TEST(send_may_be_cut_anywhere)
 {
 	struct end *a = &ends[0], *b = &ends[1];
 
-	(void)state;
 	open_two(OVER_TCP);
 	for (int most = 0; most < MESSAGE + ACK; most++) {
 		send_8(a, b, most);
@@ -78,12 +78,11 @@ static void send_may_be_cut_anywhere(void **state)
 	close_two();
 }
 
-static void write_may_be_cut_anywhere(void **state)
+UNIT_TEST(write_may_be_cut_anywhere)
 {
 	struct end *a = &ends[0];
 	int before = cut.cuts;
 
-	(void)state;
 	open_two(OVER_TCP);
 	for (int most = 0; most < MESSAGE - 4; most++) {
 		pattern(a->buf, 8, most);
@@ -98,11 +97,10 @@ static void write_may_be_cut_anywhere(void **state)
 }
 
 /* All lengths around the limit of the fast path, each followed by another message. */
-static void messages_of_all_lengths_arrive(void **state)
+UNIT_TEST(messages_of_all_lengths_arrive)
 {
 	struct end *a = &ends[0], *b = &ends[1];
 
-	(void)state;
 	open_two(OVER_TCP);
 	for (uint32_t length = 0; length < 600; length++) {
 		memset(b->buf, 0, length + 8);
@@ -122,13 +120,4 @@ static void messages_of_all_lengths_arrive(void **state)
 	close_two();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(send_may_be_cut_anywhere),
-		cmocka_unit_test(write_may_be_cut_anywhere),
-		cmocka_unit_test(messages_of_all_lengths_arrive),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

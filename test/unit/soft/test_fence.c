@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fence.c - fences in other processes, on kernels with and without membarrier(2). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include "dapl/soft/shm/fence.h"
+#include "test/unit/unit.h"
 
 static int commands;		/* that membarrier knows; -1: it is not there */
 static int registrations, barriers, register_error;
@@ -39,7 +33,6 @@ long __wrap_syscall(int number, int command, int flags)
 
 static int set_up(void **state)
 {
-	(void)state;
 	registrations = barriers = register_error = 0;
 	commands = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 	fence_fork_child();
@@ -51,9 +44,10 @@ static int tear_down(void **state)
 	return set_up(state);
 }
 
-static void kernel_must_know_the_command(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(kernel_must_know_the_command)
 {
-	(void)state;
 	assert_true(fence_is_possible());
 	commands = MEMBARRIER_CMD_GLOBAL;	/* as Linux 4.3 does: a fence takes milliseconds */
 	assert_false(fence_is_possible());
@@ -63,9 +57,8 @@ static void kernel_must_know_the_command(void **state)
 	assert_false(fence_is_possible());
 }
 
-static void process_registers_once(void **state)
+CASE(process_registers_once)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_true(fence_joined());
 	assert_int_equal(registrations, 1);
@@ -73,9 +66,8 @@ static void process_registers_once(void **state)
 	assert_int_equal(barriers, 1);
 }
 
-static void failed_registration_is_not_repeated(void **state)
+CASE(failed_registration_is_not_repeated)
 {
-	(void)state;
 	register_error = EINVAL;
 	assert_false(fence_joined());
 	register_error = 0;
@@ -84,9 +76,8 @@ static void failed_registration_is_not_repeated(void **state)
 }
 
 /* A child of fork() is not registered, whatever its parent was. */
-static void child_registers_itself(void **state)
+CASE(child_registers_itself)
 {
-	(void)state;
 	assert_true(fence_joined());
 	fence_fork_child();
 	register_error = EPERM;
@@ -94,15 +85,4 @@ static void child_registers_itself(void **state)
 	assert_int_equal(registrations, 2);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(kernel_must_know_the_command),
-		CASE(process_registers_once),
-		CASE(failed_registration_is_not_repeated),
-		CASE(child_registers_itself),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

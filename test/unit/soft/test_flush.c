@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_flush.c - in which order a flush revokes access and completes requests, and what it records as the cause. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
+#include "test/unit/unit.h"
 
 static struct soft_qp qp;
 static struct dapl_conn conn;
@@ -60,7 +54,6 @@ void __wrap_soft_qp_end_flush(struct soft_qp *q)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&qp, 0, sizeof qp);
 	memset(&conn, 0, sizeof conn);
 	memset(order, 0, sizeof order);
@@ -76,13 +69,14 @@ static int set_up(void **state)
 static void flush(uint32_t culprit, enum ibv_wc_status status)
 {
 	dapl_mutex_lock(&qp.lock);
-	soft_qp_flush(&qp, culprit, status);
+	soft_flush_qp(&qp, culprit, status);
 	dapl_mutex_unlock(&qp.lock);
 }
 
-static void access_ends_before_requests_complete(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+CASE(access_ends_before_requests_complete)
 {
-	(void)state;
 	flush(7, IBV_WC_LOC_PROT_ERR);
 	assert_string_equal(order, "rce");
 	assert_int_equal(qp.flush_culprit, 7);
@@ -90,9 +84,8 @@ static void access_ends_before_requests_complete(void **state)
 	assert_int_equal(qp.qp.state, IBV_QPS_ERR);
 }
 
-static void queue_pair_is_flushed_once(void **state)
+CASE(queue_pair_is_flushed_once)
 {
-	(void)state;
 	flush(7, IBV_WC_LOC_PROT_ERR);
 	flush(8, IBV_WC_REM_ACCESS_ERR);
 	assert_string_equal(order, "rce");
@@ -101,9 +94,8 @@ static void queue_pair_is_flushed_once(void **state)
 	assert_int_equal(conn.cause.code, IBV_WC_LOC_PROT_ERR);
 }
 
-static void flush_waits_for_a_peer_that_is_within_a_write(void **state)
+CASE(flush_waits_for_a_peer_that_is_within_a_write)
 {
-	(void)state;
 	within_a_write = true;
 	for (int passive = 0; passive < 2; passive++) {
 		set_up(state);
@@ -115,18 +107,16 @@ static void flush_waits_for_a_peer_that_is_within_a_write(void **state)
 	}
 }
 
-static void queue_pair_without_a_connection_is_flushed(void **state)
+CASE(queue_pair_without_a_connection_is_flushed)
 {
-	(void)state;
 	qp.conn = NULL;
 	flush(7, IBV_WC_LOC_PROT_ERR);
 	assert_string_equal(order, "e");
 	assert_false(conn.caused);
 }
 
-static void failed_request_is_the_cause_of_the_end(void **state)
+CASE(failed_request_is_the_cause_of_the_end)
 {
-	(void)state;
 	flush(7, IBV_WC_LOC_PROT_ERR);
 	assert_true(conn.caused);
 	assert_int_equal(conn.cause.code_kind, DAPL_CODE_COMPLETION);
@@ -136,16 +126,4 @@ static void failed_request_is_the_cause_of_the_end(void **state)
 	assert_false(conn.caused);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		CASE(access_ends_before_requests_complete),
-		CASE(queue_pair_is_flushed_once),
-		CASE(flush_waits_for_a_peer_that_is_within_a_write),
-		CASE(queue_pair_without_a_connection_is_flushed),
-		CASE(failed_request_is_the_cause_of_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

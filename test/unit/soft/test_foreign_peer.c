@@ -7,12 +7,12 @@
 #include "dapl/core/base/settings.h"
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
+#include "test/unit/unit.h"
 
 static void device_works_as_acceptor(void **state)
 {
 	static const int cuts[] = { 0, 1, 7, 1000 };
 
-	(void)state;
 	for (int crc = 0; crc < 2; crc++)
 		for (int i = 0; i < 4; i++) {
 			foreign_peer_up(crc);
@@ -37,7 +37,6 @@ static void device_works_as_initiator(void **state)
 	size_t n;
 	int l;
 
-	(void)state;
 	for (int crc = 0; crc < 2; crc++) {
 		reset_foreign_peer(crc);
 		open_device_end();

@@ -11,6 +11,7 @@
 #include "dapl/soft/obj/random.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
+#include "test/unit/unit.h"
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
@@ -60,30 +61,29 @@ static void kill_child(pid_t child)
 static void init_device(struct dapl_device *dev)
 {
 	dapl_mutex_init(&dev->progress_lock, RANK_SOFT_PROGRESS);
-	LIST_INIT(&dev->conns);
-	LIST_INIT(&dev->ports);
-	dev->udp = -1;
+	LIST_INIT(&dev->cm.conns);
+	LIST_INIT(&dev->cm.ports);
+	dev->datagrams.fd = -1;
 	soft_fork_add_device(dev);
 }
 
 /* Each descriptor is an end of a socket pair. Its peer reads the end of the stream when no process has it open. */
-static void child_holds_no_descriptor_of_a_device(void **state)
+UNIT_TEST(child_holds_no_descriptor_of_a_device)
 {
 	static struct dapl_device first, second;
 	static struct dapl_conn attaching, connected;
 	static struct soft_port port;
-	int *const owned[] = { &attaching.fd, &attaching.attach_fd, &connected.fd, &port.fd, &first.udp };
+	int *const owned[] = { &attaching.fd, &attaching.attach_fd, &connected.fd, &port.fd, &first.datagrams.fd };
 	enum { OWNED = sizeof owned / sizeof *owned };
 	int peers[OWNED], pair[2];
 	pid_t child;
 	char byte;
 
-	(void)state;
 	init_device(&first);
 	init_device(&second);
-	LIST_INSERT_HEAD(&first.conns, &attaching, link);
-	LIST_INSERT_HEAD(&second.conns, &connected, link);
-	LIST_INSERT_HEAD(&second.ports, &port, link);
+	LIST_INSERT_HEAD(&first.cm.conns, &attaching, link);
+	LIST_INSERT_HEAD(&second.cm.conns, &connected, link);
+	LIST_INSERT_HEAD(&second.cm.ports, &port, link);
 	connected.attach_fd = -1;
 	for (int i = 0; i < OWNED; i++) {
 		OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -109,7 +109,6 @@ static void child_with_a_child(uint16_t port, int from, int to)
 {
 	char byte;
 
-	(void)from;
 	close(hold[1]);
 	open_end(&ends[0]);
 	start_connect(&ends[0], port);
@@ -138,9 +137,8 @@ static void peer_sees_the_end(const char *shm)
 	end_initiator(&o);
 }
 
-static void peer_sees_the_end_of_a_process_whose_child_lives_on(void **state)
+UNIT_TEST(peer_sees_the_end_of_a_process_whose_child_lives_on)
 {
-	(void)state;
 	peer_sees_the_end("0");
 	peer_sees_the_end("1");
 }
@@ -150,22 +148,21 @@ static void peer_sees_the_end_of_a_process_whose_child_lives_on(void **state)
 /* In the child: goes to sleep as a thread does that has polled. Returns false if that has an effect. */
 static bool sleeps_without_effect(struct end *e)
 {
-	e->dev->owner = OWNER_POLLING_THREADS;
+	e->dev->progress.owner = OWNER_POLLING_THREADS;
 	DIE_UNLESS(ibv_req_notify_cq(e->cq, 0) == 0);
-	if (e->dev->owner != OWNER_POLLING_THREADS)
+	if (e->dev->progress.owner != OWNER_POLLING_THREADS)
 		return false;
-	e->dev->owner = OWNER_SERVICE_THREAD;
+	e->dev->progress.owner = OWNER_SERVICE_THREAD;
 	return ops->sleep(e->dev, true) == -1;
 }
 
 /* The epoll sets are those of the parent: a blocked thread of the child would take the data from the parent's service
  * thread, which answers the read. */
-static void child_that_blocks_leaves_progress_to_its_parent(void **state)
+UNIT_TEST(child_that_blocks_leaves_progress_to_its_parent)
 {
 	int status;
 	pid_t child;
 
-	(void)state;
 	open_two(3);
 	child = fork_child();
 	if (!child)
@@ -201,7 +198,7 @@ static void use_devices(struct dapl_listener *listener)
 	_exit(0);
 }
 
-static void calls_of_a_child_have_no_effect(void **state)
+UNIT_TEST(calls_of_a_child_have_no_effect)
 {
 	for (int without = 0; without <= 3; without += 3) {
 		struct dapl_listener *listener;
@@ -224,14 +221,13 @@ static void calls_of_a_child_have_no_effect(void **state)
 
 /* --- state of the process ------------------------------------------------------------------------------------ */
 
-static void child_draws_other_random_numbers(void **state)
+UNIT_TEST(child_draws_other_random_numbers)
 {
-	struct dapl_device dev = { .udp = -1 };
+	struct dapl_device dev = { .datagrams.fd = -1 };
 	uint64_t of_child;
 	pid_t child;
 	int up[2];
 
-	(void)state;
 	init_device(&dev);
 	OK(pipe(up));
 	soft_random();			/* more of them are ready now */
@@ -268,7 +264,7 @@ static void remove_half_open(struct dapl_device *dev, struct dapl_conn *conns, u
 }
 
 /* The process has as many as it may. Those of the parent do not count in the child, nor does their end. */
-static void child_starts_without_half_open_connections(void **state)
+UNIT_TEST(child_starts_without_half_open_connections)
 {
 	enum { DESCRIPTORS = 64, ALL = DESCRIPTORS / HALF_OPEN_FRACTION };
 	static struct dapl_device dev, own;
@@ -276,17 +272,16 @@ static void child_starts_without_half_open_connections(void **state)
 	struct rlimit limit, low;
 	pid_t child;
 
-	(void)state;
 	OK(getrlimit(RLIMIT_NOFILE, &limit));
 	low = (struct rlimit){ DESCRIPTORS, limit.rlim_max };
 	init_device(&dev);
-	TAILQ_INIT(&dev.half_open);
+	TAILQ_INIT(&dev.half_open.list);
 	add_half_open(&dev, conns, ALL);
 	OK(setrlimit(RLIMIT_NOFILE, &low));
 	child = fork_child();
 	if (!child) {
 		init_device(&own);
-		TAILQ_INIT(&own.half_open);
+		TAILQ_INIT(&own.half_open.list);
 		add_half_open(&own, new, 2);
 		DIE_UNLESS(!soft_half_open_surplus(&new[1]));
 		remove_half_open(&dev, conns, ALL);
@@ -304,7 +299,7 @@ static void child_starts_without_half_open_connections(void **state)
 
 /* --- closed devices ------------------------------------------------------------------------------------------ */
 
-static void closed_device_is_left_alone(void **state)
+UNIT_TEST(closed_device_is_left_alone)
 {
 	struct dapl_device *dev;
 	pid_t child;
@@ -323,16 +318,6 @@ static void closed_device_is_left_alone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closed_device_is_left_alone),
-		cmocka_unit_test(child_holds_no_descriptor_of_a_device),
-		cmocka_unit_test(peer_sees_the_end_of_a_process_whose_child_lives_on),
-		cmocka_unit_test(child_that_blocks_leaves_progress_to_its_parent),
-		cmocka_unit_test(calls_of_a_child_have_no_effect),
-		cmocka_unit_test(child_draws_other_random_numbers),
-		cmocka_unit_test(child_starts_without_half_open_connections),
-	};
-
 	alarm(300);
-	return cmocka_run_group_tests(tests, use_shared_memory, NULL);
+	return unit_run(use_shared_memory, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fpdu.c - FPDUs in a batch: length, pad, CRC, and which payloads are copied. */
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include "dapl/soft/rdmap/transport.h"
+#include "dapl/soft/tcp/batch.h"
 #include "dapl/soft/tcp/fpdu.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 enum { LARGE = BATCH_COPY_MAX + 1 };
 
@@ -19,7 +14,6 @@ static const struct wire_segment segment = { .tagged = true, .last = true, .op =
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&batch, 0, sizeof batch);
 	memset(batch.bytes, 0xee, sizeof batch.bytes);
 	for (size_t i = 0; i < sizeof payload; i++)
@@ -72,10 +66,11 @@ static void expect_batch(size_t length, bool crc)
 	assert_int_equal(expect_fpdu(bytes, length, crc), n);
 }
 
-static void each_length_is_padded_to_four(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(each_length_is_padded_to_four)
 {
 	static const size_t lengths[] = { 0, 1, 2, 3, 4, BATCH_COPY_MAX, LARGE, LARGE + 1, LARGE + 2, LARGE + 3 };
-	(void)state;
 	for (int crc = 0; crc < 2; crc++)
 		for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 			set_up(NULL);
@@ -84,11 +79,10 @@ static void each_length_is_padded_to_four(void **state)
 		}
 }
 
-static void short_payloads_are_copied(void **state)
+TEST(short_payloads_are_copied)
 {
 	uint8_t bytes[2 * LARGE], first = payload[0];
 
-	(void)state;
 	put(false, BATCH_COPY_MAX);
 	assert_int_equal(batch.iovs, 1);
 	payload[0] ^= 0xff;
@@ -96,9 +90,8 @@ static void short_payloads_are_copied(void **state)
 	assert_int_equal(bytes[WIRE_FPDU_LENGTH + WIRE_TAGGED], first);
 }
 
-static void long_payloads_are_sent_in_place(void **state)
+TEST(long_payloads_are_sent_in_place)
 {
-	(void)state;
 	put(false, LARGE);
 	assert_int_equal(batch.iovs, 3);
 	assert_ptr_equal(batch.iov[1].iov_base, payload);
@@ -106,11 +99,10 @@ static void long_payloads_are_sent_in_place(void **state)
 	assert_true(batch.used < LARGE);
 }
 
-static void pieces_are_joined_in_their_order(void **state)
+TEST(pieces_are_joined_in_their_order)
 {
 	struct iovec pieces[] = { { payload, 10 }, { payload + 10, 1 }, { payload + 11, LARGE - 11 } };
 
-	(void)state;
 	fpdu_put(&batch, true, &segment, NULL, 0, pieces, 3, LARGE);
 	expect_batch(LARGE, true);
 	set_up(NULL);
@@ -118,21 +110,19 @@ static void pieces_are_joined_in_their_order(void **state)
 	expect_batch(11, true);
 }
 
-static void body_stands_between_header_and_payload(void **state)
+TEST(body_stands_between_header_and_payload)
 {
 	struct iovec piece = { payload + 4, 6 };
 
-	(void)state;
 	fpdu_put(&batch, true, &segment, payload, 4, &piece, 1, 6);
 	expect_batch(10, true);
 }
 
-static void fpdus_follow_each_other(void **state)
+TEST(fpdus_follow_each_other)
 {
 	uint8_t bytes[4 * LARGE];
 	size_t at = 0;
 
-	(void)state;
 	put(true, 5);
 	put(true, LARGE);
 	put(true, 0);
@@ -144,17 +134,4 @@ static void fpdus_follow_each_other(void **state)
 	assert_int_equal(batch.iovs, 3);	/* what is beside each other in the batch is one piece */
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(each_length_is_padded_to_four),
-		TEST(short_payloads_are_copied),
-		TEST(long_payloads_are_sent_in_place),
-		TEST(pieces_are_joined_in_their_order),
-		TEST(body_stands_between_header_and_payload),
-		TEST(fpdus_follow_each_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

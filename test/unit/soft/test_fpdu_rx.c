@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fpdu_rx.c - what the receiver of the software RNIC refuses: each check has a Terminate and a trace line, and
  * ends the connection in the same way. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/device_harness.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"
+#include "test/unit/unit.h"
 
 /* The messages of a faulty peer, one for each check. */
 struct bad {
@@ -189,13 +187,12 @@ static void assert_terminated(const struct stream *s, const struct bad *b)
 	assert_int_equal(size, WIRE_UNTAGGED + 4 + (b->peer_is_dapl ? WIRE_TERMINATE_EXTRA : 0));
 }
 
-static void each_check_has_its_terminate(void **state)
+UNIT_TEST(each_check_has_its_terminate)
 {
 	struct stream s;
 	struct ibv_wc wc[8];
 	unsigned n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		for (int crc = 0; crc < 2; crc++) {
 			bool posts = bad[i].send != window_overrun;
@@ -232,12 +229,11 @@ static void each_check_has_its_terminate(void **state)
 }
 
 /* None of the reads is answered while the socket accepts nothing. */
-static void more_reads_than_agreed_are_refused(void **state)
+UNIT_TEST(more_reads_than_agreed_are_refused)
 {
 	struct bad b = { "read request", WIRE_TERM_NO_BUFFER, NULL, false };
 	struct stream s;
 
-	(void)state;
 	trace_fini();
 	trace_set_level(TRC_LVL_ERROR);
 	stream_open(&s, &(struct stream_options){ 0 });
@@ -253,13 +249,8 @@ static void more_reads_than_agreed_are_refused(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_check_has_its_terminate),
-		cmocka_unit_test(more_reads_than_agreed_are_refused),
-	};
-
 	alarm(300);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests_name("soft_fpdu_rx", tests, stream_test_open_device, stream_test_close_device);
+	return unit_run(stream_test_open_device, stream_test_close_device);
 }

@@ -2,16 +2,13 @@
 /* test_half_open.c - which half-open connection is closed in favour of a new one.
  * test_foreign_peer.c tests the limits with sockets. */
 #include "dapl/soft/cm/half_open.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
+#include "test/unit/unit.h"
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* With 64 descriptors all sources share 16, one source has 8, and the last 8 are the reserve. */
 enum { DESCRIPTORS = 64, ALL = DESCRIPTORS / HALF_OPEN_FRACTION, SOURCE = ALL / HALF_OPEN_SOURCES,
@@ -27,7 +24,6 @@ static int begin(void **state)
 {
 	struct rlimit limit;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, silent), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, readable), 0);
 	assert_int_equal(write(readable[1], "x", 1), 1);
@@ -35,7 +31,7 @@ static int begin(void **state)
 	limit.rlim_cur = DESCRIPTORS;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	memset(&dev, 0, sizeof dev);
-	TAILQ_INIT(&dev.half_open);
+	TAILQ_INIT(&dev.half_open.list);
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
 	count = 0;
@@ -44,11 +40,10 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	while (count)
 		soft_half_open_remove(&conns[--count]);
 	dapl_mutex_unlock(&dev.progress_lock);
-	assert_int_equal(dev.half_open_count, 0);
+	assert_int_equal(dev.half_open.count, 0);
 	for (int i = 0; i < 2; i++) {
 		close(silent[i]);
 		close(readable[i]);
@@ -74,18 +69,18 @@ static struct dapl_conn *add(const char *source, bool has_sent)
 	return conn;
 }
 
-static void share_of_a_source_has_no_surplus(void **state)
+#define T(name) UNIT_TEST_WITH(name, begin, end)
+
+T(share_of_a_source_has_no_surplus)
 {
-	(void)state;
 	for (int i = 0; i < SOURCE; i++)
 		assert_null(soft_half_open_surplus(add("192.0.2.1", false)));
 }
 
-static void source_beyond_its_share_loses_its_own_oldest(void **state)
+T(source_beyond_its_share_loses_its_own_oldest)
 {
 	struct dapl_conn *oldest;
 
-	(void)state;
 	add("192.0.2.2", false);		/* older, but of another source */
 	oldest = add("192.0.2.1", false);
 	for (int i = 1; i < SOURCE; i++)
@@ -93,55 +88,50 @@ static void source_beyond_its_share_loses_its_own_oldest(void **state)
 	assert_ptr_equal(soft_half_open_surplus(add("192.0.2.1", false)), oldest);
 }
 
-static void addresses_of_one_ipv6_network_are_one_source(void **state)
+T(addresses_of_one_ipv6_network_are_one_source)
 {
 	struct dapl_conn *oldest = add("2001:db8::1", false);
 
-	(void)state;
 	for (int i = 1; i < SOURCE; i++)
 		add("2001:db8::2", false);
 	assert_null(soft_half_open_surplus(add("2001:db8:0:1::1", false)));
 	assert_ptr_equal(soft_half_open_surplus(add("2001:db8::3", false)), oldest);
 }
 
-static void sources_beyond_all_shares_lose_the_oldest_of_all(void **state)
+T(sources_beyond_all_shares_lose_the_oldest_of_all)
 {
 	static const char *const sources[] = { "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4" };
 	struct dapl_conn *oldest = add(sources[0], false);
 
-	(void)state;
 	for (int i = 1; i < ALL; i++)
 		assert_null(soft_half_open_surplus(add(sources[i % 4], false)));
 	assert_ptr_equal(soft_half_open_surplus(add("192.0.2.5", false)), oldest);
 }
 
 /* Input may be the Request. */
-static void connection_with_input_is_spared(void **state)
+T(connection_with_input_is_spared)
 {
 	struct dapl_conn *second;
 
-	(void)state;
 	add("192.0.2.1", true);
 	second = add("192.0.2.1", false);
 	add("192.0.2.1", false);
 	assert_ptr_equal(soft_half_open_oldest(&dev), second);
 }
 
-static void oldest_is_closed_if_all_have_input(void **state)
+T(oldest_is_closed_if_all_have_input)
 {
 	struct dapl_conn *first = add("192.0.2.1", true);
 
-	(void)state;
 	for (int i = 0; i < HALF_OPEN_LOOKS_MAX + 1; i++)
 		add("192.0.2.2", true);
 	assert_ptr_equal(soft_half_open_oldest(&dev), first);
 }
 
-static void descriptor_in_the_reserve_closes_the_oldest_but_not_itself(void **state)
+T(descriptor_in_the_reserve_closes_the_oldest_but_not_itself)
 {
 	struct dapl_conn *first, *newest = add("192.0.2.1", false);
 
-	(void)state;
 	newest->fd = RESERVED_FD - 1;
 	assert_null(soft_half_open_surplus(newest));
 	newest->fd = RESERVED_FD;
@@ -154,26 +144,9 @@ static void descriptor_in_the_reserve_closes_the_oldest_but_not_itself(void **st
 	newest->fd = silent[0];
 }
 
-static void empty_list_has_no_oldest(void **state)
+T(empty_list_has_no_oldest)
 {
-	(void)state;
 	assert_null(soft_half_open_oldest(&dev));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(share_of_a_source_has_no_surplus),
-		T(source_beyond_its_share_loses_its_own_oldest),
-		T(addresses_of_one_ipv6_network_are_one_source),
-		T(sources_beyond_all_shares_lose_the_oldest_of_all),
-		T(connection_with_input_is_spared),
-		T(oldest_is_closed_if_all_have_input),
-		T(descriptor_in_the_reserve_closes_the_oldest_but_not_itself),
-		T(empty_list_has_no_oldest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

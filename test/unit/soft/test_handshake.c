@@ -1,126 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_handshake.c - how the stream of a connection begins on each side, over TCP and through rings, and how a
- * datagram association ends its handshake. What the functions call is replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <errno.h>
+ * datagram association ends its handshake. The socket is one of a pair: what is sent can be read from the other. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include "common/address.h"
+#include "common/clock.h"
+#include "dapl/core/base/service.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/handshake.h"
 #include "dapl/soft/cm/liveness.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 static struct dapl_device dev;
 static struct soft_qp qp;
 static struct dapl_conn conn;
-static struct shm_conn rings;
-static struct ibv_pd pd;
-static struct ibv_ah handle;
+static struct soft_pd pd;
+static struct shm_process own, peer_process;
+static int other_end;			/* of the socket */
 
 static struct {
-	bool learned, left_handshake, unwatched, closed, lively, granted;
 	unsigned sends;		/* calls of soft_conn_send() */
-	uint32_t watched;	/* events of the socket */
-	uint32_t up;		/* upcalls queued */
-	unsigned deadline_ms;
-	uint16_t ah_port;
-	int failed;		/* errno */
-	uint8_t frame[64];	/* what send(2) was given */
-	size_t frame_length;
 	int mss;		/* that the socket reports; 0: none */
-	bool no_ah, no_send, no_rings;
+	bool no_memory;
 } did;
 
-void __wrap_cm_learn_address(struct dapl_conn *c);
-void __wrap_cm_leave_handshake(struct dapl_conn *c);
-void __wrap_cm_unwatch(struct dapl_conn *c);
-void __wrap_cm_watch(struct dapl_conn *c, uint32_t events);
-void __wrap_cm_close_socket(struct dapl_conn *c);
-void __wrap_cm_watch_liveness(struct dapl_conn *c);
-void __wrap_cm_set_deadline_ms(struct dapl_conn *c, unsigned ms);
-void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, const char *text);
-void __wrap_cm_set_state(struct dapl_conn *c, enum soft_conn_state state, const char *why);
-void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what);
 void __wrap_soft_conn_send(struct dapl_conn *c);
-void __wrap_shm_grant_open(struct soft_qp *q, struct dapl_conn *c);
-struct shm_conn *__wrap_shm_conn_new(struct dapl_conn *c, struct shm_segment *segment);
-int __wrap_soft_ah_create(struct ibv_pd *p, const struct sockaddr *address, uint16_t port, struct ibv_ah **ah);
-ssize_t __wrap_send(int fd, const void *p, size_t n, int flags);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_calloc(size_t n, size_t size);
 
-void __wrap_cm_learn_address(struct dapl_conn *c) { did.learned = c == &conn; }
-void __wrap_cm_leave_handshake(struct dapl_conn *c) { did.left_handshake = c == &conn; }
-void __wrap_cm_unwatch(struct dapl_conn *c) { did.unwatched = c == &conn; }
-void __wrap_cm_watch(struct dapl_conn *c, uint32_t events) { did.watched = c == &conn ? events : 0; }
-void __wrap_cm_close_socket(struct dapl_conn *c) { did.closed = c == &conn; }
-void __wrap_cm_watch_liveness(struct dapl_conn *c) { did.lively = c->state == SOFT_OPEN; }
-void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what) { did.up |= c == &conn ? what : 0; }
 void __wrap_soft_conn_send(struct dapl_conn *c) { did.sends += c == &conn; }
-void __wrap_shm_grant_open(struct soft_qp *q, struct dapl_conn *c) { did.granted = q == &qp && c == &conn; }
-
-void __wrap_cm_set_deadline_ms(struct dapl_conn *c, unsigned ms)
-{
-	(void)c;
-	did.deadline_ms = ms;
-}
-
-void __wrap_cm_set_state(struct dapl_conn *c, enum soft_conn_state state, const char *why)
-{
-	(void)why;
-	c->state = state;
-}
-
-void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, const char *text)
-{
-	(void)c, (void)text;
-	assert_int_equal(why, DAPL_CONN_REFUSED);
-	did.failed = err;
-}
-
-struct shm_conn *__wrap_shm_conn_new(struct dapl_conn *c, struct shm_segment *segment)
-{
-	(void)c, (void)segment;
-	return did.no_rings ? NULL : &rings;
-}
-
-int __wrap_soft_ah_create(struct ibv_pd *p, const struct sockaddr *address, uint16_t port, struct ibv_ah **ah)
-{
-	assert_ptr_equal(p, &pd);
-	assert_ptr_equal(address, &conn.remote);
-	did.ah_port = port;
-	if (did.no_ah)
-		return ENOMEM;
-	*ah = &handle;
-	return 0;
-}
-
-ssize_t __wrap_send(int fd, const void *p, size_t n, int flags)
-{
-	assert_int_equal(fd, conn.fd);
-	assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
-	errno = EPIPE;
-	if (did.no_send)
-		return -1;
-	memcpy(did.frame, p, n);
-	did.frame_length = n;
-	return (ssize_t)n;
-}
 
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
@@ -134,23 +59,45 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 	return 0;
 }
 
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return did.no_memory ? NULL : __real_calloc(n, size);
+}
+
+static void no_upcall(struct dapl_task *task) { (void)task; }
+static const struct soft_conn_events events = { .work = no_upcall };
+static void no_sweep(struct dapl_timer *timer) { (void)timer; }
+
 static int set_up(void **state)
 {
-	(void)state;
+	int pair[2];
+
 	memset(&did, 0, sizeof did);
 	memset(&qp, 0, sizeof qp);
 	memset(&conn, 0, sizeof conn);
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
-	qp.qp.pd = &pd;
+	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
+	own.refs = peer_process.refs = 100;	/* the test has them */
+	qp.qp.pd = &pd.pd;
 	qp.qp.qp_num = 0x123456;
 	qp.qkey = 0x777;
-	dev.udp_port = 4444;
+	dev.datagrams.port = 4444;
+	dev.cm.sweep_timer.fire = no_sweep;
+	dev.cm.sweep_ns = 0;
+	dev.cm.epoll = epoll_create1(EPOLL_CLOEXEC);
 	soft_qp_set_state(&qp, IBV_QPS_INIT);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -1;
 	conn.dev = &dev;
+	conn.events = &events;
 	conn.qp = &qp;
-	conn.fd = 55;
+	conn.fd = pair[0];
+	other_end = pair[1];
+	conn.attach_fd = -1;
 	conn.state = SOFT_WAIT_REPLY;
+	conn.deadline_ns = 1;
+	conn.remote.ss_family = AF_INET;
 	conn.peer_is_dapl = true;
 	conn.reads_in = 4;
 	return 0;
@@ -158,9 +105,52 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
+	did.no_memory = false;
+	dapl_service_flush();		/* upcalls */
+	dapl_timer_drain(&dev.cm.sweep_timer);
+	if (conn.peer.ah)
+		soft_ah_destroy(conn.peer.ah);
+	shm_conn_free(conn.shm);
+	shm_segment_drop_spares();
 	free(conn.answers);
+	if (conn.fd >= 0)
+		close(conn.fd);
+	close(other_end);
+	close(dev.cm.epoll);
 	return 0;
+}
+
+static int start_service(void **state)
+{
+	return dapl_service_get();
+}
+
+static int end_service(void **state)
+{
+	dapl_service_put();
+	return 0;
+}
+
+static struct shm_segment *some_memory(void)
+{
+	return shm_segment_new(-1, &own, &peer_process);
+}
+
+static void expect_failure(int err)
+{
+	assert_int_equal(conn.up, SOFT_UP_FAILED);
+	assert_int_equal(conn.failure, DAPL_CONN_REFUSED);
+	assert_int_equal(conn.cause.err, err);
+	assert_int_equal(conn.state, SOFT_CLOSED);
+	assert_int_equal(conn.fd, -1);
+}
+
+/* What the peer has got of this side. */
+static ssize_t sent(uint8_t frame[64])
+{
+	ssize_t n = recv(other_end, frame, 64, MSG_DONTWAIT);
+
+	return n < 0 ? 0 : n;
 }
 
 /* --- calls with the progress lock held ----------------------------------------------------------------------- */
@@ -179,30 +169,31 @@ static void establish(void)
 	dapl_mutex_unlock(&dev.progress_lock);
 }
 
-static bool use_rings(void)
+static bool use_rings(struct shm_segment *segment)
 {
 	bool used;
 
 	dapl_mutex_lock(&dev.progress_lock);
-	used = handshake_use_rings(&conn, NULL);
+	used = handshake_use_rings(&conn, segment);
 	dapl_mutex_unlock(&dev.progress_lock);
 	return used;
 }
 
-static void agree_on_rings(void)
+static void agree_on_rings(struct shm_segment *segment)
 {
 	dapl_mutex_lock(&dev.progress_lock);
-	handshake_rings_agreed(&conn, NULL);
+	handshake_rings_agreed(&conn, segment);
 	dapl_mutex_unlock(&dev.progress_lock);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- datagrams ----------------------------------------------------------------------------------------------- */
 
-static void trailer_names_the_queue_pair_of_datagrams_only(void **state)
+CASE(trailer_names_the_queue_pair_of_datagrams_only)
 {
 	struct wire_trailer trailer;
 
-	(void)state;
 	trailer = handshake_trailer(&conn);
 	assert_int_equal(trailer.version, WIRE_TRAILER_VERSION);
 	assert_int_equal(trailer.max_ulpdu, MULPDU_LARGE);
@@ -216,43 +207,46 @@ static void trailer_names_the_queue_pair_of_datagrams_only(void **state)
 	assert_int_equal(handshake_trailer(&conn).qpn, 0);
 }
 
-static void association_needs_no_socket_any_more(void **state)
+CASE(association_needs_no_socket_any_more)
 {
 	static const struct wire_trailer peer = { .qpn = 0x654321, .qkey = 0x888, .udp_port = 5555 };
 
-	(void)state;
 	associate(&peer);
-	assert_true(did.learned);
+	assert_int_equal(conn.local.ss_family, AF_UNIX);
 	assert_int_equal(conn.peer.qpn, 0x654321);
 	assert_int_equal(conn.peer.qkey, 0x888);
-	assert_ptr_equal(conn.peer.ah, &handle);
-	assert_int_equal(did.ah_port, 5555);
-	assert_true(did.closed);
-	assert_int_equal(did.up, SOFT_UP_ESTABLISHED);
-	assert_int_equal(did.failed, 0);
+	assert_int_equal(address_port((struct sockaddr *)&((struct soft_ah *)conn.peer.ah)->address), 5555);
+	assert_int_equal(conn.fd, -1);
+	assert_int_equal(conn.deadline_ns, 0);
+	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
-static void association_without_an_address_handle_fails(void **state)
+CASE(association_without_an_address_handle_fails)
 {
 	static const struct wire_trailer peer = { .qpn = 1 };
 
-	(void)state;
-	did.no_ah = true;
-	associate(&peer);
-	assert_int_equal(did.failed, ENOMEM);
-	conn.qp = NULL;			/* the endpoint was freed meanwhile */
-	associate(&peer);
-	assert_int_equal(did.failed, ECANCELED);
-	assert_int_equal(did.up, 0);
-	assert_false(did.closed);
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			set_up(state);
+		did.no_memory = i == 0;
+		if (i == 1)
+			conn.qp = NULL;		/* the endpoint was freed meanwhile */
+		associate(&peer);
+		expect_failure(i == 0 ? ENOMEM : ECANCELED);
+		if (i == 0)
+			tear_down(state);
+	}
 }
 
 /* --- streams -------------------------------------------------------------------------------------------------- */
 
-static void stream_begins_with_first_numbers(void **state)
+CASE(stream_begins_with_first_numbers)
 {
-	(void)state;
 	qp.sq_head = qp.sq_tail = 17;
+	conn.tuning = (struct dapl_conn_tuning){ .ack_timeout = 20, .ack_retry = 7 };
+	dapl_mutex_lock(&dev.progress_lock);
+	cm_watch(&conn, EPOLLOUT);
+	dapl_mutex_unlock(&dev.progress_lock);
 	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
 	assert_int_equal(qp.state, IBV_QPS_RTS);
@@ -268,13 +262,16 @@ static void stream_begins_with_first_numbers(void **state)
 	assert_int_equal(conn.rx.msn_dapl, 1);
 	assert_int_equal(conn.rx.part_need, 4);
 	assert_non_null(conn.answers);
-	assert_true(did.learned && did.left_handshake && did.unwatched && did.lively && did.granted);
+	assert_int_equal(conn.local.ss_family, AF_UNIX);
+	assert_int_equal(conn.deadline_ns, 0);
+	assert_false(conn.in_cm);
+	assert_int_not_equal(dev.cm.sweep_ns, 0);	/* the peer is watched for its end */
 	assert_int_equal(did.sends, 1);
-	assert_int_equal(did.up, SOFT_UP_ESTABLISHED);
+	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
 /* The side that sends first, what it sends first, and the deadline of a side that waits. */
-static void each_side_knows_which_sends_first(void **state)
+CASE(each_side_knows_which_sends_first)
 {
 	static const struct {
 		bool passive, foreign, shm, p2p, open, first;
@@ -289,41 +286,45 @@ static void each_side_knows_which_sends_first(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		set_up(state);
+		uint64_t begin = clock_now_ns();
+
+		if (i)
+			set_up(state);
 		conn.passive = cases[i].passive;
 		conn.peer_is_dapl = !cases[i].foreign;
-		conn.shm = cases[i].shm ? &rings : NULL;
+		assert_true(!cases[i].shm || use_rings(some_memory()));
 		conn.mpa.p2p = cases[i].p2p;
 		establish();
 		assert_int_equal(conn.tx.open, cases[i].open);
 		assert_int_equal(conn.tx.first, cases[i].first);
-		assert_int_equal(did.deadline_ms, cases[i].deadline_ms);
-		tear_down(state);
+		if (cases[i].deadline_ms)
+			assert_true(conn.deadline_ns >= begin + cases[i].deadline_ms * 1000000ull);
+		else
+			assert_int_equal(conn.deadline_ns, 0);
+		if (i + 1 < sizeof cases / sizeof *cases)
+			tear_down(state);
 	}
-	conn.answers = NULL;
 }
 
-static void queue_pair_that_failed_stays_so(void **state)
+CASE(queue_pair_that_failed_stays_so)
 {
-	(void)state;
 	soft_qp_set_state(&qp, IBV_QPS_ERR);
 	establish();
 	assert_int_equal(qp.state, IBV_QPS_ERR);
 }
 
-static void stream_may_begin_without_a_queue_pair(void **state)
+CASE(stream_may_begin_without_a_queue_pair)
 {
-	(void)state;
 	conn.qp = NULL;
 	conn.reads_in = 0;
 	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
 	assert_null(conn.answers);
 	assert_int_equal(did.sends, 0);
-	assert_int_equal(did.up, SOFT_UP_ESTABLISHED);
+	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
-static void segments_fit_what_carries_them(void **state)
+CASE(segments_fit_what_carries_them)
 {
 	static const struct {
 		bool foreign, swaps, shm;
@@ -340,104 +341,89 @@ static void segments_fit_what_carries_them(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		set_up(state);
+		if (i)
+			set_up(state);
 		conn.peer_is_dapl = !cases[i].foreign;
 		conn.swaps = cases[i].swaps;
-		conn.shm = cases[i].shm ? &rings : NULL;
+		assert_true(!cases[i].shm || use_rings(some_memory()));
 		did.mss = cases[i].mss;
 		establish();
 		assert_int_equal(conn.mulpdu, cases[i].mulpdu);
-		tear_down(state);
+		if (i + 1 < sizeof cases / sizeof *cases)
+			tear_down(state);
 	}
-	conn.answers = NULL;
 }
 
 /* --- rings ----------------------------------------------------------------------------------------------------- */
 
-static void initiator_confirms_the_shared_memory(void **state)
+CASE(initiator_confirms_the_shared_memory)
 {
 	static const uint8_t frame[SWITCH_LENGTH] = { 0, WIRE_TAGGED, 0xc1, 0x40 | WIRE_WRITE, 0, 0, 0, SWITCH_STAG };
+	struct epoll_event event;
+	uint8_t got[64];
 
-	(void)state;
-	conn.shm = &rings;
+	assert_true(use_rings(some_memory()));
 	establish();
-	assert_int_equal(did.frame_length, SWITCH_LENGTH);
-	assert_memory_equal(did.frame, frame, SWITCH_LENGTH);
-	assert_int_equal(did.watched, 1);	/* EPOLLIN: the end of the peer */
-	assert_false(did.unwatched);
+	assert_int_equal(sent(got), SWITCH_LENGTH);
+	assert_memory_equal(got, frame, SWITCH_LENGTH);
+	assert_int_equal(epoll_wait(dev.cm.epoll, &event, 1, 0), 0);
+	shutdown(other_end, SHUT_RDWR);
+	assert_int_equal(epoll_wait(dev.cm.epoll, &event, 1, 0), 1);	/* the end of the peer */
+	assert_true(event.events & EPOLLIN);
 }
 
-static void only_an_initiator_in_another_process_confirms(void **state)
+CASE(only_an_initiator_in_another_process_confirms)
 {
 	struct dapl_conn acceptor = { .fd = 1 };
+	uint8_t got[64];
 
 	for (int i = 0; i < 3; i++) {
-		set_up(state);
-		conn.in_cm = true;
+		if (i)
+			set_up(state);
 		conn.acceptor = i == 0 ? &acceptor : NULL;	/* of the same device */
 		conn.passive = i == 1;
-		conn.shm = i == 2 ? NULL : &rings;
+		assert_true(i == 2 || use_rings(some_memory()));
 		establish();
 		assert_int_equal(conn.state, SOFT_OPEN);
-		assert_int_equal(did.frame_length, 0);
-		assert_int_equal(did.watched, 0);	/* it is watched already */
-		tear_down(state);
+		assert_int_equal(sent(got), 0);
+		if (i < 2)
+			tear_down(state);
 	}
-	conn.answers = NULL;
 }
 
-static void initiator_that_cannot_confirm_fails(void **state)
+CASE(initiator_that_cannot_confirm_fails)
 {
-	(void)state;
-	conn.shm = &rings;
-	did.no_send = true;
+	assert_true(use_rings(some_memory()));
+	shutdown(conn.fd, SHUT_WR);
 	establish();
-	assert_int_equal(did.failed, EPIPE);
-	assert_int_equal(did.up, 0);
-	assert_int_equal(conn.state, SOFT_WAIT_REPLY);
+	expect_failure(EPIPE);
 }
 
-static void agreed_rings_are_used(void **state)
+CASE(stream_without_memory_for_answers_fails)
 {
-	(void)state;
+	did.no_memory = true;
+	establish();
+	expect_failure(ENOMEM);
+}
+
+CASE(agreed_rings_are_used)
+{
 	conn.passive = true;
-	agree_on_rings();
-	assert_ptr_equal(conn.shm, &rings);
+	agree_on_rings(some_memory());
+	assert_non_null(conn.shm);
 	assert_int_equal(conn.state, SOFT_OPEN);
-	assert_int_equal(did.failed, 0);
+	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
 /* The peer uses the rings already, so that TCP is no way out. */
-static void agreed_rings_without_memory_fail_the_connection(void **state)
+CASE(agreed_rings_without_memory_fail_the_connection)
 {
-	(void)state;
-	did.no_rings = true;
-	agree_on_rings();
-	assert_int_equal(did.failed, ENOMEM);
-	assert_int_equal(did.up, 0);
-	assert_false(use_rings());
-	did.no_rings = false;
-	assert_true(use_rings());
+	struct shm_segment *segment = some_memory();
+
+	did.no_memory = true;
+	agree_on_rings(segment);
+	assert_null(conn.shm);
+	expect_failure(ENOMEM);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(trailer_names_the_queue_pair_of_datagrams_only),
-		CASE(association_needs_no_socket_any_more),
-		CASE(association_without_an_address_handle_fails),
-		CASE(stream_begins_with_first_numbers),
-		CASE(each_side_knows_which_sends_first),
-		CASE(queue_pair_that_failed_stays_so),
-		CASE(stream_may_begin_without_a_queue_pair),
-		CASE(segments_fit_what_carries_them),
-		CASE(initiator_confirms_the_shared_memory),
-		CASE(only_an_initiator_in_another_process_confirms),
-		CASE(initiator_that_cannot_confirm_fails),
-		CASE(agreed_rings_are_used),
-		CASE(agreed_rings_without_memory_fail_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(start_service, end_service)

@@ -2,21 +2,19 @@
 /* test_initiator.c - the active side of a handshake: which calls and Replies are refused and with what cause, when
  * MPA revision 1 is tried, and what becomes of a connection that waits for shared memory. foreign_handshake.c and
  * test_shm_fallback.c have the rest. */
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/liveness.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/attach_socket.h"
 #include "test/unit/printed.h"
 #include "test/unit/soft/foreign_peer.h"
+#include "test/unit/unit.h"
 
 enum { DAPL = WIRE_MPA_S | WIRE_DAPL_REPLY, LONG = WIRE_PDATA_MAX + 1 };
 
@@ -38,7 +36,6 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 
 static int set_up(void **state)
 {
-	(void)state;
 	reset_foreign_peer(false);
 	open_device_end();
 	listener = listen_for_device(&acceptor);
@@ -48,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	close(listener);
 	foreign_peer_down();
 	return 0;
@@ -159,14 +155,15 @@ static struct dapl_conn copy_of_conn(void)
 	return copy;
 }
 
+#define T(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- the call -------------------------------------------------------------------------------------- */
 
-static void private_data_beyond_the_limit_is_refused(void **state)
+T(private_data_beyond_the_limit_is_refused)
 {
 	static const uint8_t zeros[LONG];
 	struct dapl_conn_params with = params(&acceptor);
 
-	(void)state;
 	with.pdata = zeros;
 	with.pdata_len = LONG;
 	assert_int_equal(ops->connect(we.dev, &with, &we.conn), EMSGSIZE);
@@ -176,12 +173,11 @@ static void private_data_beyond_the_limit_is_refused(void **state)
 	assert_int_equal(length, WIRE_PDATA_MAX);
 }
 
-static void queue_pair_with_a_connection_is_refused(void **state)
+T(queue_pair_with_a_connection_is_refused)
 {
 	struct dapl_conn_params with = params(&acceptor);
 	struct dapl_conn *second = NULL;
 
-	(void)state;
 	request();
 	assert_int_equal(ops->connect(we.dev, &with, &second), EINVAL);
 	assert_null(second);
@@ -189,7 +185,7 @@ static void queue_pair_with_a_connection_is_refused(void **state)
 	await(ESTABLISHED);
 }
 
-static void each_error_of_tcp_has_its_kind(void **state)
+T(each_error_of_tcp_has_its_kind)
 {
 	static const struct {
 		int err;
@@ -202,7 +198,6 @@ static void each_error_of_tcp_has_its_kind(void **state)
 	};
 	struct dapl_conn_params with;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		with = params(&acceptor);
 		connect_err = rows[i].err;
@@ -213,9 +208,8 @@ static void each_error_of_tcp_has_its_kind(void **state)
 	}
 }
 
-static void device_that_wants_the_crc_says_so(void **state)
+T(device_that_wants_the_crc_says_so)
 {
-	(void)state;
 	tear_down(state);
 	setenv("DAPL_SOFT_CRC", "1", 1);
 	set_up(state);
@@ -228,11 +222,10 @@ static void device_that_wants_the_crc_says_so(void **state)
 
 /* --- Replies --------------------------------------------------------------------------------------- */
 
-static void reads_stay_within_what_the_acceptor_takes(void **state)
+T(reads_stay_within_what_the_acceptor_takes)
 {
 	static const uint16_t taken[] = { 2, 9, WIRE_ORD_NONE }, used[] = { 2, 4, 4 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		request();
 		put_mpa(true, WIRE_MPA_S, 2, &(struct wire_mpa){ .ird = taken[i], .ord = 9 }, "", 0);
@@ -242,9 +235,8 @@ static void reads_stay_within_what_the_acceptor_takes(void **state)
 	}
 }
 
-static void each_wrong_reply_has_its_cause(void **state)
+T(each_wrong_reply_has_its_cause)
 {
-	(void)state;
 	request();
 	put_mpa(true, WIRE_MPA_S, 2, NULL, "no", 2);
 	expect_failure(DAPL_CONN_REFUSED, 0, "MPA reply with a wrong length");
@@ -272,11 +264,10 @@ static void each_wrong_reply_has_its_cause(void **state)
 	expect_failure(DAPL_CONN_REFUSED, 0, "malformed MPA reply: trailer");
 }
 
-static void reset_is_told_as_such(void **state)
+T(reset_is_told_as_such)
 {
 	struct linger reset = { 1, 0 };
 
-	(void)state;
 	request();
 	setsockopt(peer_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 	close(peer_socket);
@@ -285,9 +276,8 @@ static void reset_is_told_as_such(void **state)
 }
 
 /* The flag of the provider has a meaning between peers of this implementation only. */
-static void provider_and_program_reject_differently(void **state)
+T(provider_and_program_reject_differently)
 {
-	(void)state;
 	request();
 	put_mpa(true, DAPL | WIRE_MPA_REJECT | WIRE_DAPL_REFUSED, 2, &four_reads, "", 0);
 	expect_failure(DAPL_CONN_REFUSED, 0, "refused by the peer's provider");
@@ -298,9 +288,8 @@ static void provider_and_program_reject_differently(void **state)
 }
 
 /* siw returns the reserved bits of the Request, and swaps the bits of a Terminate. */
-static void peer_that_returns_the_request_flag_swaps(void **state)
+T(peer_that_returns_the_request_flag_swaps)
 {
-	(void)state;
 	for (int returned = 0; returned < 2; returned++) {
 		request();
 		put_mpa(true, WIRE_MPA_S | (returned ? WIRE_DAPL_REQUEST : 0), 2, &four_reads, "", 0);
@@ -311,9 +300,8 @@ static void peer_that_returns_the_request_flag_swaps(void **state)
 }
 
 /* Core limits how long a consumer waits for its peer's program. */
-static void only_a_reply_that_has_begun_has_a_deadline(void **state)
+T(only_a_reply_that_has_begun_has_a_deadline)
 {
-	(void)state;
 	request();
 	assert_true(copy_of_conn().deadline_ns == 0);
 	put("MPA ID", 6);
@@ -325,11 +313,10 @@ static void only_a_reply_that_has_begun_has_a_deadline(void **state)
 
 /* --- revision 1 ------------------------------------------------------------------------------------ */
 
-static void acceptor_of_revision_1_is_asked_again(void **state)
+T(acceptor_of_revision_1_is_asked_again)
 {
 	struct wire_mpa mpa;
 
-	(void)state;
 	request();
 	put_mpa(true, WIRE_MPA_REJECT, 1, NULL, "", 0);
 	close(peer_socket);
@@ -342,9 +329,8 @@ static void acceptor_of_revision_1_is_asked_again(void **state)
 	assert_int_equal(await(ESTABLISHED).length, 2);
 }
 
-static void revision_1_is_tried_once(void **state)
+T(revision_1_is_tried_once)
 {
-	(void)state;
 	request();
 	close(peer_socket);
 	next_request();
@@ -365,9 +351,8 @@ static void revision_1_is_tried_once(void **state)
 	expect_failure(DAPL_CONN_REFUSED, 0, "MPA reply of an unknown revision");
 }
 
-static void second_attempt_that_cannot_begin_is_a_failure(void **state)
+T(second_attempt_that_cannot_begin_is_a_failure)
 {
-	(void)state;
 	request();
 	connect_err = ENETUNREACH;
 	close(peer_socket);
@@ -378,30 +363,27 @@ static void second_attempt_that_cannot_begin_is_a_failure(void **state)
 
 /* --- datagrams -------------------------------------------------------------------------------------- */
 
-static void datagrams_need_revision_2(void **state)
+T(datagrams_need_revision_2)
 {
-	(void)state;
 	request_datagrams();
 	close(peer_socket);
 	peer_socket = -1;
 	expect_failure(DAPL_CONN_REFUSED, 0, "the peer closed without an MPA reply");
 }
 
-static void datagrams_need_a_peer_of_this_implementation(void **state)
+T(datagrams_need_a_peer_of_this_implementation)
 {
-	(void)state;
 	request_datagrams();
 	put_mpa(true, WIRE_MPA_S, 2, &four_reads, "", 0);
 	expect_failure(DAPL_CONN_REFUSED, 0, "the peer knows no datagram endpoints");
 }
 
-static void both_halves_make_an_association(void **state)
+T(both_halves_make_an_association)
 {
 	struct wire_trailer half;
 	uint8_t bytes[WIRE_TRAILER];
 	struct upcall up;
 
-	(void)state;
 	request_datagrams();
 	put_trailer_reply(WIRE_TRAILER_VERSION, NULL, 0);
 	assert_true(get(bytes, sizeof bytes));
@@ -432,9 +414,8 @@ static void established_over_tcp(void)
 	assert_int_equal(ulpdu[1], 0x40 | WIRE_WRITE);
 }
 
-static void reply_without_an_offer_leaves_tcp(void **state)
+T(reply_without_an_offer_leaves_tcp)
 {
-	(void)state;
 	request();
 	put_trailer_reply(WIRE_TRAILER_VERSION, NULL, 0);
 	established_over_tcp();
@@ -460,11 +441,10 @@ static int offer_and_meet(void)
 	return met;
 }
 
-static void offer_of_a_process_that_is_gone_leaves_tcp(void **state)
+T(offer_of_a_process_that_is_gone_leaves_tcp)
 {
 	uint64_t token[2] = { soft_random64() | 1, 5 };
 
-	(void)state;
 	request();
 	put_trailer_reply(WIRE_TRAILER_VERSION, (uint8_t *)token, 0);
 	established_over_tcp();
@@ -489,27 +469,24 @@ static void wait_too_long(void *met)
 	assert_true(stream_ends(*(int *)met));
 }
 
-static void process_that_does_not_share_in_time_leaves_tcp(void **state)
+T(process_that_does_not_share_in_time_leaves_tcp)
 {
 	int met = offer_and_meet();
 
-	(void)state;
 	assert_int_equal(times_in(printed_by(wait_too_long, &met), "the peer process did not answer"), 1);
 	close(met);
 }
 
-static void process_that_ends_meanwhile_leaves_tcp(void **state)
+T(process_that_ends_meanwhile_leaves_tcp)
 {
-	(void)state;
 	close(offer_and_meet());
 	established_over_tcp();
 }
 
-static void release_ends_the_wait_for_memory(void **state)
+T(release_ends_the_wait_for_memory)
 {
 	int met = offer_and_meet();
 
-	(void)state;
 	again();
 	assert_true(stream_ends(met));
 	close(met);
@@ -518,34 +495,9 @@ static void release_ends_the_wait_for_memory(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(private_data_beyond_the_limit_is_refused),
-		T(queue_pair_with_a_connection_is_refused),
-		T(each_error_of_tcp_has_its_kind),
-		T(device_that_wants_the_crc_says_so),
-		T(reads_stay_within_what_the_acceptor_takes),
-		T(each_wrong_reply_has_its_cause),
-		T(reset_is_told_as_such),
-		T(provider_and_program_reject_differently),
-		T(peer_that_returns_the_request_flag_swaps),
-		T(only_a_reply_that_has_begun_has_a_deadline),
-		T(acceptor_of_revision_1_is_asked_again),
-		T(revision_1_is_tried_once),
-		T(second_attempt_that_cannot_begin_is_a_failure),
-		T(datagrams_need_revision_2),
-		T(datagrams_need_a_peer_of_this_implementation),
-		T(both_halves_make_an_association),
-		T(reply_without_an_offer_leaves_tcp),
-		T(offer_of_a_process_that_is_gone_leaves_tcp),
-		T(process_that_does_not_share_in_time_leaves_tcp),
-		T(process_that_ends_meanwhile_leaves_tcp),
-		T(release_ends_the_wait_for_memory),
-	};
-
 	alarm(120);
 	dapl_settings_read();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -2,17 +2,14 @@
 /* test_large.c - protocols of large payloads: reads by CMA or through the ring, and the rendezvous of large writes
  * and sends, which the target copies. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "common/clock.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/unit/soft/copies.h"
+#include "test/unit/unit.h"
 
 /* --- large reads ------------------------------------------------------------------------------ */
 
@@ -43,13 +40,13 @@ static void announce_polling(void)
 {
 	wait_asleep(&ends[0]);
 	served = &ends[1];
-	__atomic_add_fetch(ends[1].dev->process->sleep_count, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(ends[1].dev->shm.process->sleep_count, 1, __ATOMIC_RELAXED);
 }
 
 static void let_sleep(void)
 {
 	served = NULL;
-	__atomic_add_fetch(ends[1].dev->process->sleep_count, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(ends[1].dev->shm.process->sleep_count, 1, __ATOMIC_RELAXED);
 }
 
 static void read_large(uint32_t length, unsigned i)
@@ -63,15 +60,14 @@ static void read_large(uint32_t length, unsigned i)
 
 /* A polling peer's memory is read by the faster protocol; a blocked peer's memory without a
  * wake-up. */
-static void large_reads_use_the_faster_protocol(void **state)
+UNIT_TEST(large_reads_use_the_faster_protocol)
 {
-	(void)state;
 	for (int proto = 0; proto < 3; proto++) {
 		uint32_t sleep_count;
 
 		open_sleeper();
 		sleep_count = sleeps_of_peer(&ends[0]);
-		make_faster(&ends[0].dev->reads, proto == 0 ? PROTO_CMA : PROTO_COPY);
+		make_faster(&ends[0].dev->shm.protocols->reads, proto == 0 ? PROTO_CMA : PROTO_COPY);
 		if (proto < 2)
 			announce_polling();
 		for (unsigned i = 0; i < LARGE; i++)
@@ -87,16 +83,15 @@ static void large_reads_use_the_faster_protocol(void **state)
 
 /* With CMA no data arrives from which the peer could see that it must take over progress. So
  * its poll count decides, and whether the count still grows. */
-static void polling_peer_is_not_idle(void **state)
+UNIT_TEST(polling_peer_is_not_idle)
 {
 	const uint32_t *direct;
 	time_t until = now() + LIMIT_S;
 	uint32_t before;
 
-	(void)state;
 	open_sleeper();
 	direct = &ends[0].conn->shm->direct;
-	make_faster(&ends[0].dev->reads, PROTO_COPY);
+	make_faster(&ends[0].dev->shm.protocols->reads, PROTO_COPY);
 	read_large(PROTO_MIN, 0);
 	read_large(64, 1);
 	assert_int_equal(*direct, 2);
@@ -104,7 +99,7 @@ static void polling_peer_is_not_idle(void **state)
 	do {
 		before = *direct;
 		for (int i = 0; i < 100; i++)
-			soft_progress_poll(ends[1].dev);
+			soft_progress_poll((const struct soft_cq *)ends[1].cq);
 		read_large(PROTO_MIN, 2);
 		read_large(64, 3);
 	} while (*direct != before && now() < until);
@@ -119,17 +114,16 @@ static void polling_peer_is_not_idle(void **state)
 }
 
 /* The first use of the ring's memory takes long, and must not count as a measurement. */
-static void first_use_of_memory_is_not_measured(void **state)
+UNIT_TEST(first_use_of_memory_is_not_measured)
 {
 	const uint32_t *ns;
 
-	(void)state;
 	open_sleeper();
-	ns = ends[0].dev->reads.class[1].ns;
+	ns = ends[0].dev->shm.protocols->reads.class[1].ns;
 	announce_polling();
 	for (unsigned i = 0; i < 8; i++)
 		read_large(RING_CHUNK, i);
-	assert_int_equal(ends[0].dev->reads.class[1].turn, 8);
+	assert_int_equal(ends[0].dev->shm.protocols->reads.class[1].turn, 8);
 	assert_int_equal(ends[0].conn->shm->direct, 4);
 	assert_int_equal(ns[0], 0);
 	assert_int_not_equal(ns[1], 0);
@@ -141,9 +135,8 @@ static void first_use_of_memory_is_not_measured(void **state)
 }
 
 /* Requests posted before are executed before: a read returns what a write stored. */
-static void large_read_keeps_the_order_of_requests(void **state)
+UNIT_TEST(large_read_keeps_the_order_of_requests)
 {
-	(void)state;
 	open_sleeper();
 	for (unsigned i = 0; i < 100; i++) {
 		uint32_t length = large[i % LARGE];
@@ -161,11 +154,10 @@ static void large_read_keeps_the_order_of_requests(void **state)
 }
 
 /* The ring executes a read that the kernel refuses, or reports its error. */
-static void large_read_that_the_kernel_refuses_uses_the_ring(void **state)
+UNIT_TEST(large_read_that_the_kernel_refuses_uses_the_ring)
 {
-	(void)state;
 	open_sleeper();
-	make_faster(&ends[0].dev->reads, PROTO_CMA);
+	make_faster(&ends[0].dev->shm.protocols->reads, PROTO_CMA);
 	copies_refused = true;
 	read_large(100000, 1);
 	copies_refused = false;
@@ -185,9 +177,8 @@ static void large_read_that_the_kernel_refuses_uses_the_ring(void **state)
 	close_two();
 }
 
-static void reads_beyond_the_largest_measured_length_use_the_ring(void **state)
+UNIT_TEST(reads_beyond_the_largest_measured_length_use_the_ring)
 {
-	(void)state;
 	open_sleeper();
 	OK(ops->dereg_mr(ends[0].mr));
 	free(ends[0].buf);
@@ -226,14 +217,13 @@ static void transfer_large(enum ibv_wr_opcode opcode, uint32_t length, unsigned 
 
 static const enum ibv_wr_opcode rendezvous_opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_SEND };
 
-static void large_payloads_use_rendezvous(void **state)
+UNIT_TEST(large_payloads_use_rendezvous)
 {
-	(void)state;
 	for (int proto = 0; proto < 4; proto++) {
 		uint32_t before, parts = 0;
 
 		open_sleeper();
-		make_faster(&ends[0].dev->writes, proto & 2 ? PROTO_COPY : PROTO_CMA);
+		make_faster(&ends[0].dev->shm.protocols->writes, proto & 2 ? PROTO_COPY : PROTO_CMA);
 		transfer_large(rendezvous_opcodes[proto & 1], RING_CHUNK, 99);	/* one message of the ring */
 		before = ends[1].conn->shm->fetched;
 		for (unsigned i = 1; i < LARGE; i++) {
@@ -250,53 +240,51 @@ static void large_payloads_use_rendezvous(void **state)
 
 /* The duration of a series is measured for all of its requests. A request with another
  * protocol waits until the series ends. */
-static void consecutive_large_writes_are_measured_as_a_series(void **state)
+UNIT_TEST(consecutive_large_writes_are_measured_as_a_series)
 {
 	enum { LENGTH = 20000, N = 3 };
 	const struct shm_conn *shm;
 	const struct soft_qp *qp;
 
-	(void)state;
 	open_sleeper();
 	announce_polling();
 	shm = ends[0].conn->shm;
 	qp = ends[0].conn->qp;
 	ends[0].conn->shm->tx.touched = RING_BULK;
-	measure(&ends[0].dev->writes, PROTO_COPY);
+	measure(&ends[0].dev->shm.protocols->writes, PROTO_COPY);
 	for (int i = 0; i < N; i++)
 		post_to_other(IBV_WR_RDMA_WRITE, LENGTH, i * LENGTH);
 	assert_int_equal(shm->proto.writes.under_way, N);
-	measure(&ends[0].dev->writes, PROTO_CMA);
+	measure(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
 	for (int i = 0; i < N; i++)
 		done(&ends[0]);
 	assert_int_equal(shm->proto.writes.under_way, 1);
 	assert_int_equal(shm->proto.writes.bytes, 0);
-	assert_int_not_equal(ends[0].dev->writes.class[1].ns[0], 0);
+	assert_int_not_equal(ends[0].dev->shm.protocols->writes.class[1].ns[0], 0);
 	done(&ends[0]);
 	assert_int_equal(shm->proto.writes.bytes, LENGTH);
-	make_faster(&ends[0].dev->writes, PROTO_COPY);		/* nothing is measured, and nothing waits */
+	make_faster(&ends[0].dev->shm.protocols->writes, PROTO_COPY);	/* nothing is measured, and nothing waits */
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, 0);
-	make_faster(&ends[0].dev->writes, PROTO_CMA);
+	make_faster(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, LENGTH);
 	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail);
 	done(&ends[0]);
 	done(&ends[0]);
-	assert_int_equal(ends[0].dev->writes.class[1].ns[0], 0);
+	assert_int_equal(ends[0].dev->shm.protocols->writes.class[1].ns[0], 0);
 	assert_int_equal(shm->proto.writes.under_way, 0);
 	let_sleep();
 	close_two();
 }
 
 /* A message arrives before its receive is posted. */
-static void unexpected_rendezvous_is_copied_at_once(void **state)
+UNIT_TEST(unexpected_rendezvous_is_copied_at_once)
 {
 	time_t end = now() + LIMIT_S;
 
-	(void)state;
 	open_sleeper();
-	make_faster(&ends[0].dev->writes, PROTO_CMA);
+	make_faster(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 	pattern(ends[0].buf, 100000, 3);
 	post_to_other(IBV_WR_SEND, 100000, 0);
 	while (!__atomic_load_n(&ends[1].conn->shm->fetched, __ATOMIC_RELAXED))
@@ -311,12 +299,11 @@ static void unexpected_rendezvous_is_copied_at_once(void **state)
 }
 
 /* The target requests the data in pieces, and no request uses rendezvous any more. */
-static void rendezvous_without_cma_falls_back_to_the_ring(void **state)
+UNIT_TEST(rendezvous_without_cma_falls_back_to_the_ring)
 {
-	(void)state;
 	for (int proto = 0; proto < 4; proto++) {
 		open_sleeper();
-		make_faster(&ends[0].dev->writes, PROTO_CMA);
+		make_faster(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 		if (proto & 2)		/* CMA works at first, then no more */
 			transfer_large(rendezvous_opcodes[proto & 1], 100001, 1);
 		copies_refused = true;
@@ -340,12 +327,11 @@ static void take_back(void)
 
 /* The sender's completions return its memory to the consumer: a copy made afterwards must not
  * be delivered, nor any message behind it. The connection may still be closed in order. */
-static void cancelled_rendezvous_is_not_delivered(void **state)
+UNIT_TEST(cancelled_rendezvous_is_not_delivered)
 {
-	(void)state;
 	for (int proto = 0; proto < 2; proto++) {
 		open_sleeper();
-		make_faster(&ends[0].dev->writes, PROTO_CMA);
+		make_faster(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 		post_receive(&ends[1]);
 		post_receive(&ends[1]);
 		transfer_large(IBV_WR_RDMA_WRITE, 100000, 1);
@@ -374,13 +360,12 @@ static void *end_registration(void *mr)
 	return NULL;
 }
 
-static void deregistered_source_is_not_sent(void **state)
+UNIT_TEST(deregistered_source_is_not_sent)
 {
 	pthread_t thread;
 
-	(void)state;
 	open_sleeper();
-	make_faster(&ends[0].dev->writes, PROTO_CMA);
+	make_faster(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 	transfer_large(IBV_WR_RDMA_WRITE, 100000, 1);
 	copies_refused = true;
 	dapl_mutex_lock(&ends[1].dev->progress_lock);
@@ -397,22 +382,7 @@ static void deregistered_source_is_not_sent(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(large_reads_use_the_faster_protocol),
-		cmocka_unit_test(polling_peer_is_not_idle),
-		cmocka_unit_test(first_use_of_memory_is_not_measured),
-		cmocka_unit_test(large_read_keeps_the_order_of_requests),
-		cmocka_unit_test(large_read_that_the_kernel_refuses_uses_the_ring),
-		cmocka_unit_test(reads_beyond_the_largest_measured_length_use_the_ring),
-		cmocka_unit_test(large_payloads_use_rendezvous),
-		cmocka_unit_test(consecutive_large_writes_are_measured_as_a_series),
-		cmocka_unit_test(unexpected_rendezvous_is_copied_at_once),
-		cmocka_unit_test(rendezvous_without_cma_falls_back_to_the_ring),
-		cmocka_unit_test(cancelled_rendezvous_is_not_delivered),
-		cmocka_unit_test(deregistered_source_is_not_sent),
-	};
-
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, use_shared_memory, NULL);
+	return unit_run(use_shared_memory, NULL);
 }

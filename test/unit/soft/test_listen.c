@@ -2,7 +2,6 @@
 /* test_listen.c - listeners of the software device: the address and the port of each, what ends with one, and what
  * becomes of a connection that cannot be accepted at once. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,10 +9,11 @@
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/listen.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/unit/printed.h"
 #include "test/unit/soft/foreign_peer.h"
+#include "test/unit/unit.h"
 
 /* The next calls of accept4(2) that fail, and their errno. Atomic. */
 static int failing, accept_err;
@@ -93,7 +93,7 @@ static void wait_half_open(unsigned count)
 	for (int i = 0; i < 10000 && is != count; i++) {
 		usleep(1000);
 		soft_progress_lock(we.dev);
-		is = we.dev->half_open_count;
+		is = we.dev->half_open.count;
 		soft_progress_unlock(we.dev);
 	}
 	assert_int_equal(is, count);
@@ -108,14 +108,15 @@ static int descriptors(void)
 	return count;
 }
 
+#define T(name) UNIT_TEST_WITH(name, set_up_device_alone, tear_down_foreign_peer)
+
 /* --- address and port ------------------------------------------------------------------------------ */
 
-static void listener_of_an_address_is_reached_there_only(void **state)
+T(listener_of_an_address_is_reached_there_only)
 {
 	uint16_t port = 0;
 	struct upcall up;
 
-	(void)state;
 	OK(listen_at("127.0.0.3", &port, false));
 	assert_true(port != 0);
 	assert_int_equal(dial_at("127.0.0.1", port), ECONNREFUSED);
@@ -126,13 +127,12 @@ static void listener_of_an_address_is_reached_there_only(void **state)
 	ops->unlisten(more);
 }
 
-static void listener_of_any_address_reports_the_one_that_was_called(void **state)
+T(listener_of_any_address_reports_the_one_that_was_called)
 {
 	struct sockaddr_in *local;
 	uint16_t port = 0;
 	struct upcall up;
 
-	(void)state;
 	OK(listen_at("0.0.0.0", &port, false));
 	OK(dial_at("127.0.0.2", port));
 	up = next_request();
@@ -143,12 +143,11 @@ static void listener_of_any_address_reports_the_one_that_was_called(void **state
 	ops->unlisten(more);
 }
 
-static void failed_listen_leaves_nothing(void **state)
+T(failed_listen_leaves_nothing)
 {
 	uint16_t port = 0, taken = we.port;
 	int before = descriptors();
 
-	(void)state;
 	more = NULL;
 	assert_int_equal(listen_at("192.0.2.1", &port, false), EADDRNOTAVAIL);
 	assert_int_equal(listen_at(NULL, &taken, false), EADDRINUSE);
@@ -158,22 +157,20 @@ static void failed_listen_leaves_nothing(void **state)
 }
 
 /* The other kind shares the port of the device's address, and no other. */
-static void listener_of_an_address_shares_no_port(void **state)
+T(listener_of_an_address_shares_no_port)
 {
 	uint16_t port = we.port;
 
-	(void)state;
 	assert_int_equal(listen_at("127.0.0.1", &port, true), EADDRINUSE);
 }
 
 /* --- the end of a listener ------------------------------------------------------------------------- */
 
-static void shared_port_is_open_until_its_last_listener_ends(void **state)
+T(shared_port_is_open_until_its_last_listener_ends)
 {
 	struct dapl_listener *datagrams;
 	uint16_t port = 0;
 
-	(void)state;
 	OK(listen_at(NULL, &port, true));
 	datagrams = more;
 	OK(listen_at(NULL, &port, false));
@@ -185,12 +182,11 @@ static void shared_port_is_open_until_its_last_listener_ends(void **state)
 	assert_int_equal(dial_at("127.0.0.1", port), ECONNREFUSED);
 }
 
-static void half_open_connections_end_with_their_listener(void **state)
+T(half_open_connections_end_with_their_listener)
 {
 	uint16_t port = 0;
 	int other;
 
-	(void)state;
 	OK(listen_at(NULL, &port, false));
 	dial();
 	other = peer_socket;
@@ -206,12 +202,11 @@ static void half_open_connections_end_with_their_listener(void **state)
 }
 
 /* The port can be opened again, though it has a connection. */
-static void request_outlives_its_listener(void **state)
+T(request_outlives_its_listener)
 {
 	struct dapl_conn_params with = params(NULL);
 	uint16_t port = 0;
 
-	(void)state;
 	OK(listen_at(NULL, &port, false));
 	OK(dial_at("127.0.0.1", port));
 	we.conn = next_request().conn;
@@ -238,25 +233,21 @@ static void dial_while_failing(int times, int err)
 
 static void dial_while_descriptors_are_short(void *arg)
 {
-	(void)arg;
 	dial_while_failing(2, EMFILE);
 }
 
 static void dial_while_connections_vanish(void *arg)
 {
-	(void)arg;
 	dial_while_failing(2, ECONNABORTED);
 }
 
 static void dial_while_kernel_memory_is_short(void *arg)
 {
-	(void)arg;
 	dial_while_failing(2, ENOBUFS);
 }
 
-static void shortage_delays_a_connection_and_is_one_line(void **state)
+T(shortage_delays_a_connection_and_is_one_line)
 {
-	(void)state;
 	__atomic_store_n(&resumptions, 0, __ATOMIC_RELAXED);
 	assert_int_equal(times_in(printed_by(dial_while_descriptors_are_short, NULL), "accepting connections waits"),
 			 1);
@@ -266,9 +257,8 @@ static void shortage_delays_a_connection_and_is_one_line(void **state)
 			 1);
 }
 
-static void connection_that_has_vanished_pauses_nothing(void **state)
+T(connection_that_has_vanished_pauses_nothing)
 {
-	(void)state;
 	__atomic_store_n(&resumptions, 0, __ATOMIC_RELAXED);
 	assert_string_equal(printed_by(dial_while_connections_vanish, NULL), "");
 	assert_int_equal(__atomic_load_n(&resumptions, __ATOMIC_RELAXED), 0);
@@ -276,15 +266,13 @@ static void connection_that_has_vanished_pauses_nothing(void **state)
 
 static void dial_without_a_descriptor(void *arg)
 {
-	(void)arg;
 	dial_while_failing(1, EMFILE);
 }
 
-static void half_open_connection_makes_room_for_a_new_one(void **state)
+T(half_open_connection_makes_room_for_a_new_one)
 {
 	int silent;
 
-	(void)state;
 	dial();
 	silent = peer_socket;
 	wait_half_open(1);
@@ -295,24 +283,10 @@ static void half_open_connection_makes_room_for_a_new_one(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up_device_alone, tear_down_foreign_peer)
-	const struct CMUnitTest tests[] = {
-		T(listener_of_an_address_is_reached_there_only),
-		T(listener_of_any_address_reports_the_one_that_was_called),
-		T(failed_listen_leaves_nothing),
-		T(listener_of_an_address_shares_no_port),
-		T(shared_port_is_open_until_its_last_listener_ends),
-		T(half_open_connections_end_with_their_listener),
-		T(request_outlives_its_listener),
-		T(shortage_delays_a_connection_and_is_one_line),
-		T(connection_that_has_vanished_pauses_nothing),
-		T(half_open_connection_makes_room_for_a_new_one),
-	};
-
 	alarm(120);
 	dapl_settings_read();
 	log_mask = 3;
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -3,20 +3,15 @@
  * and what TCP tells are the test's; test_tuning.c is about real connections. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/liveness.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 #define MS 1000000ull
 
@@ -28,7 +23,6 @@ static struct tcp_info info;
 int __wrap_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 {
-	(void)id;
 	*now = (struct timespec){ (time_t)(now_ns / 1000000000), (long)(now_ns % 1000000000) };
 	return 0;
 }
@@ -57,8 +51,7 @@ static struct dapl_conn conn;
 /* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
-	(void)state;
-	dev = (struct dapl_device){ .sweep_ns = 0 };
+	dev = (struct dapl_device){ .cm.sweep_ns = 0 };
 	conn = (struct dapl_conn){ .dev = &dev };
 	info = (struct tcp_info){ .tcpi_retransmits = 0 };
 	dapl_settings.ack_timer = -1;
@@ -72,13 +65,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_mutex_unlock(&dev.progress_lock);
 	return 0;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* 4.096 us * 2^timer * (retries + 1), and a second at least. */
-static void patience_follows_timer_and_retries(void **state)
+TEST(patience_follows_timer_and_retries)
 {
 	static const struct {
 		int timer, retries;		/* of the connection; -1: of the environment */
@@ -90,7 +84,6 @@ static void patience_follows_timer_and_retries(void **state)
 		{ 31, 7, -1, 70368744 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct dapl_conn_tuning tuning = { .ack_timeout = (uint16_t)(rows[i].timer + 1),
 			.ack_retry = (uint16_t)(rows[i].retries + 1) };
@@ -100,9 +93,8 @@ static void patience_follows_timer_and_retries(void **state)
 	}
 }
 
-static void earlier_sweep_stays(void **state)
+TEST(earlier_sweep_stays)
 {
-	(void)state;
 	cm_sweep_within(&dev, 5000);
 	assert_int_equal(sweep_us, 5000);
 	cm_sweep_within(&dev, 5000);
@@ -113,9 +105,8 @@ static void earlier_sweep_stays(void **state)
 	assert_int_equal(sweep_us, 4000);
 }
 
-static void deadline_is_swept_in_time(void **state)
+TEST(deadline_is_swept_in_time)
 {
-	(void)state;
 	cm_set_deadline(&conn, 3);
 	assert_int_equal(conn.deadline_ns, now_ns + 3000 * MS);
 	assert_int_equal(sweep_us, 3000000);
@@ -124,9 +115,8 @@ static void deadline_is_swept_in_time(void **state)
 	assert_int_equal(sweep_us, 2000);
 }
 
-static void unlimited_patience_needs_no_sweep(void **state)
+TEST(unlimited_patience_needs_no_sweep)
 {
-	(void)state;
 	conn.tuning.ack_timeout = 0 + 1;
 	cm_watch_liveness(&conn);
 	assert_int_equal(sweeps, 0);
@@ -143,26 +133,23 @@ static bool lost_after(unsigned ms, unsigned ack_ms)
 	return cm_peer_is_lost(&conn, now_ns);
 }
 
-static void silent_peer_is_lost_when_patience_ends(void **state)
+TEST(silent_peer_is_lost_when_patience_ends)
 {
-	(void)state;
 	info.tcpi_retransmits = 1;
 	assert_false(lost_after(0, 0));
 	assert_false(lost_after(SOFT_PATIENCE_MS - 1, SOFT_PATIENCE_MS));
 	assert_true(lost_after(1, SOFT_PATIENCE_MS));
 }
 
-static void unanswered_probes_count_as_silence(void **state)
+TEST(unanswered_probes_count_as_silence)
 {
-	(void)state;
 	info.tcpi_probes = 1;
 	assert_false(lost_after(0, 0));
 	assert_true(lost_after(SOFT_PATIENCE_MS, SOFT_PATIENCE_MS));
 }
 
-static void peer_that_owes_nothing_is_not_lost(void **state)
+TEST(peer_that_owes_nothing_is_not_lost)
 {
-	(void)state;
 	info.tcpi_retransmits = 1;
 	lost_after(0, 0);
 	info.tcpi_retransmits = 0;
@@ -172,9 +159,8 @@ static void peer_that_owes_nothing_is_not_lost(void **state)
 }
 
 /* A stopped peer reads nothing, and its host answers probes. */
-static void acknowledgement_begins_anew(void **state)
+TEST(acknowledgement_begins_anew)
 {
-	(void)state;
 	info.tcpi_probes = 1;
 	lost_after(0, 0);
 	assert_false(lost_after(SOFT_PATIENCE_MS, 10));
@@ -182,9 +168,8 @@ static void acknowledgement_begins_anew(void **state)
 	assert_true(lost_after(1, SOFT_PATIENCE_MS + 10));
 }
 
-static void socket_that_tells_nothing_is_not_lost(void **state)
+TEST(socket_that_tells_nothing_is_not_lost)
 {
-	(void)state;
 	info.tcpi_retransmits = 1;
 	lost_after(0, 0);
 	conn.fd = -1;
@@ -201,7 +186,7 @@ static int seconds(int fd, int option)
 }
 
 /* The longest patience is more than twice the longest silence that TCP takes. */
-static void keepalive_notices_a_lost_peer_when_patience_ends(void **state)
+TEST(keepalive_notices_a_lost_peer_when_patience_ends)
 {
 	static const struct {
 		int timer;
@@ -209,7 +194,6 @@ static void keepalive_notices_a_lost_peer_when_patience_ends(void **state)
 	} rows[] = { { 0, 60, 30 }, { 31 + 1, 70368, 32767 } };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		cm_set_keepalive(fd, &(struct dapl_conn_tuning){ .ack_timeout = (uint16_t)rows[i].timer });
@@ -220,21 +204,4 @@ static void keepalive_notices_a_lost_peer_when_patience_ends(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(patience_follows_timer_and_retries),
-		TEST(earlier_sweep_stays),
-		TEST(deadline_is_swept_in_time),
-		TEST(unlimited_patience_needs_no_sweep),
-		TEST(silent_peer_is_lost_when_patience_ends),
-		TEST(unanswered_probes_count_as_silence),
-		TEST(peer_that_owes_nothing_is_not_lost),
-		TEST(acknowledgement_begins_anew),
-		TEST(socket_that_tells_nothing_is_not_lost),
-		TEST(keepalive_notices_a_lost_peer_when_patience_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,20 +3,14 @@
  * about why there is none (dapl/soft/local_address.c). Interfaces, memory, the name of the host and the name server are
  * replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
+#include <linux/if_addr.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/soft/local_address.h"
 #include "test/unit/interfaces.h"
 #include "test/unit/reported.h"
+#include "test/unit/unit.h"
 
 static unsigned questions;			/* to the name server */
 static bool no_memory;				/* for strndup */
@@ -24,20 +18,11 @@ static bool no_memory;				/* for strndup */
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-unsigned __wrap_if_nametoindex(const char *name);
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 char *__real_strndup(const char *text, size_t length);
 char *__wrap_strndup(const char *text, size_t length);
 #pragma GCC visibility pop
-
-unsigned __wrap_if_nametoindex(const char *name)
-{
-	for (unsigned i = 0; i < n_interfaces; i++)
-		if (!strcmp(interfaces[i].ifa_name, name))
-			return i + 1;
-	return 0;
-}
 
 /* The name server knows two names, both of 10.0.0.1. */
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
@@ -61,7 +46,6 @@ char *__wrap_strndup(const char *text, size_t length)
 
 static int clear(void **state)
 {
-	(void)state;
 	clear_interfaces();
 	no_memory = false;
 	return 0;
@@ -72,11 +56,11 @@ static void assert_found(const char *params, const char *netdev, const char *tex
 	struct sockaddr_storage address;
 	char found[IF_NAMESIZE], at[INET6_ADDRSTRLEN];
 
-	reported.lines = lists_freed = 0;
+	reported.lines = 0;
 	memset(&address, 0xee, sizeof address);
 	assert_int_equal(soft_local_address_find(params, &address, found), 0);
 	assert_int_equal(reported.lines, 0);
-	assert_int_equal(lists_freed, 1);
+	assert_int_equal(sockets_open, 0);
 	assert_string_equal(found, netdev);
 	assert_int_equal(address_port((struct sockaddr *)&address), 0);
 	assert_int_equal(address.ss_family, strchr(text, ':') ? AF_INET6 : AF_INET);
@@ -100,11 +84,12 @@ static void assert_none(const char *params, int err, enum log_id id, const char 
 	assert_string_equal(reported.text + strlen(reported.text) - strlen(end), end);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, clear, NULL)
+
 /* --- interfaces ---------------------------------------------------------------------------------------------- */
 
-static void ipv4_address_of_an_interface_is_preferred(void **state)
+CASE(ipv4_address_of_an_interface_is_preferred)
 {
-	(void)state;
 	add_interface("lo", IFF_UP, "127.0.0.1");
 	add_interface("eth0", IFF_UP, "fe80::1");
 	add_interface("eth0", IFF_UP, "2001:db8::1");
@@ -117,9 +102,8 @@ static void ipv4_address_of_an_interface_is_preferred(void **state)
 	assert_found("eth0 0 eth_qdisc=bypass", "eth0", "fe80::1");
 }
 
-static void without_a_name_a_running_interface_is_preferred_to_loopback(void **state)
+CASE(without_a_name_a_running_interface_is_preferred_to_loopback)
 {
-	(void)state;
 	add_interface("lo", IFF_UP | IFF_RUNNING | IFF_LOOPBACK, "127.0.0.1");
 	add_interface("down0", IFF_RUNNING, "10.0.0.1");
 	add_interface("idle0", IFF_UP, "10.0.0.2");
@@ -131,18 +115,20 @@ static void without_a_name_a_running_interface_is_preferred_to_loopback(void **s
 	assert_found("  ", "eth1", "10.0.1.1");
 }
 
-static void raw_interface_needs_no_address(void **state)
+CASE(raw_interface_needs_no_address)
 {
 	struct sockaddr_storage address;
 	struct sockaddr_in *at = (struct sockaddr_in *)&address;
 	char found[IF_NAMESIZE];
 
-	(void)state;
 	add_interface("eth0", IFF_UP, NULL);
+	add_alternative_name("capture0");
 	reported.lines = 0;
 	memset(&address, 0xee, sizeof address);
 	assert_int_equal(soft_local_address_find("raw:eth0 0", &address, found), 0);
 	assert_int_equal(reported.lines, 0);
+	assert_string_equal(found, "eth0");
+	assert_int_equal(soft_local_address_find("raw:capture0 0", &address, found), 0);
 	assert_string_equal(found, "eth0");
 	assert_int_equal(at->sin_family, AF_INET);
 	assert_int_equal(at->sin_port, 0);
@@ -150,11 +136,70 @@ static void raw_interface_needs_no_address(void **state)
 	assert_none("raw:eth1 0", ENODEV, REPORT_NO_ADDRESS, "\"raw:eth1\": no such interface");
 }
 
+CASE(interface_is_found_by_each_of_its_names)
+{
+	add_interface("eth0", IFF_UP, "10.0.0.1");
+	set_label("eth0:vip");
+	add_interface("eth1", IFF_UP, "10.0.1.1");
+	add_alternative_name("storage0");
+	add_interface("eth1", IFF_UP, "10.0.1.2");
+	set_label("eth1:0");
+	add_interface("eth2", IFF_UP, "10.0.2.1");
+	add_alternative_name("a-name-longer-than-the-fifteen-bytes-of-ifr_name");
+	add_interface("eth3", IFF_UP, "10.0.3.1");
+	set_label("eth0");		/* the kernel takes any label */
+	assert_found("eth0 0", "eth0", "10.0.0.1");
+	assert_found("eth0:vip 0", "eth0", "10.0.0.1");
+	assert_found("storage0 0", "eth1", "10.0.1.1");
+	assert_found("eth1:0 0", "eth1", "10.0.1.2");
+	assert_found("a-name-longer-than-the-fifteen-bytes-of-ifr_name 0", "eth2", "10.0.2.1");
+	assert_none("storage 0", ENODEV, REPORT_NO_ADDRESS, ": no such interface or local address");
+	assert_none("eth0:vi 0", ENODEV, REPORT_NO_ADDRESS, ": no such interface or local address");
+}
+
+CASE(usable_address_that_stays_is_preferred)
+{
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "2001:db8::1");
+	set_address_flags(IFA_F_TENTATIVE);
+	assert_found("eth0 0", "eth0", "2001:db8::1");	/* it may become usable */
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "2001:db8::2");
+	set_address_flags(IFA_F_DADFAILED | IFA_F_PERMANENT);
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "fe80::1");
+	assert_found("eth0 0", "eth0", "fe80::1");
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "2001:db8::3");
+	set_address_flags(IFA_F_DEPRECATED);
+	assert_found("eth0 0", "eth0", "2001:db8::3");
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "2001:db8::4");
+	set_address_flags(IFA_F_TEMPORARY);
+	assert_found("eth0 0", "eth0", "2001:db8::4");
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "2001:db8::5");
+	set_address_flags(IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
+	assert_found("eth0 0", "eth0", "2001:db8::5");
+	assert_found("", "eth0", "2001:db8::5");
+	assert_found("2001:db8::2 0", "eth0", "2001:db8::2");
+}
+
+CASE(without_a_name_no_unusable_address_is_preferred)
+{
+	add_interface("lo", IFF_UP | IFF_RUNNING | IFF_LOOPBACK, "127.0.0.1");
+	add_interface("eth0", IFF_UP | IFF_RUNNING, "2001:db8::1");
+	set_address_flags(IFA_F_DADFAILED | IFA_F_TENTATIVE);
+	assert_found("", "lo", "127.0.0.1");
+}
+
+CASE(of_equal_addresses_the_usable_is_taken)
+{
+	add_interface("down0", 0, "10.0.0.1");
+	add_interface("eth0", IFF_UP, "10.0.0.1");
+	assert_found("10.0.0.1 0", "eth0", "10.0.0.1");
+	keep_interfaces(1);
+	assert_found("10.0.0.1 0", "down0", "10.0.0.1");
+}
+
 /* --- addresses and names ------------------------------------------------------------------------------------- */
 
-static void address_is_that_of_its_interface(void **state)
+CASE(address_is_that_of_its_interface)
 {
-	(void)state;
 	add_interface("bare0", IFF_UP, NULL);
 	add_interface("eth0", IFF_UP, "10.0.0.1");
 	add_interface("eth1", IFF_UP, "2001:db8::1");
@@ -164,9 +209,8 @@ static void address_is_that_of_its_interface(void **state)
 	assert_int_equal(questions, 0);
 }
 
-static void names_of_this_host_are_looked_up(void **state)
+CASE(names_of_this_host_are_looked_up)
 {
-	(void)state;
 	add_interface("eth0", IFF_UP, "10.0.0.1");
 	questions = 0;
 	assert_found("thishost 0", "eth0", "10.0.0.1");
@@ -180,7 +224,7 @@ static void names_of_this_host_are_looked_up(void **state)
 
 /* --- why there is none --------------------------------------------------------------------------------------- */
 
-static void line_tells_why_there_is_no_address(void **state)
+CASE(line_tells_why_there_is_no_address)
 {
 	static const struct {
 		const char *params, *end;
@@ -194,56 +238,34 @@ static void line_tells_why_there_is_no_address(void **state)
 		{ "nosuch0", ": no such interface or local address" },
 	};
 
-	(void)state;
 	add_interface("bare0", IFF_UP, NULL);
 	add_interface("down0", 0, NULL);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		lists_freed = 0;
 		assert_none(cases[i].params, ENODEV, REPORT_NO_ADDRESS, cases[i].end);
-		assert_int_equal(lists_freed, 1);
+		assert_int_equal(sockets_open, 0);
 	}
 }
 
-static void unreadable_params_are_refused(void **state)
+CASE(unreadable_params_are_refused)
 {
-	(void)state;
 	assert_none("eth0 x", EINVAL, REPORT_BAD_PARAMS,
 		    "\"eth0 x\": the port is not a number; expected \"interface 0\", \"address 0\" or \"hostname 0\"");
 }
 
-static void interfaces_that_cannot_be_listed_are_an_error(void **state)
+CASE(interfaces_that_cannot_be_listed_are_an_error)
 {
-	(void)state;
 	list_error = EMFILE;
-	lists_freed = 0;
-	assert_none("eth\t0", EMFILE, REPORT_OPEN_FAILED, "ia_params \"eth?0\": getifaddrs: Too many open files");
+	assert_none("eth\t0", EMFILE, REPORT_OPEN_FAILED,
+		    "ia_params \"eth?0\": interfaces cannot be listed, rtnetlink: Too many open files");
 	assert_int_equal(reported.err, EMFILE);
-	assert_int_equal(lists_freed, 0);
+	assert_int_equal(sockets_open, 0);
 }
 
-static void lack_of_memory_is_an_error(void **state)
+CASE(lack_of_memory_is_an_error)
 {
-	(void)state;
 	no_memory = true;
 	assert_none("eth0 0", ENOMEM, REPORT_OPEN_FAILED, "ia_params \"eth0 0\": Cannot allocate memory");
 	assert_int_equal(reported.err, ENOMEM);
 }
 
-#define CASE(name) cmocka_unit_test_setup(name, clear)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(ipv4_address_of_an_interface_is_preferred),
-		CASE(without_a_name_a_running_interface_is_preferred_to_loopback),
-		CASE(raw_interface_needs_no_address),
-		CASE(address_is_that_of_its_interface),
-		CASE(names_of_this_host_are_looked_up),
-		CASE(line_tells_why_there_is_no_address),
-		CASE(unreadable_params_are_refused),
-		CASE(interfaces_that_cannot_be_listed_are_an_error),
-		CASE(lack_of_memory_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mcast.c - which sockets join which multicast groups, and which members get a datagram. The sockets are replaced
  * here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "common/address.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/rdmap/mcast.h"
 #include "dapl/soft/rdmap/ud.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/wire/wire.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 enum {
 	DATA_EPOLL = 33, GROUP_EPOLL = 44, UDP = 55, FIRST = 200,	/* descriptors; FIRST: of groups */
@@ -41,7 +34,7 @@ static struct {
 	int interface;			/* where */
 	int sends_by;			/* interface of the device's own socket */
 	void *data;			/* of the last socket in the epoll set */
-	bool no_interface, epoll_closed;
+	bool epoll_closed;
 	int bind_err;
 } did;
 
@@ -49,7 +42,6 @@ int __wrap_socket(int family, int type, int protocol);
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length);
 int __wrap_close(int fd);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t length);
-unsigned __wrap_if_nametoindex(const char *name);
 int __wrap_epoll_create1(int flags);
 int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event);
 int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms);
@@ -59,7 +51,6 @@ void __wrap_soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *data
 
 int __wrap_socket(int family, int type, int protocol)
 {
-	(void)protocol;
 	assert_int_equal(family, dev.address.ss_family);
 	assert_int_equal(type, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC);
 	return FIRST + (int)did.opened++;
@@ -161,12 +152,6 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return 0;
 }
 
-unsigned __wrap_if_nametoindex(const char *name)
-{
-	assert_string_equal(name, "net0");
-	return did.no_interface ? 0 : INTERFACE;
-}
-
 int __wrap_epoll_create1(int flags)
 {
 	assert_int_equal(flags, EPOLL_CLOEXEC);
@@ -179,7 +164,7 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
 	assert_int_equal(event->events, EPOLLIN);
 	if (of == GROUP_EPOLL) {
 		assert_int_equal(fd, DATA_EPOLL);
-		assert_ptr_equal(event->data.ptr, &dev.ud_input);
+		assert_ptr_equal(event->data.ptr, &dev.datagrams.input);
 	} else {
 		assert_int_equal(fd, GROUP_EPOLL);
 		did.data = event->data.ptr;
@@ -236,19 +221,19 @@ static int set_up(void **state)
 {
 	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203) };
 
-	(void)state;
 	memset(&did, 0, sizeof did);
 	memset(&dev, 0, sizeof dev);
 	memset(members, 0, sizeof members);
 	did.all = true;
 	memcpy(&dev.address, &own, sizeof own);
-	strcpy(dev.netdev, "net0");
+	strcpy(dev.netdev, "old0");		/* renamed: no interface has the name now */
+	dev.netdev_index = INTERFACE;
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
 	dev.data_epoll = DATA_EPOLL;
-	dev.udp = UDP;
-	dev.udp_port = UDP_PORT;
-	dev.scratch = scratch;
+	dev.datagrams.fd = UDP;
+	dev.datagrams.port = UDP_PORT;
+	dev.progress.scratch = scratch;
 	for (unsigned i = 0; i < 2; i++) {
 		qps[i].dev = &dev;
 		qps[i].qp.qp_num = 1000 + i;
@@ -258,7 +243,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		soft_mcast_leave(&dev, &members[i]);
 	soft_mcast_close(&dev);
@@ -280,13 +264,15 @@ static int join(unsigned member, uint32_t group)
 	return soft_mcast_join(&dev, (struct sockaddr *)&address, &members[member]);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+#define WITH_MEMBERS(name) UNIT_TEST_WITH(name, set_up_members, tear_down)
+
 /* --- joining and leaving ----------------------------------------------------------------------------------------- */
 
-static void first_member_joins_the_group(void **state)
+CASE(first_member_joins_the_group)
 {
 	struct sockaddr_in group = group_of(5);
 
-	(void)state;
 	assert_int_equal(join(0, 5), 0);
 	assert_int_equal(did.opened, 1);
 	assert_int_equal(did.port, SOFT_MCAST_PORT);
@@ -299,11 +285,10 @@ static void first_member_joins_the_group(void **state)
 	assert_ptr_equal(members[0].group, members[1].group);
 }
 
-static void ipv6_group_is_joined(void **state)
+CASE(ipv6_group_is_joined)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = { { { 0xff, 5, [15] = 9 } } } };
 
-	(void)state;
 	dev.address.ss_family = AF_INET6;
 	members[0].qp = qps;
 	assert_int_equal(soft_mcast_join(&dev, (struct sockaddr *)&six, members), 0);
@@ -315,9 +300,8 @@ static void ipv6_group_is_joined(void **state)
 	assert_int_equal(did.drops, 1);
 }
 
-static void last_member_leaves_the_group(void **state)
+CASE(last_member_leaves_the_group)
 {
-	(void)state;
 	assert_int_equal(join(0, 5) | join(1, 5) | join(2, 6), 0);
 	soft_mcast_leave(&dev, &members[0]);
 	soft_mcast_leave(&dev, &members[0]);
@@ -331,9 +315,8 @@ static void last_member_leaves_the_group(void **state)
 	assert_int_equal(did.opened, 2);
 }
 
-static void socket_has_a_limited_number_of_groups(void **state)
+CASE(socket_has_a_limited_number_of_groups)
 {
-	(void)state;
 	for (unsigned i = 0; i < MCAST_SOCKET_GROUPS; i++)
 		assert_int_equal(join(i, i), 0);
 	assert_int_equal(did.opened, 1);
@@ -344,11 +327,10 @@ static void socket_has_a_limited_number_of_groups(void **state)
 	assert_int_equal(did.opened, 2);
 }
 
-static void group_goes_to_a_socket_with_room(void **state)
+CASE(group_goes_to_a_socket_with_room)
 {
 	static const int errors[] = { ENOBUFS, ENOMEM };
 
-	(void)state;
 	assert_int_equal(join(0, 0), 0);
 	for (unsigned i = 0; i < 2; i++) {	/* the limit of the kernel may be less */
 		did.full[i] = errors[i];
@@ -362,9 +344,8 @@ static void group_goes_to_a_socket_with_room(void **state)
 	assert_int_equal(did.in_use[0], 2);
 }
 
-static void failed_join_leaves_nothing(void **state)
+CASE(failed_join_leaves_nothing)
 {
-	(void)state;
 	did.full[0] = EINVAL;
 	assert_int_equal(join(0, 5), EINVAL);
 	assert_null(members[0].group);
@@ -373,9 +354,9 @@ static void failed_join_leaves_nothing(void **state)
 	assert_int_equal(join(0, 5), EACCES);
 	assert_int_equal(did.closed, 2);
 	did.bind_err = 0;
-	did.no_interface = true;
+	dev.netdev_index = 0;
 	assert_int_equal(join(0, 5), ENODEV);
-	did.no_interface = false;
+	dev.netdev_index = INTERFACE;
 	assert_int_equal(join(0, 5), 0);
 	did.full[2] = EINVAL;			/* not for want of room: no other socket is tried */
 	assert_int_equal(join(1, 6), EINVAL);
@@ -383,14 +364,13 @@ static void failed_join_leaves_nothing(void **state)
 }
 
 /* As a forked child does. The group of the first and of the third member are in one bucket of the table. */
-static void members_may_leave_after_the_close(void **state)
+CASE(members_may_leave_after_the_close)
 {
-	(void)state;
 	assert_int_equal(join(0, 5) | join(1, 6) | join(2, 5 + MCAST_BUCKETS), 0);
 	soft_mcast_close(&dev);
 	assert_int_equal(did.closed, 1);
 	assert_true(did.epoll_closed);
-	assert_null(dev.mcast);
+	assert_null(dev.datagrams.mcast);
 	for (int i = 0; i < 3; i++) {
 		soft_mcast_leave(&dev, &members[i]);
 		assert_null(members[i].group);
@@ -400,16 +380,15 @@ static void members_may_leave_after_the_close(void **state)
 	check_freed_table();
 }
 
-static void datagrams_leave_by_the_devices_interface(void **state)
+CASE(datagrams_leave_by_the_devices_interface)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		did.sends_by = 0;
 		dev.address.ss_family = i ? AF_INET6 : AF_INET;
 		assert_int_equal(soft_mcast_may_send(&dev), 0);
 		assert_int_equal(did.sends_by, INTERFACE);
 	}
-	did.no_interface = true;
+	dev.netdev_index = 0;
 	assert_int_equal(soft_mcast_may_send(&dev), ENODEV);
 }
 
@@ -504,17 +483,15 @@ static void expect_deliveries(unsigned first, unsigned second)
 	assert_int_equal(come.got[1], second);
 }
 
-static void each_member_gets_a_datagram(void **state)
+WITH_MEMBERS(each_member_gets_a_datagram)
 {
-	(void)state;
 	expect_deliveries(1, 1);
 	soft_mcast_leave(&dev, &members[0]);
 	expect_deliveries(0, 1);
 }
 
-static void sender_does_not_get_its_own(void **state)
+WITH_MEMBERS(sender_does_not_get_its_own)
 {
-	(void)state;
 	come.from_qp = 1000;
 	expect_deliveries(1, 1);		/* the same number of another host */
 	come.from.sin_addr = ((struct sockaddr_in *)&dev.address)->sin_addr;
@@ -523,9 +500,8 @@ static void sender_does_not_get_its_own(void **state)
 	expect_deliveries(1, 1);
 }
 
-static void datagram_for_others_is_dropped(void **state)
+WITH_MEMBERS(datagram_for_others_is_dropped)
 {
-	(void)state;
 	come.to_qp = 1000;
 	expect_deliveries(0, 0);
 	come.to_qp = SOFT_MCAST_QPN;
@@ -544,33 +520,12 @@ static void datagram_for_others_is_dropped(void **state)
 	expect_deliveries(0, 0);
 }
 
-static void one_look_takes_a_batch_of_a_socket(void **state)
+WITH_MEMBERS(one_look_takes_a_batch_of_a_socket)
 {
-	(void)state;
 	come.times = UD_BATCH + 3;
 	soft_mcast_receive(&dev);
 	assert_int_equal(come.got[0], UD_BATCH);
 	assert_int_equal(come.times, 3);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define WITH_MEMBERS(name) cmocka_unit_test_setup_teardown(name, set_up_members, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(first_member_joins_the_group),
-		CASE(ipv6_group_is_joined),
-		CASE(last_member_leaves_the_group),
-		CASE(socket_has_a_limited_number_of_groups),
-		CASE(group_goes_to_a_socket_with_room),
-		CASE(failed_join_leaves_nothing),
-		CASE(members_may_leave_after_the_close),
-		CASE(datagrams_leave_by_the_devices_interface),
-		WITH_MEMBERS(each_member_gets_a_datagram),
-		WITH_MEMBERS(sender_does_not_get_its_own),
-		WITH_MEMBERS(datagram_for_others_is_dropped),
-		WITH_MEMBERS(one_look_takes_a_batch_of_a_socket),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "dapl/soft/obj/mem.h"
 #include "test/random.h"
+#include "test/unit/unit.h"
 #include "test/variables.h"
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | SOFT_REMOTE_ACCESS };
@@ -59,34 +60,33 @@ static enum soft_check look(uint32_t stag, uint64_t addr, uint64_t length, int a
 
 static int begin(void **state)
 {
-	(void)state;
 	open_two(0);
 	return 0;
 }
 
 static int end(void **state)
 {
-	(void)state;
 	no_tables = filling = false;
 	entries_left = -1;
 	close_two();
 	return 0;
 }
 
-static void real_key_is_found(void **state)
+#define T(name) UNIT_TEST_WITH(name, begin, end)
+#define GUARDED(name) UNIT_TEST_WITH(name, begin_guarded, end_guarded)
+
+T(real_key_is_found)
 {
-	(void)state;
 	assert_int_equal(
 		look(ends[1].mr->rkey, (uintptr_t)ends[1].buf, BUFFER, IBV_ACCESS_REMOTE_WRITE),
 		SOFT_FINE);
 }
 
-static void guessed_keys_name_nothing(void **state)
+T(guessed_keys_name_nothing)
 {
 	uint64_t seed = variable_seed("DAPL_TEST_SEED"), random = seed * 2 + 1;
 	uint64_t guesses = variable_number("DAPL_TEST_KEYS", 10000000);
 
-	(void)state;
 	for (uint64_t i = 0; i < guesses; i++) {
 		uint32_t stag = (uint32_t)(random_next(&random) >> 16);
 
@@ -97,11 +97,10 @@ static void guessed_keys_name_nothing(void **state)
 	}
 }
 
-static void nearly_right_keys_name_nothing(void **state)
+T(nearly_right_keys_name_nothing)
 {
 	uint32_t real = ends[1].mr->rkey;
 
-	(void)state;
 	for (int bit = 0; bit < 32; bit++)
 		assert_int_equal(
 			look(real ^ 1u << bit, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ),
@@ -112,12 +111,11 @@ static void nearly_right_keys_name_nothing(void **state)
 			SOFT_BAD_STAG);
 }
 
-static void stale_key_names_nothing(void **state)
+T(stale_key_names_nothing)
 {
 	struct ibv_mr *mr;
 	uint32_t stag;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		OK(ops->reg_mr(ends[1].pd, ends[1].buf, 4096, ALL, NULL, &mr));
 		stag = mr->rkey;
@@ -148,33 +146,29 @@ static void assert_many_are_found(void)
 		assert_int_equal(look(stags[i], at + i, 8, IBV_ACCESS_REMOTE_READ), SOFT_BAD_STAG);
 }
 
-static void keys_of_many_regions_are_found(void **state)
+T(keys_of_many_regions_are_found)
 {
-	(void)state;
 	assert_many_are_found();
 }
 
-static void keys_are_found_though_their_table_cannot_grow(void **state)
+T(keys_are_found_though_their_table_cannot_grow)
 {
-	(void)state;
 	no_tables = true;
 	assert_many_are_found();
 }
 
-static void keys_are_found_though_a_copy_of_their_table_fails(void **state)
+T(keys_are_found_though_a_copy_of_their_table_fails)
 {
-	(void)state;
 	entries_left = 50;
 	assert_many_are_found();
 	assert_int_equal(entries_left, -1);
 }
 
-static void key_of_another_pd_is_refused(void **state)
+T(key_of_another_pd_is_refused)
 {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 
-	(void)state;
 	OK(ops->alloc_pd(ends[1].dev, &pd));
 	OK(ops->reg_mr(pd, ends[1].buf, 4096, ALL, NULL, &mr));
 	assert_int_not_equal(look(mr->rkey, (uintptr_t)ends[1].buf, 8, IBV_ACCESS_REMOTE_READ),
@@ -183,7 +177,7 @@ static void key_of_another_pd_is_refused(void **state)
 	OK(ops->dealloc_pd(pd));
 }
 
-static void ranges_outside_the_region_are_refused(void **state)
+T(ranges_outside_the_region_are_refused)
 {
 	uint64_t first = (uintptr_t)ends[1].buf + 4096, length = 4096;
 	struct ibv_mr *mr;
@@ -203,7 +197,6 @@ static void ranges_outside_the_region_are_refused(void **state)
 		{ UINT64_MAX - first, first + 8 },
 	};
 
-	(void)state;
 	OK(ops->reg_mr(ends[1].pd, (void *)(uintptr_t)first, length, ALL, NULL, &mr));
 	assert_int_equal(look(mr->rkey, first, length, IBV_ACCESS_REMOTE_READ), SOFT_FINE);
 	assert_int_equal(look(mr->rkey, first + length - 1, 1, IBV_ACCESS_REMOTE_READ), SOFT_FINE);
@@ -214,12 +207,11 @@ static void ranges_outside_the_region_are_refused(void **state)
 	OK(ops->dereg_mr(mr));
 }
 
-static void rights_that_the_region_lacks_are_refused(void **state)
+T(rights_that_the_region_lacks_are_refused)
 {
 	static const int rights[] = { IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
 				      IBV_ACCESS_REMOTE_ATOMIC };
 
-	(void)state;
 	for (int has = 0; has < 8; has++) {
 		int access = IBV_ACCESS_LOCAL_WRITE;
 		struct ibv_mr *mr;
@@ -290,11 +282,10 @@ static void expect_lines(const char *text, unsigned read, unsigned written)
 	assert_int_equal(times_in(text, " can no longer be written: unmapped or protected"), written);
 }
 
-static void guarded_memory_that_is_there_is_found(void **state)
+GUARDED(guarded_memory_that_is_there_is_found)
 {
 	struct outcome is;
 
-	(void)state;
 	assert_string_equal(printed_by(try_all, &is), "");
 	assert_int_equal(is.read, SOFT_FINE);
 	assert_int_equal(is.write, SOFT_FINE);
@@ -303,11 +294,10 @@ static void guarded_memory_that_is_there_is_found(void **state)
 	assert_true(is.place);
 }
 
-static void guarded_memory_that_is_protected_can_be_read(void **state)
+GUARDED(guarded_memory_that_is_protected_can_be_read)
 {
 	struct outcome is;
 
-	(void)state;
 	OK(mprotect(mapped, MAPPED, PROT_READ));
 	expect_lines(printed_by(try_all, &is), 0, 3);
 	assert_int_equal(is.read, SOFT_FINE);
@@ -317,11 +307,10 @@ static void guarded_memory_that_is_protected_can_be_read(void **state)
 	assert_false(is.place);
 }
 
-static void guarded_memory_that_is_unmapped_is_refused(void **state)
+GUARDED(guarded_memory_that_is_unmapped_is_refused)
 {
 	struct outcome is;
 
-	(void)state;
 	munmap(mapped, MAPPED);
 	expect_lines(printed_by(try_all, &is), 2, 3);
 	assert_int_equal(is.read, SOFT_ACCESS);
@@ -332,11 +321,10 @@ static void guarded_memory_that_is_unmapped_is_refused(void **state)
 }
 
 /* Without the guard an access costs no system call. */
-static void memory_is_not_checked_without_the_guard(void **state)
+GUARDED(memory_is_not_checked_without_the_guard)
 {
 	struct outcome is;
 
-	(void)state;
 	ends[1].dev->guards = false;
 	munmap(mapped, MAPPED);
 	assert_string_equal(printed_by(try_all, &is), "");
@@ -345,27 +333,4 @@ static void memory_is_not_checked_without_the_guard(void **state)
 	assert_true(is.place);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-#define GUARDED(name) cmocka_unit_test_setup_teardown(name, begin_guarded, end_guarded)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(real_key_is_found),
-		T(guessed_keys_name_nothing),
-		T(nearly_right_keys_name_nothing),
-		T(stale_key_names_nothing),
-		T(keys_of_many_regions_are_found),
-		T(keys_are_found_though_their_table_cannot_grow),
-		T(keys_are_found_though_a_copy_of_their_table_fails),
-		T(key_of_another_pd_is_refused),
-		T(ranges_outside_the_region_are_refused),
-		T(rights_that_the_region_lacks_are_refused),
-		GUARDED(guarded_memory_that_is_there_is_found),
-		GUARDED(guarded_memory_that_is_protected_can_be_read),
-		GUARDED(guarded_memory_that_is_unmapped_is_refused),
-		GUARDED(memory_is_not_checked_without_the_guard),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

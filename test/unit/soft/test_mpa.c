@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mpa.c - MPA frames of a handshake on a socket: whole, in pieces, and malformed. */
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/cm/mpa.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
-#include "dapl/soft/tcp/wire.h"
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
+#include "dapl/soft/wire/wire.h"
+#include "test/unit/unit.h"
 
 static struct dapl_device dev;
 static struct dapl_conn sender, receiver;
@@ -23,7 +17,6 @@ static int set_up(void **state)
 {
 	int fds[2];
 
-	(void)state;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
 		return -1;
 	sender = (struct dapl_conn){ .dev = &dev, .fd = fds[0] };
@@ -36,7 +29,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_mutex_unlock(&dev.progress_lock);
 	close(sender.fd);
 	close(receiver.fd);
@@ -47,12 +39,13 @@ static const struct wire_mpa enhanced = { .flags = WIRE_MPA_S | WIRE_MPA_CRC, .r
 	.p2p_write = true, .ird = 3, .ord = 5 };
 static const struct wire_mpa plain = { .flags = WIRE_MPA_CRC, .revision = 1 };
 
-static void request_arrives_with_its_private_data(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(request_arrives_with_its_private_data)
 {
 	const uint8_t *data;
 	size_t length;
 
-	(void)state;
 	assert_true(mpa_send(&sender, &enhanced, NULL, "hello", 5));
 	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
 	data = mpa_data(&receiver, &length);
@@ -64,12 +57,11 @@ static void request_arrives_with_its_private_data(void **state)
 	assert_true(receiver.mpa.p2p && receiver.mpa.p2p_write && !receiver.mpa.p2p_read);
 }
 
-static void request_without_enhanced_data_negotiates_nothing(void **state)
+TEST(request_without_enhanced_data_negotiates_nothing)
 {
 	const uint8_t *data;
 	size_t length;
 
-	(void)state;
 	assert_true(mpa_send(&sender, &plain, NULL, NULL, 0));
 	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
 	data = mpa_data(&receiver, &length);
@@ -79,14 +71,13 @@ static void request_without_enhanced_data_negotiates_nothing(void **state)
 	assert_int_equal(receiver.mpa.ord, WIRE_ORD_NONE);
 }
 
-static void trailer_stands_before_the_private_data(void **state)
+TEST(trailer_stands_before_the_private_data)
 {
 	struct wire_trailer trailer = { .version = WIRE_TRAILER_VERSION, .qpn = 77 }, got;
 	struct wire_mpa reply = enhanced;
 	const uint8_t *data;
 	size_t length;
 
-	(void)state;
 	reply.reply = true;
 	receiver.passive = false;
 	assert_true(mpa_send(&sender, &reply, &trailer, "x", 1));
@@ -109,12 +100,11 @@ static size_t take_frame(uint8_t bytes[WIRE_MPA_MAX])
 	return (size_t)n;
 }
 
-static void frame_may_be_cut_anywhere(void **state)
+TEST(frame_may_be_cut_anywhere)
 {
 	uint8_t bytes[WIRE_MPA_MAX];
 	size_t length = take_frame(bytes);
 
-	(void)state;
 	for (size_t i = 0; i < length; i++) {
 		assert_int_equal(mpa_receive(&receiver), GOT_PART);
 		assert_int_equal(send(sender.fd, bytes + i, 1, 0), 1);
@@ -123,11 +113,10 @@ static void frame_may_be_cut_anywhere(void **state)
 	assert_memory_equal(frame, bytes, length);
 }
 
-static void stream_behind_the_frame_stays_in_the_socket(void **state)
+TEST(stream_behind_the_frame_stays_in_the_socket)
 {
 	char next[8];
 
-	(void)state;
 	assert_true(mpa_send(&sender, &plain, NULL, "abc", 3));
 	assert_int_equal(send(sender.fd, "FPDU", 4, 0), 4);
 	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
@@ -135,50 +124,45 @@ static void stream_behind_the_frame_stays_in_the_socket(void **state)
 	assert_memory_equal(next, "FPDU", 4);
 }
 
-static void end_within_a_frame_is_bad(void **state)
+TEST(end_within_a_frame_is_bad)
 {
 	uint8_t bytes[WIRE_MPA_MAX];
 	size_t length = take_frame(bytes);
 
-	(void)state;
 	assert_int_equal(send(sender.fd, bytes, length - 1, 0), (int)length - 1);
 	shutdown(sender.fd, SHUT_WR);
 	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
 	assert_int_equal(receiver.io_error, 0);
 }
 
-static void end_before_a_frame_is_an_end(void **state)
+TEST(end_before_a_frame_is_an_end)
 {
-	(void)state;
 	shutdown(sender.fd, SHUT_WR);
 	assert_int_equal(mpa_receive(&receiver), GOT_END);
 }
 
-static void error_of_the_socket_is_kept(void **state)
+TEST(error_of_the_socket_is_kept)
 {
-	(void)state;
 	close(receiver.fd);
 	receiver.fd = -1;
 	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
 	assert_int_equal(receiver.io_error, EBADF);
 }
 
-static void reply_in_place_of_a_request_is_bad(void **state)
+TEST(reply_in_place_of_a_request_is_bad)
 {
-	(void)state;
 	receiver.passive = false;	/* it waits for a reply */
 	assert_true(mpa_send(&sender, &plain, NULL, NULL, 0));
 	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
 }
 
-static void length_beyond_the_buffer_is_bad(void **state)
+TEST(length_beyond_the_buffer_is_bad)
 {
 	static const struct {
 		uint16_t length;
 		enum mpa_got got;
 	} rows[] = { { 512, GOT_PART }, { 513, GOT_BAD }, { UINT16_MAX, GOT_BAD } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct wire_mpa mpa = plain;
 		uint8_t header[WIRE_MPA_HEADER];
@@ -193,11 +177,10 @@ static void length_beyond_the_buffer_is_bad(void **state)
 }
 
 /* Enhanced data exists from revision 2 on, and takes four bytes. */
-static void enhanced_data_must_be_there(void **state)
+TEST(enhanced_data_must_be_there)
 {
 	size_t length;
 
-	(void)state;
 	receiver.mpa = enhanced;
 	receiver.mpa.length = WIRE_MPA_ENHANCED - 1;
 	assert_null(mpa_data(&receiver, &length));
@@ -209,34 +192,14 @@ static void enhanced_data_must_be_there(void **state)
 	assert_null(mpa_data(&receiver, &length));
 }
 
-static void socket_that_is_full_takes_nothing(void **state)
+TEST(socket_that_is_full_takes_nothing)
 {
 	char filler[4096] = { 0 };
 
-	(void)state;
 	while (send(sender.fd, filler, sizeof filler, 0) > 0)
 		;
 	assert_false(mpa_send(&sender, &plain, NULL, "abc", 3));
 	assert_int_equal(errno, EAGAIN);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(request_arrives_with_its_private_data),
-		TEST(request_without_enhanced_data_negotiates_nothing),
-		TEST(trailer_stands_before_the_private_data),
-		TEST(frame_may_be_cut_anywhere),
-		TEST(stream_behind_the_frame_stays_in_the_socket),
-		TEST(end_within_a_frame_is_bad),
-		TEST(end_before_a_frame_is_an_end),
-		TEST(error_of_the_socket_is_kept),
-		TEST(reply_in_place_of_a_request_is_bad),
-		TEST(length_beyond_the_buffer_is_bad),
-		TEST(enhanced_data_must_be_there),
-		TEST(socket_that_is_full_takes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mr.c - which registrations are refused, and which memory peers may map, too. The pages, the file and the table
  * of STags are replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/populate.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/verbs/mr.h"
+#include "test/unit/unit.h"
 
 enum { LENGTH = 5000, FILE_NUMBER = 33, OFFSET = 8192 };
 
@@ -48,7 +42,6 @@ int __wrap_rmem_map_file(const void *at, size_t length, uint64_t *in_file)
 
 int __wrap_soft_mr_add(struct ibv_pd *in, const struct soft_memory *is, int access, struct ibv_mr **made)
 {
-	(void)access;
 	assert_ptr_equal(in, &pd);
 	assert_ptr_equal(is->at, memory);
 	assert_int_equal(is->length, LENGTH);
@@ -61,7 +54,6 @@ int __wrap_soft_mr_add(struct ibv_pd *in, const struct soft_memory *is, int acce
 
 static int set_up(void **state)
 {
-	(void)state;
 	dev.want_map = true;
 	populate_err = add_err = 0;
 	populated = -1;
@@ -79,11 +71,12 @@ static int reg(int access, const void *name)
 	return err;
 }
 
-static void peers_write_only_where_the_consumer_may(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+CASE(peers_write_only_where_the_consumer_may)
 {
 	static const int rights[] = { IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_ATOMIC };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(reg(rights[i], NULL), EINVAL);
 		assert_int_equal(reg(rights[i] | IBV_ACCESS_REMOTE_READ, NULL), EINVAL);
@@ -95,9 +88,8 @@ static void peers_write_only_where_the_consumer_may(void **state)
 	assert_int_equal(reg(IBV_ACCESS_REMOTE_READ, NULL), 0);
 }
 
-static void pages_are_there_before_the_region(void **state)
+CASE(pages_are_there_before_the_region)
 {
-	(void)state;
 	assert_int_equal(reg(IBV_ACCESS_LOCAL_WRITE, NULL), 0);
 	assert_int_equal(populated, true);
 	assert_int_equal(reg(IBV_ACCESS_REMOTE_READ, NULL), 0);
@@ -108,19 +100,17 @@ static void pages_are_there_before_the_region(void **state)
 	assert_false(added);
 }
 
-static void region_that_cannot_be_added_fails(void **state)
+CASE(region_that_cannot_be_added_fails)
 {
-	(void)state;
 	add_err = ENOMEM;
 	assert_int_equal(reg(0, NULL), ENOMEM);
 }
 
-static void named_memory_is_a_file_for_peers(void **state)
+CASE(named_memory_is_a_file_for_peers)
 {
 	static const int rights[] = { IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE,
 				      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		file = -1;
 		assert_int_equal(reg(rights[i], "name"), 0);
@@ -129,9 +119,8 @@ static void named_memory_is_a_file_for_peers(void **state)
 	}
 }
 
-static void other_memory_is_no_file(void **state)
+CASE(other_memory_is_no_file)
 {
-	(void)state;
 	assert_int_equal(reg(IBV_ACCESS_REMOTE_READ, NULL), 0);
 	assert_int_equal(file, -1);
 	assert_int_equal(reg(IBV_ACCESS_LOCAL_WRITE, "name"), 0);
@@ -141,16 +130,4 @@ static void other_memory_is_no_file(void **state)
 	assert_int_equal(file, -1);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		CASE(peers_write_only_where_the_consumer_may),
-		CASE(pages_are_there_before_the_region),
-		CASE(region_that_cannot_be_added_fails),
-		CASE(named_memory_is_a_file_for_peers),
-		CASE(other_memory_is_no_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

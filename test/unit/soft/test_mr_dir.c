@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mr_dir.c - the MR directory: what is published, which permissions a peer finds there, and when they end.
  * Both sides are in this process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 #include "dapl/soft/obj/mem.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "test/unit/unit.h"
 
 enum { RW = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE };
 
@@ -28,7 +22,6 @@ static char memory[4096];
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&directory, 0, sizeof directory);
 	process = (struct shm_process){ .id = 77, .mr_dir = &directory, .file = 0, .window_file = -1,
 		.pidfd = -1 };
@@ -44,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	mr_dir_close(&process);
 	return 0;
 }
@@ -62,11 +54,12 @@ static bool finds(uint32_t stag, uint32_t needed)
 	return mr_permit_find(&conn, stag, needed, &permit);
 }
 
-static void opened_directory_tells_where_it_is(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(opened_directory_tells_where_it_is)
 {
 	int seals = fcntl(process.window_file, F_GET_SEALS);
 
-	(void)state;
 	assert_int_equal(directory.id, 77);
 	assert_int_equal(directory.self, (uintptr_t)&directory);
 	assert_int_equal(directory.pid, getpid());
@@ -78,12 +71,11 @@ static void opened_directory_tells_where_it_is(void **state)
 	assert_int_equal(lseek(process.window_file, 0, SEEK_END), directory.window + WINDOW_SIZE);
 }
 
-static void permission_is_that_of_the_region(void **state)
+CASE(permission_is_that_of_the_region)
 {
 	struct soft_region r = region(0x1234, RW);
 	struct mr_permit permit;
 
-	(void)state;
 	r.file = 9;
 	r.offset = 0x3000;
 	assert_false(finds(0x1234, IBV_ACCESS_REMOTE_READ));
@@ -99,11 +91,10 @@ static void permission_is_that_of_the_region(void **state)
 	mr_dir_withdraw(&process, &r);
 }
 
-static void permission_needs_rights_domain_and_key(void **state)
+CASE(permission_needs_rights_domain_and_key)
 {
 	struct soft_region r = region(0x100, IBV_ACCESS_REMOTE_READ), foreign = region(0x200, RW);
 
-	(void)state;
 	foreign.pd = &other_pd;
 	mr_dir_publish(&process, &r);
 	mr_dir_publish(&process, &foreign);
@@ -120,13 +111,12 @@ static void permission_needs_rights_domain_and_key(void **state)
 	assert_true(finds(0x200, IBV_ACCESS_REMOTE_WRITE));
 }
 
-static void regions_of_no_use_to_peers_are_not_published(void **state)
+CASE(regions_of_no_use_to_peers_are_not_published)
 {
 	struct soft_region local = region(0x300, IBV_ACCESS_LOCAL_WRITE), window = region(0x400, RW),
 			   unopened = region(0x500, RW);
 	struct shm_process closed = process;
 
-	(void)state;
 	window.kind = SOFT_WINDOW_2;
 	closed.window_file = -1;
 	mr_dir_publish(&process, &local);
@@ -143,11 +133,10 @@ static void regions_of_no_use_to_peers_are_not_published(void **state)
 }
 
 /* Keys that differ in the lowest byte, or by a multiple of 65536, share a set. */
-static void region_without_a_free_entry_is_left_out(void **state)
+CASE(region_without_a_free_entry_is_left_out)
 {
 	struct soft_region r[MR_DIR_WAYS + 1];
 
-	(void)state;
 	for (unsigned i = 0; i <= MR_DIR_WAYS; i++) {
 		r[i] = region(0x700 + i, RW);
 		mr_dir_publish(&process, &r[i]);
@@ -160,12 +149,11 @@ static void region_without_a_free_entry_is_left_out(void **state)
 	assert_true(finds(0x700 + MR_DIR_WAYS, RW));
 }
 
-static void withdrawal_ends_permissions_for_good(void **state)
+CASE(withdrawal_ends_permissions_for_good)
 {
 	struct soft_region r = region(0x900, RW);
 	struct mr_permit permit;
 
-	(void)state;
 	mr_dir_publish(&process, &r);
 	assert_true(mr_permit_find(&conn, 0x900, RW, &permit));
 	assert_true(mr_dir_withdraw(&process, &r));
@@ -176,12 +164,11 @@ static void withdrawal_ends_permissions_for_good(void **state)
 	assert_false(mr_permit_still_valid(&permit));
 }
 
-static void revoked_grant_ends_permissions(void **state)
+CASE(revoked_grant_ends_permissions)
 {
 	struct soft_region r = region(0xa00, RW);
 	struct mr_permit permit;
 
-	(void)state;
 	mr_dir_publish(&process, &r);
 	assert_true(mr_permit_find(&conn, 0xa00, RW, &permit));
 	grant.pd = 0;
@@ -191,7 +178,7 @@ static void revoked_grant_ends_permissions(void **state)
 }
 
 /* Only writers are waited for. */
-static void withdrawal_tells_whether_peers_may_be_writing(void **state)
+CASE(withdrawal_tells_whether_peers_may_be_writing)
 {
 	static const struct {
 		int access;
@@ -202,7 +189,6 @@ static void withdrawal_tells_whether_peers_may_be_writing(void **state)
 		{ IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE, false },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct soft_region r = region(0x10000 + (i << 8), cases[i].access);
 
@@ -212,7 +198,7 @@ static void withdrawal_tells_whether_peers_may_be_writing(void **state)
 	}
 }
 
-static void permission_covers_its_range_and_no_more(void **state)
+CASE(permission_covers_its_range_and_no_more)
 {
 	static const struct {
 		uint64_t first, size, remote, length;
@@ -229,7 +215,6 @@ static void permission_covers_its_range_and_no_more(void **state)
 		{ 0, UINT64_MAX, 0, UINT64_MAX, true }, { 0, UINT64_MAX, 1, UINT64_MAX, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct mr_permit permit = { .is = { .first = cases[i].first, .length = cases[i].size } };
 
@@ -238,32 +223,14 @@ static void permission_covers_its_range_and_no_more(void **state)
 	}
 }
 
-static void closed_directory_has_no_descriptors(void **state)
+CASE(closed_directory_has_no_descriptors)
 {
 	int fd = process.window_file;
 
-	(void)state;
 	mr_dir_close(&process);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(process.window_file, -1);
 	mr_dir_close(&process);		/* nothing is closed twice */
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(opened_directory_tells_where_it_is),
-		CASE(permission_is_that_of_the_region),
-		CASE(permission_needs_rights_domain_and_key),
-		CASE(regions_of_no_use_to_peers_are_not_published),
-		CASE(region_without_a_free_entry_is_left_out),
-		CASE(withdrawal_ends_permissions_for_good),
-		CASE(revoked_grant_ends_permissions),
-		CASE(withdrawal_tells_whether_peers_may_be_writing),
-		CASE(permission_covers_its_range_and_no_more),
-		CASE(closed_directory_has_no_descriptors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

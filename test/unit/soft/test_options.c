@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_options.c - where the options of an entry's ia_params begin, and which ones are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/soft/options.h"
+#include "test/unit/unit.h"
 
-static void options_are_behind_name_and_port(void **state)
+UNIT_TEST(options_are_behind_name_and_port)
 {
 	static const struct {
 		const char *params;
@@ -18,12 +13,11 @@ static void options_are_behind_name_and_port(void **state)
 		{ "fe80::1%eth0  17  ", 18 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_int_equal(soft_options_offset(cases[i].params), cases[i].offset);
 }
 
-static void known_options_are_read(void **state)
+UNIT_TEST(known_options_are_read)
 {
 	static const struct {
 		const char *params;
@@ -35,7 +29,6 @@ static void known_options_are_read(void **state)
 		{ "eth_qdisc=bypass 0", false },			/* a name */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct soft_options options = { .eth_bypass = true };
 
@@ -44,14 +37,13 @@ static void known_options_are_read(void **state)
 	}
 }
 
-static void wrong_option_is_returned(void **state)
+UNIT_TEST(wrong_option_is_returned)
 {
 	static const char *const cases[] = {
 		"eth0 0 !eth_qdisc=bypas", "eth0 0 !eth_qdisc=bypassed", "eth0 0 !eth_qdisc",
 		"eth0 0 eth_qdisc=bypass !x", "eth0 0 !x eth_qdisc=bypass", "eth0 0 !ETH_QDISC=bypass",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const char *mark = strchr(cases[i], '!');
 		size_t at = (size_t)(mark - cases[i]);
@@ -64,13 +56,4 @@ static void wrong_option_is_returned(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_are_behind_name_and_port),
-		cmocka_unit_test(known_options_are_read),
-		cmocka_unit_test(wrong_option_is_returned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

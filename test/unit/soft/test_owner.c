@@ -5,17 +5,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/owner_state.h"
 #include "test/unit/soft/ends.h"
+#include "test/unit/unit.h"
 #include "test/variables.h"
 
 /* --- a blocked thread is woken ------------------------------------------------------------ */
@@ -47,7 +44,7 @@ static void work(struct end *e, struct pollfd *p)
 	if ((p[DATA].revents & POLLIN) && !ops->work(e->dev))
 		p[DATA].fd = -1;
 	if (p[SERVICE].revents & POLLIN)
-		e->dev->data_watch.ready(&e->dev->data_watch);
+		e->dev->progress.data_watch.ready(&e->dev->progress.data_watch);
 }
 
 /* Does what the service thread would do, without a wake-up. A wake-up takes 100 times as long
@@ -92,7 +89,7 @@ static void sleep_on(struct end *e, bool serves)
 	struct pollfd p[WATCHED] = {
 		[CHANNEL] = { .fd = e->channel->fd, .events = POLLIN },
 		[DATA] = { .fd = serves ? ops->sleep(e->dev, true) : -1, .events = POLLIN },
-		[SERVICE] = { .fd = restless ? e->dev->service_epoll : -1, .events = POLLIN },
+		[SERVICE] = { .fd = restless ? e->dev->progress.service_epoll : -1, .events = POLLIN },
 	};
 	struct ibv_cq *cq;
 
@@ -201,7 +198,7 @@ static void ping_pong_at_random(unsigned times, bool tcp, bool share)
 	print_message("DAPL_TEST_SEED=%u\n", seed);
 	open_ends_for_ping_pong(tcp, share);
 	for (int i = 0; restless && i < 2 - share; i++)
-		dapl_watch_stop(&ends[i].dev->data_watch);
+		dapl_watch_stop(&ends[i].dev->progress.data_watch);
 	for (int i = 0; i < 16; i++) {
 		post_receive(&ends[0]);
 		post_receive(&ends[1]);
@@ -217,9 +214,8 @@ static void ping_pong_at_random(unsigned times, bool tcp, bool share)
 	assert_true(progress_by_waiter[0] + progress_by_waiter[1] > handovers / 200);
 }
 
-static void blocked_thread_is_woken_for_a_message(void **state)
+UNIT_TEST(blocked_thread_is_woken_for_a_message)
 {
-	(void)state;
 	restless = false;
 	ping_pong_at_random(2000, false, false);
 	ping_pong_at_random(1000, false, true);
@@ -227,24 +223,21 @@ static void blocked_thread_is_woken_for_a_message(void **state)
 	ping_pong_at_random(500, true, true);
 }
 
-static void thread_that_only_checks_finds_its_message(void **state)
+UNIT_TEST(thread_that_only_checks_finds_its_message)
 {
-	(void)state;
 	restless = true;
 	ping_pong_at_random(50000, false, false);
 	assert_true(sleeps[0] + sleeps[1] > handovers / 100);
 }
 
-static void threads_of_one_device_wake_each_other(void **state)
+UNIT_TEST(threads_of_one_device_wake_each_other)
 {
-	(void)state;
 	restless = true;
 	ping_pong_at_random(30000, false, true);
 }
 
-static void blocked_thread_is_woken_for_data_over_tcp(void **state)
+UNIT_TEST(blocked_thread_is_woken_for_data_over_tcp)
 {
-	(void)state;
 	restless = true;
 	ping_pong_at_random(10000, true, false);
 	ping_pong_at_random(10000, true, true);
@@ -273,7 +266,7 @@ static void await_completion(const struct end *e)
 
 static enum progress_owner owner_of(const struct end *e)
 {
-	return __atomic_load_n(&e->dev->owner, __ATOMIC_RELAXED);
+	return __atomic_load_n(&e->dev->progress.owner, __ATOMIC_RELAXED);
 }
 
 static void await_owner(const struct end *e, enum progress_owner owner)
@@ -315,7 +308,7 @@ static void a_sleeper_serves(bool tcp)
 	message();
 	while (!readable(e->channel->fd, 0)) {
 		assert_true(readable(data, LIMIT_S * 1000));
-		assert_false(readable(e->dev->service_epoll, 0));
+		assert_false(readable(e->dev->progress.service_epoll, 0));
 		assert_true(ops->work(e->dev));
 	}
 	OK(ops->get_cq_event(e->channel, &cq));
@@ -328,21 +321,19 @@ static void a_sleeper_serves(bool tcp)
 	close_two();
 }
 
-static void blocked_thread_drives_progress(void **state)
+UNIT_TEST(blocked_thread_drives_progress)
 {
-	(void)state;
 	a_sleeper_serves(false);
 	a_sleeper_serves(true);
 }
 
 /* A blocked thread must not be woken for each message that another thread polls for. */
-static void blocked_thread_yields_progress_to_pollers(void **state)
+UNIT_TEST(blocked_thread_yields_progress_to_pollers)
 {
 	struct end *e = &ends[1];
 	struct ibv_wc wc;
 	int data, due = 0, tries = 3;	/* as many as there are receives */
 
-	(void)state;
 	open_two(tries);
 	data = ops->sleep(e->dev, true);
 	do {	/* again if this thread lost its processor, so that the service thread missed its polls */
@@ -368,22 +359,21 @@ static void open_with_blocked_thread(struct end *e)
 	struct ibv_wc wc;
 
 	open_two(0);
-	dapl_watch_stop(&e->dev->data_watch);
+	dapl_watch_stop(&e->dev->progress.data_watch);
 	assert_true(ops->sleep(e->dev, true) >= 0);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 }
 
 /* The service thread was woken for data, and runs when a thread has blocked and polls are counted: it hands over to
  * polling threads, and the blocked thread is to stop watching when it is woken. */
-static void service_thread_hands_over_while_a_thread_blocks(void **state)
+UNIT_TEST(service_thread_hands_over_while_a_thread_blocks)
 {
 	struct end *e = &ends[1];
 	struct ibv_wc wc;
 
-	(void)state;
 	open_with_blocked_thread(e);
 	message();
-	e->dev->data_watch.ready(&e->dev->data_watch);
+	e->dev->progress.data_watch.ready(&e->dev->progress.data_watch);
 	assert_int_not_equal(owner_of(e), OWNER_BLOCKED_THREAD);
 	assert_false(ops->work(e->dev));
 	await_owner(e, OWNER_SERVICE_THREAD);	/* no polls */
@@ -396,13 +386,12 @@ static void service_thread_hands_over_while_a_thread_blocks(void **state)
 
 /* A thread that still watches when polling threads took over and another has blocked since: both may drive progress.
  * The first whose wait ends makes the service thread the owner, and the other stops. */
-static void second_blocked_thread_may_join_the_first(void **state)
+UNIT_TEST(second_blocked_thread_may_join_the_first)
 {
 	struct end *e = &ends[1];
 
-	(void)state;
 	open_with_blocked_thread(e);
-	e->dev->data_watch.ready(&e->dev->data_watch);
+	e->dev->progress.data_watch.ready(&e->dev->progress.data_watch);
 	await_owner(e, OWNER_SERVICE_THREAD);
 	assert_true(ops->sleep(e->dev, true) >= 0);
 	message();
@@ -415,18 +404,17 @@ static void second_blocked_thread_may_join_the_first(void **state)
 }
 
 /* Arming a CQ ends polling; a CQ that is armed while another thread blocks changes nothing. */
-static void armed_cq_ends_polling(void **state)
+UNIT_TEST(armed_cq_ends_polling)
 {
 	struct end *e = &ends[1];
 	int data;
 
-	(void)state;
 	open_two(0);
-	dapl_watch_stop(&e->dev->data_watch);
+	dapl_watch_stop(&e->dev->progress.data_watch);
 	await_owner(e, OWNER_SERVICE_THREAD);	/* the timer is not due */
-	dapl_mutex_lock(&e->dev->owner_lock);
+	dapl_mutex_lock(&e->dev->progress.owner_lock);
 	soft_owner_set(e->dev, OWNER_POLLING_THREADS, "test");
-	dapl_mutex_unlock(&e->dev->owner_lock);
+	dapl_mutex_unlock(&e->dev->progress.owner_lock);
 	OK(ibv_req_notify_cq(e->cq, 0));
 	assert_int_equal(owner_of(e), OWNER_SERVICE_THREAD);
 	data = ops->sleep(e->dev, true);
@@ -438,45 +426,31 @@ static void armed_cq_ends_polling(void **state)
 }
 
 /* The service thread leaves progress to a polling thread for a millisecond at least. */
-static void thread_about_to_sleep_is_no_poller(void **state)
+UNIT_TEST(thread_about_to_sleep_is_no_poller)
 {
 	struct end *e = &ends[1];
 	struct ibv_wc wc;
 
-	(void)state;
 	open_two(0);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
+	assert_int_not_equal(e->dev->progress.polls, e->dev->progress.polls_seen);
 	assert_true(ops->sleep(e->dev, true) >= 0);
 	ops->awake(e->dev);
-	assert_int_equal(e->dev->polls, e->dev->polls_seen);
+	assert_int_equal(e->dev->progress.polls, e->dev->progress.polls_seen);
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	assert_int_not_equal(e->dev->polls, e->dev->polls_seen);
+	assert_int_not_equal(e->dev->progress.polls, e->dev->progress.polls_seen);
 	OK(ibv_req_notify_cq(e->cq, 0));
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
-	assert_int_equal(e->dev->polls, e->dev->polls_seen);
+	assert_int_equal(e->dev->progress.polls, e->dev->progress.polls_seen);
 	close_two();
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocked_thread_drives_progress),
-		cmocka_unit_test(blocked_thread_yields_progress_to_pollers),
-		cmocka_unit_test(service_thread_hands_over_while_a_thread_blocks),
-		cmocka_unit_test(second_blocked_thread_may_join_the_first),
-		cmocka_unit_test(armed_cq_ends_polling),
-		cmocka_unit_test(thread_about_to_sleep_is_no_poller),
-		cmocka_unit_test(blocked_thread_is_woken_for_a_message),
-		cmocka_unit_test(thread_that_only_checks_finds_its_message),
-		cmocka_unit_test(threads_of_one_device_wake_each_other),
-		cmocka_unit_test(blocked_thread_is_woken_for_data_over_tcp),
-	};
-
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	unsetenv("DAPL_SOFT_CRC");
 	unsetenv("DAPL_SOFT_DIRECT");
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -6,20 +6,17 @@
 #include "common/lock.h"
 #include "common/trace.h"
 #include "dapl/soft/progress/owner_state.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/process.h"
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 enum { OWNERS = OWNER_POLLING_THREADS + 1, MARK = 4096 };
 
@@ -51,24 +48,23 @@ static bool is_allowed(int from, int to)
 
 static void change(enum progress_owner owner)
 {
-	dapl_mutex_lock(&dev.owner_lock);
+	dapl_mutex_lock(&dev.progress.owner_lock);
 	soft_owner_set(&dev, owner, "test");
-	dapl_mutex_unlock(&dev.owner_lock);
+	dapl_mutex_unlock(&dev.progress.owner_lock);
 }
 
 static int set_up(void **state)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	(void)state;
 	memset(&dev, 0, sizeof dev);
-	dapl_mutex_init(&dev.owner_lock, RANK_SOFT_OWNER);
+	dapl_mutex_init(&dev.progress.owner_lock, RANK_SOFT_OWNER);
 	ready = eventfd(1, EFD_CLOEXEC);
 	dev.data_epoll = epoll_create1(EPOLL_CLOEXEC);
-	dev.service_epoll = epoll_create1(EPOLL_CLOEXEC);
+	dev.progress.service_epoll = epoll_create1(EPOLL_CLOEXEC);
 	conn.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(epoll_ctl(dev.data_epoll, EPOLL_CTL_ADD, ready, &event), 0);
-	assert_int_equal(epoll_ctl(dev.service_epoll, EPOLL_CTL_ADD, dev.data_epoll, &event), 0);
+	assert_int_equal(epoll_ctl(dev.progress.service_epoll, EPOLL_CTL_ADD, dev.data_epoll, &event), 0);
 	process.sleep_count = &sleep_count;
 	sleep_count = 1;
 	return 0;
@@ -76,39 +72,37 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	close(ready);
 	close(dev.data_epoll);
-	close(dev.service_epoll);
+	close(dev.progress.service_epoll);
 	close(conn.fd);
 	return 0;
 }
 
+#define TEST(test) UNIT_TEST_WITH(test, set_up, tear_down)
+
 /* --- which may follow which ----------------------------------------------------------------- */
 
-static void each_change_is_allowed_or_not(void **state)
+UNIT_TEST(each_change_is_allowed_or_not)
 {
-	(void)state;
 	for (int from = 0; from < OWNERS; from++)
 		for (int to = 0; to < OWNERS; to++)
 			if (soft_owner_may_follow(from, to) != is_allowed(from, to))
 				fail_msg("%s -> %s", soft_owner_name(from), soft_owner_name(to));
 }
 
-static void owners_have_different_names(void **state)
+UNIT_TEST(owners_have_different_names)
 {
-	(void)state;
 	for (int a = 0; a < OWNERS; a++)
 		for (int b = 0; b < a; b++)
 			assert_string_not_equal(soft_owner_name(a), soft_owner_name(b));
 }
 
-static void new_device_is_driven_by_the_service_thread(void **state)
+UNIT_TEST(new_device_is_driven_by_the_service_thread)
 {
 	static struct dapl_device fresh;
 
-	(void)state;
-	assert_int_equal(fresh.owner, OWNER_SERVICE_THREAD);
+	assert_int_equal(fresh.progress.owner, OWNER_SERVICE_THREAD);
 	assert_false(soft_owner_polls(&fresh));
 }
 
@@ -124,9 +118,9 @@ static int owner_after(int from, int to, bool *reported)
 	if (!child) {
 		if (dup2(out[1], STDERR_FILENO) < 0)
 			_exit(255);	/* no owner has this number */
-		dev.owner = from;
+		dev.progress.owner = from;
 		change(to);
-		_exit(dev.owner);
+		_exit(dev.progress.owner);
 	}
 	close(out[1]);
 	*reported = read(out[0], text, sizeof text) > 0;
@@ -139,7 +133,7 @@ static int owner_after(int from, int to, bool *reported)
 	return WEXITSTATUS(status);
 }
 
-static void forbidden_change_is_refused(void **state)
+TEST(forbidden_change_is_refused)
 {
 #ifdef DAPL_LOCK_CHECK
 	const bool aborts = true;
@@ -147,7 +141,6 @@ static void forbidden_change_is_refused(void **state)
 	const bool aborts = false;
 #endif
 
-	(void)state;
 	for (int from = 0; from < OWNERS; from++)
 		for (int to = 0; to < OWNERS; to++) {
 			bool reported, good = is_allowed(from, to);
@@ -161,14 +154,13 @@ static void forbidden_change_is_refused(void **state)
 
 static bool data_wakes_service_thread(void)
 {
-	struct pollfd p = { .fd = dev.service_epoll, .events = POLLIN };
+	struct pollfd p = { .fd = dev.progress.service_epoll, .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1;
 }
 
-static void data_wakes_the_service_thread_if_it_is_the_owner(void **state)
+TEST(data_wakes_the_service_thread_if_it_is_the_owner)
 {
-	(void)state;
 	assert_true(data_wakes_service_thread());
 	for (int i = 0; i < CHANGES; i++) {
 		change(round_trip[i]);
@@ -176,10 +168,9 @@ static void data_wakes_the_service_thread_if_it_is_the_owner(void **state)
 	}
 }
 
-static void peers_notify_unless_threads_poll(void **state)
+TEST(peers_notify_unless_threads_poll)
 {
-	(void)state;
-	dev.process = &process;
+	dev.shm.process = &process;
 	for (int i = 0; i < CHANGES; i++) {
 		uint32_t before = sleep_count;
 		bool polls = round_trip[i] == OWNER_POLLING_THREADS;
@@ -193,11 +184,10 @@ static void peers_notify_unless_threads_poll(void **state)
 }
 
 /* The count of a process that is made while threads poll is odd: it is so until they poll again. */
-static void process_may_appear_while_threads_poll(void **state)
+TEST(process_may_appear_while_threads_poll)
 {
-	(void)state;
 	change(OWNER_POLLING_THREADS);
-	dev.process = &process;
+	dev.shm.process = &process;
 	change(OWNER_SERVICE_THREAD);
 	assert_int_equal(sleep_count, 1);
 	change(OWNER_POLLING_THREADS);
@@ -213,16 +203,15 @@ static int mark(void)
 	return bytes;
 }
 
-static void socket_wakes_again_when_polling_ends(void **state)
+TEST(socket_wakes_again_when_polling_ends)
 {
 	const int raised = MARK;
 
-	(void)state;
 	change(OWNER_POLLING_THREADS);
 	assert_int_equal(setsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &raised, sizeof raised), 0);
-	dev.suppressed = &conn;
+	dev.progress.suppressed = &conn;
 	change(OWNER_SERVICE_THREAD);
-	assert_null(dev.suppressed);
+	assert_null(dev.progress.suppressed);
 	assert_int_equal(mark(), 1);
 }
 
@@ -237,11 +226,10 @@ static void look_for_change(void *arg, const char *text, size_t length)
 		++*(int *)arg;
 }
 
-static void change_is_traced(void **state)
+TEST(change_is_traced)
 {
 	int lines = 0;
 
-	(void)state;
 	change(OWNER_BLOCKED_THREAD);
 	trace_each(look_for_change, &lines);
 	assert_int_equal(lines, 0);
@@ -253,21 +241,4 @@ static void change_is_traced(void **state)
 	assert_int_equal(lines, 1);
 }
 
-#define TEST(test)	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_change_is_allowed_or_not),
-		cmocka_unit_test(owners_have_different_names),
-		cmocka_unit_test(new_device_is_driven_by_the_service_thread),
-		TEST(forbidden_change_is_refused),
-		TEST(data_wakes_the_service_thread_if_it_is_the_owner),
-		TEST(peers_notify_unless_threads_poll),
-		TEST(process_may_appear_while_threads_poll),
-		TEST(socket_wakes_again_when_polling_ends),
-		TEST(change_is_traced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

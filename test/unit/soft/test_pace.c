@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pace.c - turns of frames at a rate (eth/pace.c). */
 #include "dapl/soft/eth/pace.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
 #define SECOND 1000000000ull
 enum { FRAME = 1514 };
@@ -18,26 +15,24 @@ static uint64_t send_all(struct pace *pace, uint64_t now, unsigned frames, uint6
 
 		if (waited)
 			now = due + late;
-		pace_charge(pace, now, bytes, waited || i);
+		pace_charge(pace, now, bytes, waited || i ? UINT64_MAX : 0);
 	}
 	return now;
 }
 
-static void without_a_rate_nothing_waits(void **state)
+UNIT_TEST(without_a_rate_nothing_waits)
 {
 	struct pace pace = { .rate = 0 };
 
-	(void)state;
 	pace_set(&pace, 0, 0);
 	assert_true(send_all(&pace, SECOND, 1000, FRAME, 0) == SECOND);
 }
 
-static void the_rate_is_exact(void **state)
+UNIT_TEST(the_rate_is_exact)
 {
 	static const uint64_t rates[] = { 8000, 1000000, 999999937, 40000000000, 100000000000 };
 	struct pace pace;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof rates / sizeof *rates; i++) {
 		uint64_t expected = 1000ull * FRAME * 8 * SECOND / rates[i], took;
 
@@ -48,51 +43,56 @@ static void the_rate_is_exact(void **state)
 	}
 }
 
-static void a_late_queue_makes_up_for_it(void **state)
+UNIT_TEST(a_late_queue_makes_up_for_it)
 {
 	struct pace pace = { .rate = 0 };
 	uint64_t took;
 
-	(void)state;
 	pace_set(&pace, 1000000000, 0);		/* 12 us a frame, served 100 us late */
 	took = send_all(&pace, SECOND, 10001, FRAME, 100000) - SECOND;
 	assert_true(took <= 10000ull * FRAME * 8 + 200000);
 }
 
-static void a_long_delay_is_no_claim(void **state)
+UNIT_TEST(a_long_delay_is_no_claim)
 {
 	struct pace pace = { .rate = 0 };
 
-	(void)state;
 	pace_set(&pace, 1000000, 0);
-	pace_charge(&pace, SECOND, FRAME, false);
-	pace_charge(&pace, 60 * SECOND, FRAME, true);
+	pace_charge(&pace, SECOND, FRAME, 0);
+	pace_charge(&pace, 60 * SECOND, FRAME, UINT64_MAX);
 	assert_true(pace_due(&pace) > 60 * SECOND);	/* 12 ms later, less the 10 that are made up for */
 }
 
-static void a_pause_allows_one_frame_or_the_burst(void **state)
+UNIT_TEST(no_more_is_made_up_for_than_the_delay)
+{
+	struct pace pace = { .rate = 0 };
+
+	pace_set(&pace, 8 * FRAME * 1000, 0);		/* 1 ms a frame */
+	pace_charge(&pace, SECOND, FRAME, 3000000);
+	assert_true(pace_due(&pace) == SECOND - 2000000);
+}
+
+UNIT_TEST(a_pause_allows_one_frame_or_the_burst)
 {
 	struct pace pace = { .rate = 0 };
 	uint64_t now = SECOND;
 	unsigned at_once = 0;
 
-	(void)state;
 	pace_set(&pace, 1000000, 0);
-	pace_charge(&pace, now, FRAME, false);
+	pace_charge(&pace, now, FRAME, 0);
 	assert_true(pace_due(&pace) > now);
 	pace_set(&pace, 1000000, 4 * FRAME);
 	for (now = 100 * SECOND; pace_due(&pace) <= now; at_once++)
-		pace_charge(&pace, now, FRAME, false);
+		pace_charge(&pace, now, FRAME, 0);
 	assert_int_equal(at_once, 5);
 }
 
-static void the_end_of_a_rate_lets_frames_leave(void **state)
+UNIT_TEST(the_end_of_a_rate_lets_frames_leave)
 {
 	struct pace pace = { .rate = 0 };
 
-	(void)state;
 	pace_set(&pace, 8000, 0);
-	pace_charge(&pace, SECOND, FRAME, false);
+	pace_charge(&pace, SECOND, FRAME, 0);
 	assert_true(pace_due(&pace) > SECOND);
 	pace_set(&pace, 0, 0);
 	assert_true(!pace_due(&pace));
@@ -100,16 +100,4 @@ static void the_end_of_a_rate_lets_frames_leave(void **state)
 	assert_true(!pace_due(&pace));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_rate_nothing_waits),
-		cmocka_unit_test(the_rate_is_exact),
-		cmocka_unit_test(a_late_queue_makes_up_for_it),
-		cmocka_unit_test(a_long_delay_is_no_claim),
-		cmocka_unit_test(a_pause_allows_one_frame_or_the_burst),
-		cmocka_unit_test(the_end_of_a_rate_lets_frames_leave),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

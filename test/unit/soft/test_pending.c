@@ -8,6 +8,7 @@
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/shm/pending.h"
 #include "dapl/soft/progress/progress.h"
+#include "test/unit/unit.h"
 
 enum { MANY = 100, FEW = 16, BUSY = 8, REGULAR = 4, SELDOM = 8 };
 
@@ -79,9 +80,9 @@ static struct dapl_device *target(void)
  * With few rings no poll reads the bitmap. */
 static void drain(void)
 {
-	if (!target()->numbered)
-		memset(target()->process->pending, 0, sizeof *target()->process->pending);
-	while (__atomic_load_n(&target()->process->pending->any, __ATOMIC_RELAXED))
+	if (!target()->rings.numbered)
+		memset(target()->shm.process->pending, 0, sizeof *target()->shm.process->pending);
+	while (__atomic_load_n(&target()->shm.process->pending->any, __ATOMIC_RELAXED))
 		soft_progress_serve(target(), true);
 }
 
@@ -109,7 +110,7 @@ static bool pending(int i)
 
 	drain();
 	send_one(i);
-	pending_asked = __atomic_load_n(&target()->process->pending->any, __ATOMIC_RELAXED) != 0;
+	pending_asked = __atomic_load_n(&target()->shm.process->pending->any, __ATOMIC_RELAXED) != 0;
 	while (!soft_progress_serve(target(), true))
 		;
 	done(&ends[1]);
@@ -124,9 +125,8 @@ static void reap(int n)
 		done(&ends[0]);
 }
 
-static void pending_rings_are_found_by_one_poll(void **state)
+UNIT_TEST(pending_rings_are_found_by_one_poll)
 {
-	(void)state;
 	open_many(MANY);
 	soft_progress_lock(target());
 	for (int i = 0; i < MANY; i++)
@@ -136,11 +136,10 @@ static void pending_rings_are_found_by_one_poll(void **state)
 	close_many(MANY);
 }
 
-static void busy_ring_is_polled_without_a_mark(void **state)
+UNIT_TEST(busy_ring_is_polled_without_a_mark)
 {
 	int sent = 0;
 
-	(void)state;
 	open_many(MANY);
 	soft_progress_lock(target());
 	for (int i = 0; i < MANY; i++, sent++)
@@ -158,19 +157,18 @@ static void busy_ring_is_polled_without_a_mark(void **state)
 }
 
 /* The number of rings changes with the last that opens and the first that closes. */
-static void few_rings_are_polled_without_marks(void **state)
+UNIT_TEST(few_rings_are_polled_without_marks)
 {
-	(void)state;
 	open_many(FEW + 1);
 	soft_progress_lock(target());
-	assert_int_equal(target()->numbered, FEW + 1);
+	assert_int_equal(target()->rings.numbered, FEW + 1);
 	send_and_poll(FEW);
 	assert_true(pending(12));
 	soft_progress_unlock(target());
 	close_one(3);
 	soft_progress_lock(target());
-	assert_int_equal(target()->numbered, 0);
-	assert_int_equal(target()->unasked, 0);
+	assert_int_equal(target()->rings.numbered, 0);
+	assert_int_equal(target()->rings.unmarked, 0);
 	for (int i = 0; i <= FEW; i++)
 		if (i != 3)
 			assert_false(pending(i));
@@ -182,15 +180,14 @@ static void few_rings_are_polled_without_marks(void **state)
 }
 
 /* A hostile peer can set any bit. */
-static void marks_of_unused_rings_have_no_effect(void **state)
+UNIT_TEST(marks_of_unused_rings_have_no_effect)
 {
 	static const struct shm_pending none;
 	struct shm_pending *pending_page;
 
-	(void)state;
 	open_many(FEW + 1);
 	soft_progress_lock(target());
-	pending_page = target()->process->pending;
+	pending_page = target()->shm.process->pending;
 	for (int turn = 0; turn < 3; turn++) {
 		memset(pending_page, 0xff, sizeof *pending_page);
 		for (int i = 0; i < PENDING_WORDS; i++)
@@ -210,14 +207,13 @@ static void marks_of_unused_rings_have_no_effect(void **state)
 }
 
 /* A peer that marks its ring without end does not starve the others. */
-static void constant_marks_do_not_starve_other_rings(void **state)
+UNIT_TEST(constant_marks_do_not_starve_other_rings)
 {
 	struct shm_pending *pending_page;
 
-	(void)state;
 	open_many(MANY);
 	soft_progress_lock(target());
-	pending_page = target()->process->pending;
+	pending_page = target()->shm.process->pending;
 	for (int i = 70; i < MANY; i++) {
 		send_one(i);
 		for (int turn = 0; turn < 2; turn++) {
@@ -244,7 +240,7 @@ static struct shm_conn *send_unmarked(void (*suppress_mark)(struct shm_conn *shm
 	shm = all[MANY / 2][1].conn->shm;
 	suppress_mark(shm);
 	send_one(MANY / 2);
-	assert_int_equal(target()->process->pending->any, 0);
+	assert_int_equal(target()->shm.process->pending->any, 0);
 	return shm;
 }
 
@@ -263,48 +259,31 @@ static void found_in_turn(void (*suppress_mark)(struct shm_conn *shm), int most)
 
 	send_unmarked(suppress_mark);
 	do {
-		__atomic_add_fetch(&target()->polls, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&target()->progress.polls, 1, __ATOMIC_RELAXED);
 		assert_true(polls++ <= most);
 	} while (!soft_progress_serve(target(), true));
 	receive_and_close();
 }
 
 /* The bit was cleared, as a hostile peer can do. */
-static void lost_mark_is_found_in_turn(void **state)
+UNIT_TEST(lost_mark_is_found_in_turn)
 {
-	(void)state;
 	found_in_turn(pending_waive, SELDOM * (MANY + 1));
 }
 
 /* Rings beyond PENDING_MAX have no bit, so each poll looks at several of them. */
-static void ring_without_a_bit_is_found_in_turn(void **state)
+UNIT_TEST(ring_without_a_bit_is_found_in_turn)
 {
-	(void)state;
 	found_in_turn(pending_leave, MANY / BUSY + 1);
 }
 
 /* The producer learns that it must mark its ring after it has stored the message: the message
  * is found anyway. */
-static void message_before_the_request_to_mark_is_found(void **state)
+UNIT_TEST(message_before_the_request_to_mark_is_found)
 {
-	(void)state;
 	pending_ask(send_unmarked(pending_waive));
 	soft_progress_serve(target(), true);
 	receive_and_close();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pending_rings_are_found_by_one_poll),
-		cmocka_unit_test(busy_ring_is_polled_without_a_mark),
-		cmocka_unit_test(few_rings_are_polled_without_marks),
-		cmocka_unit_test(marks_of_unused_rings_have_no_effect),
-		cmocka_unit_test(constant_marks_do_not_starve_other_rings),
-		cmocka_unit_test(lost_mark_is_found_in_turn),
-		cmocka_unit_test(ring_without_a_bit_is_found_in_turn),
-		cmocka_unit_test(message_before_the_request_to_mark_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

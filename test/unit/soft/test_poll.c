@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_poll.c - when a poll drives progress, which CQ a thread is known to poll meanwhile, and how a CQ is armed. The
+/* test_poll.c - when a poll drives progress, and how a CQ is armed. The
  * ring of the CQ, progress, and its owner are replaced here, and recorded as steps (steps.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <sched.h>
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/verbs/poll.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { ROOM = 5, ARMED_BOTH = SOFT_ARMED | SOFT_ARMED_SOLICITED };
 
@@ -38,15 +34,13 @@ int __wrap_soft_cq_take(struct soft_cq *of, int n, struct ibv_wc *to)
 	assert_ptr_equal(of, &cq);
 	assert_int_equal(n, entries);
 	assert_ptr_equal(to, wc);
-	assert_null(soft_poller.cq);
 	step("take");
 	return found;
 }
 
-bool __wrap_soft_progress_poll(struct dapl_device *of)
+bool __wrap_soft_progress_poll(const struct soft_cq *of)
 {
-	assert_ptr_equal(of, &dev);
-	assert_ptr_equal(soft_poller.cq, &cq);
+	assert_ptr_equal(of, &cq);
 	progressed = true;
 	return !step("progress");
 }
@@ -71,10 +65,8 @@ int __wrap_sched_yield(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	cq = (struct soft_cq){ .dev = &dev };
 	dapl_spin_init(&cq.lock, RANK_SOFT_CQ);
-	soft_poller = (struct soft_poller){ .should_yield = true, .refused = 7 };
 	entries = ROOM;
 	before = after = 0;
 	progressed = false;
@@ -88,20 +80,20 @@ static int poll_cq(void)
 	return soft_cq_poll(&cq.cq, entries, wc);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- polling --------------------------------------------------------------------------------------------------- */
 
-static void completions_in_the_ring_need_no_progress(void **state)
+CASE(completions_in_the_ring_need_no_progress)
 {
-	(void)state;
 	for (before = 1; before <= ROOM; before++) {	/* fewer than asked for suffice */
 		assert_int_equal(poll_cq(), before);
 		steps_are("take");
 	}
 }
 
-static void empty_ring_is_looked_at_again_after_progress(void **state)
+CASE(empty_ring_is_looked_at_again_after_progress)
 {
-	(void)state;
 	for (after = 0; after <= ROOM; after++) {	/* 0: they went to another CQ */
 		progressed = false;
 		assert_int_equal(poll_cq(), after);
@@ -109,18 +101,16 @@ static void empty_ring_is_looked_at_again_after_progress(void **state)
 	}
 }
 
-static void progress_without_a_completion_ends_the_poll(void **state)
+CASE(progress_without_a_completion_ends_the_poll)
 {
-	(void)state;
 	failing = "progress";
 	after = 1;
 	assert_int_equal(poll_cq(), 0);
 	steps_are("take progress");
 }
 
-static void poll_for_no_entries_drives_no_progress(void **state)
+CASE(poll_for_no_entries_drives_no_progress)
 {
-	(void)state;
 	for (entries = -1; entries < 1; entries++) {
 		assert_int_equal(poll_cq(), 0);
 		steps_are("take");
@@ -130,22 +120,9 @@ static void poll_for_no_entries_drives_no_progress(void **state)
 	steps_are("take progress take");
 }
 
-/* What is added to the CQ by progress need not wake the thread that polls it. */
-static void thread_polls_during_progress_only(void **state)
-{
-	(void)state;
-	for (int idle = 0; idle < 2; idle++) {
-		failing = idle ? "progress" : NULL;
-		poll_cq();
-		assert_null(soft_poller.cq);
-		assert_true(soft_poller.should_yield);
-		assert_int_equal(soft_poller.refused, 7);
-	}
-}
-
 /* --- arming ----------------------------------------------------------------------------------------------------- */
 
-static void each_kind_of_notification_is_armed(void **state)
+CASE(each_kind_of_notification_is_armed)
 {
 	static const struct {
 		uint8_t was;
@@ -157,7 +134,6 @@ static void each_kind_of_notification_is_armed(void **state)
 		{ SOFT_ARMED_SOLICITED, 0, ARMED_BOTH }, { SOFT_ARMED, 1, ARMED_BOTH }, { ARMED_BOTH, 1, ARMED_BOTH },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		cq.armed = rows[i].was;
 		assert_int_equal(soft_cq_arm(&cq.cq, rows[i].solicited_only), 0);
@@ -165,36 +141,19 @@ static void each_kind_of_notification_is_armed(void **state)
 	}
 }
 
-static void thread_that_arms_may_sleep(void **state)
+CASE(thread_that_arms_may_sleep)
 {
-	(void)state;
 	assert_int_equal(soft_cq_arm(&cq.cq, 0), 0);
 	steps_are("sleep");
 	assert_int_equal(yields, 0);
 }
 
-static void arming_waits_for_a_completion_that_is_being_added(void **state)
+CASE(arming_waits_for_a_completion_that_is_being_added)
 {
-	(void)state;
 	cq.lock.held = 1;
 	assert_int_equal(soft_cq_arm(&cq.cq, 0), 0);
 	assert_int_equal(yields, 1);
 	assert_int_equal(cq.armed, SOFT_ARMED);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		CASE(completions_in_the_ring_need_no_progress),
-		CASE(empty_ring_is_looked_at_again_after_progress),
-		CASE(progress_without_a_completion_ends_the_poll),
-		CASE(poll_for_no_entries_drives_no_progress),
-		CASE(thread_polls_during_progress_only),
-		CASE(each_kind_of_notification_is_armed),
-		CASE(thread_that_arms_may_sleep),
-		CASE(arming_waits_for_a_completion_that_is_being_added),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

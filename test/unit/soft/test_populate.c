@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_populate.c - which memory the software device registers, with MADV_POPULATE and on
  * a kernel without it. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/soft/obj/populate.h"
+#include "test/unit/unit.h"
 
 enum { PAGE = 4096, PAGES = 200, SIZE = PAGES * PAGE };
 
@@ -78,7 +71,6 @@ static void expect(char *at, int read, int write)
 
 static void memory_with_the_rights_is_accepted(void **state)
 {
-	(void)state;
 	expect(some_memory(PROT_READ | PROT_WRITE), 0, 0);
 	expect(file_memory(PROT_READ | PROT_WRITE, SIZE), 0, 0);
 	assert_int_equal(soft_populate(NULL, 0, true), 0);
@@ -88,7 +80,6 @@ static void read_only_memory_is_not_accepted_for_writing(void **state)
 {
 	char *at = some_memory(PROT_READ | PROT_WRITE);
 
-	(void)state;
 	expect(some_memory(PROT_READ), 0, EFAULT);
 	expect(file_memory(PROT_READ, SIZE), 0, EFAULT);
 	assert_int_equal(mprotect(at + 150 * PAGE, PAGE, PROT_READ), 0);
@@ -99,7 +90,6 @@ static void memory_that_does_not_exist_is_not_accepted(void **state)
 {
 	char *hole = some_memory(PROT_READ | PROT_WRITE), *end = some_memory(PROT_READ | PROT_WRITE);
 
-	(void)state;
 	munmap(hole + 100 * PAGE, PAGE);
 	expect(hole, EFAULT, EFAULT);
 	munmap(end + SIZE - PAGE, PAGE);
@@ -111,7 +101,6 @@ static void memory_that_does_not_exist_is_not_accepted(void **state)
 
 static void pages_behind_the_end_of_a_file_are_not_accepted(void **state)
 {
-	(void)state;
 	expect(file_memory(PROT_READ | PROT_WRITE, SIZE - PAGE), EFAULT, EFAULT);
 	expect(file_memory(PROT_READ | PROT_WRITE, 0), EFAULT, EFAULT);
 }
@@ -120,7 +109,6 @@ static void populating_keeps_the_contents(void **state)
 {
 	char *at = some_memory(PROT_READ | PROT_WRITE);
 
-	(void)state;
 	memset(at, 0x5a, SIZE);
 	assert_int_equal(soft_populate(at, SIZE, true), 0);
 	for (int i = 0; i < SIZE; i++)
@@ -143,7 +131,6 @@ static void a_huge_region_is_not_touched(void **state)
 	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	(void)state;
 	if (at == MAP_FAILED) /* 0 bytes, too */
 		skip();
 	assert_int_equal(soft_populate(at, size, true), 0);
@@ -161,7 +148,6 @@ static void pages_become_present(void **state)
 {
 	char *at = some_memory(PROT_READ | PROT_WRITE);
 
-	(void)state;
 	assert_int_equal(soft_populate(at, SIZE, true), 0);
 	for (int i = 0; i < PAGES; i++)
 		assert_true(is_present(at + i * PAGE));
@@ -173,7 +159,6 @@ static void missing_memory_differs_from_missing_pages(void **state)
 {
 	char *at = some_memory(PROT_READ | PROT_WRITE);
 
-	(void)state;
 	failure = ENOMEM;
 	assert_int_equal(soft_populate(at, SIZE, true), ENOMEM);
 	munmap(at + PAGE, PAGE);
@@ -184,7 +169,6 @@ static void missing_memory_differs_from_missing_pages(void **state)
 
 static int begin_old_kernel(void **state)
 {
-	(void)state;
 	old_kernel = true;
 	refused = 0;
 	return 0;
@@ -192,7 +176,6 @@ static int begin_old_kernel(void **state)
 
 static int end_old_kernel(void **state)
 {
-	(void)state;
 	old_kernel = false;
 	return refused ? 0 : -1;
 }

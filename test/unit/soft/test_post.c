@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post.c - which requests and receives a queue takes, what it keeps of them, and what happens at once when they
  * are posted. The socket is full, so requests wait in the send queue. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum { INLINE_MAX = 64, SGES = 4 };	/* of the queue pair of a stream */
 
@@ -28,7 +22,7 @@ static struct soft_qp *bare;		/* a second queue pair, without a connection */
 void __wrap_soft_unexpected_deliver(struct soft_qp *qp);
 void __wrap_soft_progress_srq_posted(struct soft_srq *srq);
 bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
-void __wrap_soft_qp_complete_sends(struct soft_qp *qp);
+void __wrap_soft_requester_complete(struct soft_qp *qp);
 int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
 
 void __wrap_soft_unexpected_deliver(struct soft_qp *qp)
@@ -48,16 +42,14 @@ bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 	return by_cma;
 }
 
-void __wrap_soft_qp_complete_sends(struct soft_qp *qp)
+void __wrap_soft_requester_complete(struct soft_qp *qp)
 {
-	(void)qp;
 	completions_asked++;
 }
 
 int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status)
 {
 	assert_ptr_equal(qp, bare);
-	(void)wr;
 	datagrams++;
 	*status = ud_status;
 	return ud_err;
@@ -80,7 +72,6 @@ static int set_up(void **state)
 
 static int set_up_shared_queue(void **state)
 {
-	(void)state;
 	reset();
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	s.conn->tx.blocked = true;
@@ -108,19 +99,16 @@ static int open_bare(enum ibv_qp_type type)
 
 static int set_up_unconnected(void **state)
 {
-	(void)state;
 	return open_bare(IBV_QPT_RC);
 }
 
 static int set_up_datagrams(void **state)
 {
-	(void)state;
 	return open_bare(IBV_QPT_UD);
 }
 
 static int tear_down_bare(void **state)
 {
-	(void)state;
 	return soft_qp_destroy(&bare->qp);
 }
 
@@ -153,13 +141,17 @@ static void set_failed(struct soft_qp *qp, bool flush_waits)
 	dapl_mutex_unlock(&qp->lock);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+#define BARE(name) UNIT_TEST_WITH(name, set_up_unconnected, tear_down_bare)
+#define DATAGRAM(name) UNIT_TEST_WITH(name, set_up_datagrams, tear_down_bare)
+#define SHARED(name) UNIT_TEST_WITH(name, set_up_shared_queue, tear_down)
+
 /* --- what a send queue takes --------------------------------------------------------------------------------- */
 
-static void requests_before_the_refused_one_are_posted(void **state)
+CASE(requests_before_the_refused_one_are_posted)
 {
 	struct ibv_send_wr wr[STREAM_WRS + 2] = { { 0 } }, *bad = NULL;
 
-	(void)state;
 	for (uint32_t i = 0; i < STREAM_WRS + 2; i++) {
 		wr[i].wr_id = i;
 		wr[i].opcode = IBV_WR_SEND;
@@ -172,22 +164,20 @@ static void requests_before_the_refused_one_are_posted(void **state)
 		assert_int_equal(soft_swqe(s.qp, i)->wr_id, i);
 }
 
-static void unconnected_queue_takes_no_request(void **state)
+BARE(unconnected_queue_takes_no_request)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
-	(void)state;
 	assert_int_equal(post(bare, &wr), EINVAL);
 	assert_int_equal(bare->sq_tail, 0);
 	expect_no_completion();
 }
 
-static void failed_queue_flushes_a_request_at_once(void **state)
+BARE(failed_queue_flushes_a_request_at_once)
 {
 	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_RDMA_READ };
 	struct ibv_wc wc;
 
-	(void)state;
 	set_failed(bare, false);
 	assert_int_equal(post(bare, &wr), 0);
 	wc = completion();
@@ -197,11 +187,10 @@ static void failed_queue_flushes_a_request_at_once(void **state)
 	assert_int_equal(bare->sq_tail, 0);
 }
 
-static void request_waits_for_the_flush_before_it(void **state)
+BARE(request_waits_for_the_flush_before_it)
 {
 	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_SEND };
 
-	(void)state;
 	set_failed(bare, true);
 	assert_int_equal(post(bare, &wr), 0);
 	expect_no_completion();
@@ -210,11 +199,10 @@ static void request_waits_for_the_flush_before_it(void **state)
 	bare->flush_waits = false;
 }
 
-static void request_executed_by_cma_completes_at_once(void **state)
+CASE(request_executed_by_cma_completes_at_once)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 
-	(void)state;
 	assert_int_equal(post(s.qp, &wr), 0);
 	assert_int_equal(completions_asked, 0);
 	by_cma = true;
@@ -222,11 +210,10 @@ static void request_executed_by_cma_completes_at_once(void **state)
 	assert_int_equal(completions_asked, 1);
 }
 
-static void caller_may_hold_the_lock(void **state)
+CASE(caller_may_hold_the_lock)
 {
 	struct ibv_send_wr wr = { .wr_id = 8, .opcode = IBV_WR_SEND }, *bad = NULL;
 
-	(void)state;
 	stream_test_lock();
 	assert_int_equal(soft_qp_post_send_locked(s.qp, &wr, &bad), 0);
 	stream_test_unlock();
@@ -234,13 +221,12 @@ static void caller_may_hold_the_lock(void **state)
 	assert_int_equal(soft_swqe(s.qp, 0)->wr_id, 8);
 }
 
-static void bind_is_refused_or_flushed_as_other_requests_are(void **state)
+BARE(bind_is_refused_or_flushed_as_other_requests_are)
 {
 	struct ibv_mw_bind bind = { .wr_id = 6, .bind_info = { .mr = stream_device.open, .length = 8 } };
 	struct ibv_mw mw = { .rkey = 0x1200 };
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_int_equal(soft_qp_bind_mw(&bare->qp, &mw, &bind), EINVAL);
 	set_failed(bare, false);
 	assert_int_equal(soft_qp_bind_mw(&bare->qp, &mw, &bind), 0);
@@ -259,12 +245,11 @@ static void bind_is_refused_or_flushed_as_other_requests_are(void **state)
 
 /* --- datagrams -------------------------------------------------------------------------------------------------- */
 
-static void sent_datagram_completes_if_that_was_asked_for(void **state)
+DATAGRAM(sent_datagram_completes_if_that_was_asked_for)
 {
 	struct ibv_send_wr wr = { .wr_id = 4, .opcode = IBV_WR_SEND };
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_int_equal(post(bare, &wr), 0);
 	expect_no_completion();
 	wr.send_flags = IBV_SEND_SIGNALED;
@@ -275,31 +260,28 @@ static void sent_datagram_completes_if_that_was_asked_for(void **state)
 	assert_int_equal(datagrams, 2);
 }
 
-static void failed_datagram_completes_always(void **state)
+DATAGRAM(failed_datagram_completes_always)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
-	(void)state;
 	ud_status = IBV_WC_LOC_LEN_ERR;
 	assert_int_equal(post(bare, &wr), 0);
 	assert_int_equal(completion().status, IBV_WC_LOC_LEN_ERR);
 }
 
-static void refused_datagram_has_no_completion(void **state)
+DATAGRAM(refused_datagram_has_no_completion)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
 
-	(void)state;
 	ud_err = EAGAIN;
 	assert_int_equal(post(bare, &wr), EAGAIN);
 	expect_no_completion();
 }
 
-static void failed_queue_sends_no_datagram(void **state)
+DATAGRAM(failed_queue_sends_no_datagram)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
-	(void)state;
 	set_failed(bare, false);
 	assert_int_equal(post(bare, &wr), 0);
 	assert_int_equal(completion().status, IBV_WC_WR_FLUSH_ERR);
@@ -308,14 +290,13 @@ static void failed_queue_sends_no_datagram(void **state)
 
 /* --- receives --------------------------------------------------------------------------------------------------- */
 
-static void receives_before_the_refused_one_are_posted(void **state)
+BARE(receives_before_the_refused_one_are_posted)
 {
 	struct ibv_sge sge[SGES + 1] = { stream_test_sge(0, 10), stream_test_sge(50, 7) };
 	struct ibv_recv_wr wr[] = { { .wr_id = 1, .sg_list = sge, .num_sge = 2, .next = &wr[1] },
 				    { .wr_id = 2, .sg_list = sge, .num_sge = SGES + 1, .next = &wr[2] },
 				    { .wr_id = 3, .sg_list = sge, .num_sge = 1 } }, *bad = NULL;
 
-	(void)state;
 	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
 	assert_int_equal(bare->rq.tail, 1);
@@ -327,11 +308,10 @@ static void receives_before_the_refused_one_are_posted(void **state)
 	assert_int_equal(bare->rq.tail, 2);
 }
 
-static void failed_queue_flushes_receives_at_once(void **state)
+BARE(failed_queue_flushes_receives_at_once)
 {
 	struct ibv_recv_wr wr[] = { { .wr_id = 1, .next = &wr[1] }, { .wr_id = 2 } }, *bad;
 
-	(void)state;
 	set_failed(bare, false);
 	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), 0);
 	for (uint64_t id = 1; id <= 2; id++) {
@@ -349,9 +329,8 @@ static void failed_queue_flushes_receives_at_once(void **state)
 	bare->flush_waits = false;
 }
 
-static void receive_takes_messages_that_came_before_it(void **state)
+CASE(receive_takes_messages_that_came_before_it)
 {
-	(void)state;
 	assert_true(stream_receive(&s, 1, 0, 8));
 	assert_int_equal(deliveries, 0);
 	assert_non_null(soft_unexpected_new(s.conn, WIRE_SEND, 0));
@@ -359,20 +338,18 @@ static void receive_takes_messages_that_came_before_it(void **state)
 	assert_int_equal(deliveries, 1);
 }
 
-static void queue_pair_with_a_shared_queue_takes_no_receive(void **state)
+SHARED(queue_pair_with_a_shared_queue_takes_no_receive)
 {
 	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad = NULL;
 
-	(void)state;
 	assert_int_equal(soft_qp_post_recv(&s.qp->qp, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr);
 }
 
-static void shared_queue_takes_receives_until_it_is_full(void **state)
+SHARED(shared_queue_takes_receives_until_it_is_full)
 {
 	struct ibv_recv_wr wr[STREAM_WRS + 1] = { { 0 } }, *bad = NULL;
 
-	(void)state;
 	for (uint32_t i = 0; i <= STREAM_WRS; i++) {
 		wr[i].wr_id = i;
 		wr[i].next = i < STREAM_WRS ? &wr[i + 1] : NULL;
@@ -384,9 +361,8 @@ static void shared_queue_takes_receives_until_it_is_full(void **state)
 	assert_null(posted_srq);
 }
 
-static void receive_of_the_shared_queue_is_for_the_waiting(void **state)
+SHARED(receive_of_the_shared_queue_is_for_the_waiting)
 {
-	(void)state;
 	stream_test_lock();
 	assert_false(soft_qp_take_receive(s.qp));
 	stream_test_unlock();
@@ -394,31 +370,4 @@ static void receive_of_the_shared_queue_is_for_the_waiting(void **state)
 	assert_ptr_equal(posted_srq, s.srq);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define SHARED(name) cmocka_unit_test_setup_teardown(name, set_up_shared_queue, tear_down)
-#define BARE(name) cmocka_unit_test_setup_teardown(name, set_up_unconnected, tear_down_bare)
-#define DATAGRAM(name) cmocka_unit_test_setup_teardown(name, set_up_datagrams, tear_down_bare)
-	const struct CMUnitTest tests[] = {
-		CASE(requests_before_the_refused_one_are_posted),
-		BARE(unconnected_queue_takes_no_request),
-		BARE(failed_queue_flushes_a_request_at_once),
-		BARE(request_waits_for_the_flush_before_it),
-		CASE(request_executed_by_cma_completes_at_once),
-		CASE(caller_may_hold_the_lock),
-		DATAGRAM(sent_datagram_completes_if_that_was_asked_for),
-		DATAGRAM(failed_datagram_completes_always),
-		DATAGRAM(refused_datagram_has_no_completion),
-		DATAGRAM(failed_queue_sends_no_datagram),
-		BARE(bind_is_refused_or_flushed_as_other_requests_are),
-		BARE(receives_before_the_refused_one_are_posted),
-		BARE(failed_queue_flushes_receives_at_once),
-		CASE(receive_takes_messages_that_came_before_it),
-		SHARED(queue_pair_with_a_shared_queue_takes_no_receive),
-		SHARED(shared_queue_takes_receives_until_it_is_full),
-		SHARED(receive_of_the_shared_queue_is_for_the_waiting),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_request.c - what a send queue keeps of a request, inline data, binds, and malformed requests (post.c). The
  * socket is full, so requests wait in the send queue. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/soft/verbs/post.h"
 #include "test/unit/soft/stream_test.h"
+#include "dapl/soft/shm/proto.h"
+#include "test/unit/unit.h"
 
 enum { INLINE_MAX = 64, SGES = 4 };	/* of the queue pair of a stream */
 
@@ -32,15 +27,16 @@ static const struct soft_swqe *kept(struct ibv_send_wr *wr)
 	return soft_swqe(s.qp, at);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, stream_test_open_blocked, stream_test_close)
+
 /* --- what a request keeps ------------------------------------------------------------------------------------ */
 
-static void write_and_read_keep_their_target(void **state)
+CASE(write_and_read_keep_their_target)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ };
 	struct ibv_sge sge[] = { stream_test_sge(0, 100), stream_test_sge(200, 23) };
 	const struct soft_swqe *wqe;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		struct ibv_send_wr wr = { .wr_id = 70 + i, .opcode = opcodes[i], .sg_list = sge, .num_sge = 2,
 			.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE, .imm_data = htonl(5),
@@ -59,13 +55,12 @@ static void write_and_read_keep_their_target(void **state)
 	}
 }
 
-static void atomic_keeps_its_operands(void **state)
+CASE(atomic_keeps_its_operands)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD };
 	struct ibv_sge sge = stream_test_sge(0, 8);
 	const struct soft_swqe *wqe;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct ibv_send_wr wr = { .opcode = opcodes[i], .sg_list = &sge, .num_sge = 1,
 			.wr.atomic = { .remote_addr = 16, .rkey = 3, .compare_add = 5, .swap = 9 } };
@@ -79,12 +74,11 @@ static void atomic_keeps_its_operands(void **state)
 	}
 }
 
-static void word_of_a_request_is_its_immediate_or_its_key(void **state)
+CASE(word_of_a_request_is_its_immediate_or_its_key)
 {
 	static const enum ibv_wr_opcode immediate[] = { IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM };
 	static const enum ibv_wr_opcode key[] = { IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct ibv_send_wr wr = { .opcode = immediate[i], .imm_data = htonl(0x01020304) };
 
@@ -94,12 +88,11 @@ static void word_of_a_request_is_its_immediate_or_its_key(void **state)
 	}
 }
 
-static void nothing_of_an_earlier_request_is_left(void **state)
+CASE(nothing_of_an_earlier_request_is_left)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = 1 };
 	struct soft_swqe *wqe = soft_swqe(s.qp, s.qp->sq_tail);
 
-	(void)state;
 	wqe->state = SOFT_DONE;
 	wqe->status = IBV_WC_REM_OP_ERR;
 	wqe->length = 77;
@@ -123,14 +116,13 @@ static struct ibv_send_wr inlined(struct ibv_sge *sge, int sges)
 				     .send_flags = IBV_SEND_INLINE };
 }
 
-static void inline_data_may_change_after_the_post(void **state)
+CASE(inline_data_may_change_after_the_post)
 {
 	struct ibv_sge sge[] = { stream_test_sge(0, 10), { 0, 0, 12345 }, stream_test_sge(100, 20) };
 	struct ibv_send_wr wr = inlined(sge, 3);
 	const struct soft_swqe *wqe;
 	char expected[30];
 
-	(void)state;
 	for (int i = 0; i < 200; i++)
 		stream_device.memory->local[i] = (char)i;
 	memcpy(expected, stream_device.memory->local, 10);
@@ -143,37 +135,34 @@ static void inline_data_may_change_after_the_post(void **state)
 	assert_memory_equal(wqe->sge, expected, 30);
 }
 
-static void inline_data_of_no_region_fails_when_it_is_sent(void **state)
+CASE(inline_data_of_no_region_fails_when_it_is_sent)
 {
 	struct ibv_sge sge[] = { stream_test_sge(0, 10), { 0x1000, 8, 12345 } };
 	struct ibv_send_wr wr = inlined(sge, 2);
 	const struct soft_swqe *wqe = kept(&wr);
 
-	(void)state;
 	assert_int_equal(wqe->sges, 2);
 	assert_false(wqe->flags & IBV_SEND_INLINE);
 	assert_memory_equal(wqe->sge, sge, sizeof sge);
 }
 
-static void more_inline_data_than_the_queue_holds_is_refused(void **state)
+CASE(more_inline_data_than_the_queue_holds_is_refused)
 {
 	struct ibv_sge sge = stream_test_sge(0, INLINE_MAX);
 	struct ibv_send_wr wr = inlined(&sge, 1);
 
-	(void)state;
 	assert_int_equal(kept(&wr)->length, INLINE_MAX);
 	sge.length++;
 	assert_int_equal(post(&wr), EINVAL);
 	assert_int_equal(s.qp->sq_tail, 1);
 }
 
-static void results_cannot_be_inline(void **state)
+CASE(results_cannot_be_inline)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
 						      IBV_WR_ATOMIC_FETCH_AND_ADD };
 	struct ibv_sge sge = stream_test_sge(0, 8);
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct ibv_send_wr wr = inlined(&sge, 1);
 
@@ -185,12 +174,11 @@ static void results_cannot_be_inline(void **state)
 
 /* --- malformed requests ---- ------------------------------------------------------------------------------------ */
 
-static void wrong_number_of_segments_is_refused(void **state)
+CASE(wrong_number_of_segments_is_refused)
 {
 	struct ibv_sge sge[SGES + 1] = { { 0 } };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = SGES };
 
-	(void)state;
 	assert_int_equal(post(&wr), 0);
 	wr.num_sge = SGES + 1;
 	assert_int_equal(post(&wr), EINVAL);
@@ -199,11 +187,10 @@ static void wrong_number_of_segments_is_refused(void **state)
 	assert_int_equal(s.qp->sq_tail, 1);
 }
 
-static void unknown_operation_is_refused(void **state)
+CASE(unknown_operation_is_refused)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_TSO };
 
-	(void)state;
 	assert_int_equal(post(&wr), EOPNOTSUPP);
 	assert_int_equal(s.qp->sq_tail, 0);
 }
@@ -225,27 +212,25 @@ static void expect_part_of_open(const struct soft_swqe *wqe, const struct ibv_mw
 	assert_int_equal(wqe->bind.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED);
 }
 
-static void consumer_chooses_the_key_of_a_type_2_window(void **state)
+CASE(consumer_chooses_the_key_of_a_type_2_window)
 {
 	struct ibv_mw *mw = &s.window->mw;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW,
 		.bind_mw = { .mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = part_of_open() } };
 	const struct soft_swqe *wqe = kept(&wr);
 
-	(void)state;
 	assert_int_equal(wqe->rkey, wr.bind_mw.rkey);
 	assert_int_equal(mw->rkey, wr.bind_mw.rkey);
 	assert_false(wqe->bind_type1);
 	expect_part_of_open(wqe, mw);
 }
 
-static void window_of_type_1_needs_its_own_call(void **state)
+CASE(window_of_type_1_needs_its_own_call)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW, .bind_mw.bind_info = part_of_open() };
 	struct ibv_mw *mw;
 	uint32_t before;
 
-	(void)state;
 	assert_int_equal(soft_mw_alloc(stream_device.pd, IBV_MW_TYPE_1, &mw), 0);
 	before = mw->rkey;
 	wr.bind_mw.mw = mw;
@@ -256,13 +241,12 @@ static void window_of_type_1_needs_its_own_call(void **state)
 	assert_int_equal(soft_mw_dealloc(mw), 0);
 }
 
-static void device_chooses_the_key_of_a_type_1_window(void **state)
+CASE(device_chooses_the_key_of_a_type_1_window)
 {
 	struct ibv_mw_bind bind = { .wr_id = 6, .send_flags = IBV_SEND_SIGNALED, .bind_info = part_of_open() };
 	const struct soft_swqe *wqe;
 	struct ibv_mw *mw;
 
-	(void)state;
 	assert_int_equal(soft_mw_alloc(stream_device.pd, IBV_MW_TYPE_1, &mw), 0);
 	for (uint32_t i = 0; i < STREAM_WRS; i++) {
 		uint32_t before = mw->rkey;
@@ -283,24 +267,4 @@ static void device_chooses_the_key_of_a_type_1_window(void **state)
 	assert_int_equal(soft_mw_dealloc(mw), 0);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open_blocked, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(write_and_read_keep_their_target),
-		CASE(atomic_keeps_its_operands),
-		CASE(word_of_a_request_is_its_immediate_or_its_key),
-		CASE(nothing_of_an_earlier_request_is_left),
-		CASE(inline_data_may_change_after_the_post),
-		CASE(inline_data_of_no_region_fails_when_it_is_sent),
-		CASE(more_inline_data_than_the_queue_holds_is_refused),
-		CASE(results_cannot_be_inline),
-		CASE(wrong_number_of_segments_is_refused),
-		CASE(unknown_operation_is_refused),
-		CASE(consumer_chooses_the_key_of_a_type_2_window),
-		CASE(window_of_type_1_needs_its_own_call),
-		CASE(device_chooses_the_key_of_a_type_1_window),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -1,49 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_process.c - what the own process is made of, which descriptors of a peer are accepted, how long a process
  * lives, and how often it is woken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/shm/process.h"
+#include "dapl/soft/obj/stags.h"
 #include "dapl/soft/shm/sealed_file.h"
+#include "dapl/soft/verbs/mr.h"
 #include "dapl/soft/shm/shared.h"
 #include "test/unit/child.h"
 #include "test/unit/descriptors.h"
+#include "test/unit/unit.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW, ID = 4711 };
 
 static struct dapl_device *dev;
-static unsigned open_before, publications;
+static unsigned open_before;
 static int step_that_fails;		/* of those that make a process; 0: none */
 static int steps;
 static int racing[PROCESS_FDS];		/* descriptors of a second peer with the same id, or -1 */
 static struct shm_process *raced;
 
-void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process);
 int __wrap_eventfd(unsigned count, int flags);
 int __real_eventfd(unsigned count, int flags);
-int __wrap_sealed_file_new(uint64_t size, int seals);
-int __real_sealed_file_new(uint64_t size, int seals);
-void *__wrap_sealed_file_map(int fd, size_t size, int protection);
-void *__real_sealed_file_map(int fd, size_t size, int protection);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __real_memfd_create(const char *name, unsigned flags);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
-
-void __wrap_soft_stags_publish_all(struct dapl_device *device, struct shm_process *process)
-{
-	assert_ptr_equal(device, dev);
-	device->process = process;
-	publications++;
-}
 
 /* Sets errno. */
 static bool step_fails(void)
@@ -57,12 +45,12 @@ int __wrap_eventfd(unsigned count, int flags)
 	return step_fails() ? -1 : __real_eventfd(count, flags);
 }
 
-int __wrap_sealed_file_new(uint64_t size, int seals)
+int __wrap_memfd_create(const char *name, unsigned flags)
 {
-	return step_fails() ? -1 : __real_sealed_file_new(size, seals);
+	return step_fails() ? -1 : __real_memfd_create(name, flags);
 }
 
-void *__wrap_sealed_file_map(int fd, size_t size, int protection)
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	int fds[PROCESS_FDS];
 
@@ -71,7 +59,7 @@ void *__wrap_sealed_file_map(int fd, size_t size, int protection)
 		racing[0] = -1;
 		raced = shm_process_of_peer(ID, fds);
 	}
-	return step_fails() ? NULL : __real_sealed_file_map(fd, size, protection);
+	return step_fails() ? MAP_FAILED : __real_mmap64(at, size, protection, flags, fd, offset);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
@@ -84,12 +72,11 @@ void *__wrap_calloc(size_t n, size_t size)
 /* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
-	(void)state;
 	dev = calloc(1, sizeof *dev);
 	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
 	dapl_mutex_init(&dev->progress_lock, RANK_SOFT_PROGRESS);
+	assert_int_equal(soft_stags_init(dev, &soft_mr_directory), 0);
 	dapl_mutex_lock(&dev->progress_lock);
-	publications = 0;
 	step_that_fails = steps = 0;
 	racing[0] = -1;
 	raced = NULL;
@@ -100,12 +87,12 @@ static int set_up(void **state)
 /* No case leaves a descriptor open. */
 static int tear_down(void **state)
 {
-	(void)state;
 	step_that_fails = 0;
-	shm_process_put(dev->process);
+	shm_process_put(dev->shm.process);
 	dapl_mutex_unlock(&dev->progress_lock);
 	assert_int_equal(open_descriptors(), open_before);
 	close(dev->data_epoll);
+	soft_stags_fini(dev);
 	free(dev);
 	return 0;
 }
@@ -114,8 +101,8 @@ static int tear_down(void **state)
 static void make_peer(int *fds)
 {
 	fds[0] = __real_eventfd(0, EFD_NONBLOCK);
-	fds[1] = __real_sealed_file_new(sizeof(struct shm_mr_dir), SEALS);
-	fds[2] = __real_sealed_file_new(sizeof(struct shm_pending), SEALS);
+	fds[1] = sealed_file_new(sizeof(struct shm_mr_dir), SEALS);
+	fds[2] = sealed_file_new(sizeof(struct shm_pending), SEALS);
 	assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
 }
 
@@ -138,29 +125,28 @@ static uint64_t signals(int fd)
 	return read(fd, &count, sizeof count) == sizeof count ? count : 0;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- this process ---------------------------------------------------------------------------------------------- */
 
-static void own_process_is_made_once(void **state)
+CASE(own_process_is_made_once)
 {
 	struct shm_process *own = shm_process_own(dev);
 
-	(void)state;
 	assert_non_null(own);
-	assert_ptr_equal(dev->process, own);
+	assert_ptr_equal(dev->shm.process, own);
 	assert_ptr_equal(shm_process_own(dev), own);
 	assert_int_equal(own->refs, 1);
-	assert_int_equal(publications, 1);
 	assert_int_equal(*own->sleep_count, 1);
 	assert_ptr_equal(own->sleep_count, &own->mr_dir->sleep_count);
 }
 
-static void each_own_process_has_an_id_of_its_own(void **state)
+CASE(each_own_process_has_an_id_of_its_own)
 {
 	struct shm_process *first = shm_process_own(dev), *second;
 
-	(void)state;
 	assert_non_null(first);
-	dev->process = NULL;
+	dev->shm.process = NULL;
 	second = shm_process_own(dev);
 	assert_non_null(second);
 	assert_int_not_equal(first->id, second->id);
@@ -168,52 +154,48 @@ static void each_own_process_has_an_id_of_its_own(void **state)
 }
 
 /* As in a service without standard input, output and error. */
-static void own_process_may_have_descriptor_0(void **state)
+CASE(own_process_may_have_descriptor_0)
 {
 	int input = dup(0);
 
-	(void)state;
 	close(0);
 	assert_non_null(shm_process_own(dev));
-	assert_int_equal(dev->process->wake_fd, 0);
-	shm_process_put(dev->process);
-	dev->process = NULL;
+	assert_int_equal(dev->shm.process->wake_fd, 0);
+	shm_process_put(dev->shm.process);
+	dev->shm.process = NULL;
 	if (input >= 0) {
 		dup2(input, 0);
 		close(input);
 	}
 }
 
-static void own_process_can_be_accessed_if_that_is_wanted(void **state)
+CASE(own_process_can_be_accessed_if_that_is_wanted)
 {
-	(void)state;
 	for (int direct = 0; direct < 2; direct++) {
 		dev->want_direct = direct;
 		assert_non_null(shm_process_own(dev));
-		assert_int_equal(dev->process->mr_dir->pid, direct ? getpid() : 0);
-		shm_process_put(dev->process);
-		dev->process = NULL;
+		assert_int_equal(dev->shm.process->mr_dir->pid, direct ? getpid() : 0);
+		shm_process_put(dev->shm.process);
+		dev->shm.process = NULL;
 	}
 }
 
-static void wake_up_reaches_the_data_epoll_set(void **state)
+CASE(wake_up_reaches_the_data_epoll_set)
 {
 	struct epoll_event event;
 
-	(void)state;
 	assert_non_null(shm_process_own(dev));
 	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 0);
-	shm_notify_self(dev->process);
+	shm_notify_self(dev->shm.process);
 	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 1);
-	assert_ptr_equal(event.data.ptr, &dev->wake_input);
-	dev->wake_input.serve(&dev->wake_input, EPOLLIN, true);
+	assert_ptr_equal(event.data.ptr, &dev->shm.wake_input);
+	dev->shm.wake_input.serve(&dev->shm.wake_input, EPOLLIN, true);
 	shm_notify_clear(dev);
 	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 0);
 }
 
-static void process_that_cannot_be_made_leaves_nothing(void **state)
+CASE(process_that_cannot_be_made_leaves_nothing)
 {
-	(void)state;
 	for (int i = 1; i <= 6; i++) {	/* the process, the eventfd, two files, and their mappings */
 		step_that_fails = i;
 		steps = 0;
@@ -223,66 +205,61 @@ static void process_that_cannot_be_made_leaves_nothing(void **state)
 		assert_int_equal(steps, i);
 		assert_int_equal(open_descriptors(), open_before);
 	}
-	assert_int_equal(publications, 0);
+	assert_null(dev->shm.process);
 }
 
-static void process_that_cannot_be_watched_is_not_made(void **state)
+CASE(process_that_cannot_be_watched_is_not_made)
 {
 	int epoll = dev->data_epoll;
 
-	(void)state;
 	dev->data_epoll = -1;
 	assert_null(shm_process_own(dev));
 	assert_int_equal(errno, EBADF);
-	assert_null(dev->process);
-	assert_int_equal(publications, 0);
+	assert_null(dev->shm.process);
 	dev->data_epoll = epoll;
 }
 
-static void peers_get_what_makes_the_process_known(void **state)
+CASE(peers_get_what_makes_the_process_known)
 {
 	int fds[PROCESS_FDS];
 	void *map;
 
-	(void)state;
 	assert_non_null(shm_process_own(dev));
-	shm_process_fds(dev->process, fds);
-	assert_int_equal(fds[0], dev->process->wake_fd);
+	shm_process_fds(dev->shm.process, fds);
+	assert_int_equal(fds[0], dev->shm.process->wake_fd);
 	assert_true(sealed_file_check(fds[1], sizeof(struct shm_mr_dir)));
 	assert_true(sealed_file_check(fds[2], sizeof(struct shm_pending)));
 	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[1], 0);
 	assert_ptr_not_equal(map, MAP_FAILED);
-	*dev->process->sleep_count = 77;
+	*dev->shm.process->sleep_count = 77;
 	assert_int_equal(*(uint32_t *)map, 77);
 	munmap(map, 4096);
 }
 
-static void peers_cannot_write_to_the_directory(void **state)
+CASE(peers_cannot_write_to_the_directory)
 {
 	void *map;
 
-	(void)state;
 	assert_non_null(shm_process_own(dev));
-	if (!(fcntl(dev->process->file, F_GET_SEALS) & F_SEAL_FUTURE_WRITE)) {
-		int probe = __real_sealed_file_new(4096, 0);
+	if (!(fcntl(dev->shm.process->file, F_GET_SEALS) & F_SEAL_FUTURE_WRITE)) {
+		int probe = sealed_file_new(4096, 0);
 		int err = fcntl(probe, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 
 		close(probe);
 		assert_int_equal(err, -1);	/* a kernel without this seal */
 		skip();
 	}
-	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, dev->process->file, 0);
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, dev->shm.process->file, 0);
 	assert_ptr_equal(map, MAP_FAILED);
 }
 
 /* --- peers ------------------------------------------------------------------------------------------------------ */
 
-static void peer_is_known_by_its_descriptors(void **state)
+CASE(peer_is_known_by_its_descriptors)
 {
 	int fds[PROCESS_FDS], writable;
 	struct shm_process *peer;
 
-	(void)state;
 	make_peer(fds);
 	writable = dup(fds[1]);
 	peer = shm_process_of_peer(ID, fds);
@@ -299,12 +276,11 @@ static void peer_is_known_by_its_descriptors(void **state)
 	assert_false(is_open(fds[0]));
 }
 
-static void known_peer_is_found_by_its_id(void **state)
+CASE(known_peer_is_found_by_its_id)
 {
 	int fds[PROCESS_FDS], again[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
 
-	(void)state;
 	assert_ptr_equal(know_peer(again), peer);
 	assert_int_equal(peer->refs, 2);
 	assert_int_equal(peer->wake_fd, fds[0]);
@@ -314,23 +290,21 @@ static void known_peer_is_found_by_its_id(void **state)
 	shm_process_put(peer);
 }
 
-static void device_of_this_process_is_no_new_peer(void **state)
+CASE(device_of_this_process_is_no_new_peer)
 {
 	struct shm_process *own = shm_process_own(dev);
 	int fds[PROCESS_FDS];
 
-	(void)state;
 	make_peer(fds);
 	assert_ptr_equal(shm_process_of_peer(own->id, fds), own);
 	shm_process_put(own);
 }
 
-static void peer_without_references_is_forgotten(void **state)
+CASE(peer_without_references_is_forgotten)
 {
 	int fds[PROCESS_FDS], again[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
 
-	(void)state;
 	shm_process_get(peer);
 	shm_process_put(peer);
 	assert_true(is_open(fds[0]));
@@ -355,32 +329,29 @@ static void expect_refused(int which, int fd)
 	assert_int_equal(open_descriptors(), open_before);
 }
 
-static void only_an_eventfd_that_does_not_block_is_written_to(void **state)
+CASE(only_an_eventfd_that_does_not_block_is_written_to)
 {
-	(void)state;
 	expect_refused(0, __real_eventfd(0, 0));
-	expect_refused(0, __real_sealed_file_new(4096, SEALS));
+	expect_refused(0, sealed_file_new(4096, SEALS));
 	expect_refused(0, open("/dev/null", O_RDWR | O_NONBLOCK));
 	expect_refused(0, epoll_create1(0));
 }
 
-static void only_sealed_files_of_their_size_are_mapped(void **state)
+CASE(only_sealed_files_of_their_size_are_mapped)
 {
 	static const size_t sizes[] = { 0, sizeof(struct shm_mr_dir), sizeof(struct shm_pending) };
 
-	(void)state;
 	for (int i = 1; i <= 2; i++) {
-		expect_refused(i, __real_sealed_file_new(sizes[i], F_SEAL_SHRINK));
-		expect_refused(i, __real_sealed_file_new(sizes[i] - 4096, SEALS));
-		expect_refused(i, __real_sealed_file_new(sizes[i] + 4096, SEALS));
+		expect_refused(i, sealed_file_new(sizes[i], F_SEAL_SHRINK));
+		expect_refused(i, sealed_file_new(sizes[i] - 4096, SEALS));
+		expect_refused(i, sealed_file_new(sizes[i] + 4096, SEALS));
 	}
 }
 
-static void peer_without_memory_is_not_known(void **state)
+CASE(peer_without_memory_is_not_known)
 {
 	int fds[PROCESS_FDS];
 
-	(void)state;
 	for (int i = 1; i <= 3; i++) {		/* the process and two mappings */
 		make_peer(fds);
 		step_that_fails = i;
@@ -391,12 +362,11 @@ static void peer_without_memory_is_not_known(void **state)
 	}
 }
 
-static void peer_that_is_made_twice_at_once_is_kept_once(void **state)
+CASE(peer_that_is_made_twice_at_once_is_kept_once)
 {
 	int fds[PROCESS_FDS], first;
 	struct shm_process *peer;
 
-	(void)state;
 	make_peer(racing);
 	first = racing[0];
 	peer = know_peer(fds);
@@ -410,12 +380,11 @@ static void peer_that_is_made_twice_at_once_is_kept_once(void **state)
 
 /* --- wake-ups ---------------------------------------------------------------------------------------------------- */
 
-static void sleeping_peer_is_woken_once(void **state)
+CASE(sleeping_peer_is_woken_once)
 {
 	int fds[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
 
-	(void)state;
 	for (uint32_t sleep_count = 1; sleep_count <= 5; sleep_count += 2) {
 		shm_notify_wake(peer, sleep_count);
 		shm_notify_wake(peer, sleep_count);
@@ -426,14 +395,13 @@ static void sleeping_peer_is_woken_once(void **state)
 	shm_process_put(peer);
 }
 
-static void own_wake_up_is_signaled_each_time(void **state)
+CASE(own_wake_up_is_signaled_each_time)
 {
-	(void)state;
 	shm_notify_clear(dev);		/* there is nothing to clear yet */
 	assert_non_null(shm_process_own(dev));
-	shm_notify_self(dev->process);
-	shm_notify_self(dev->process);
-	assert_int_equal(signals(dev->process->wake_fd), 2);
+	shm_notify_self(dev->shm.process);
+	shm_notify_self(dev->shm.process);
+	assert_int_equal(signals(dev->shm.process->wake_fd), 2);
 	shm_notify_clear(dev);		/* does not block */
 }
 
@@ -456,21 +424,20 @@ static int broken_in_child(const struct shm_process *own, const struct shm_proce
 	return again == peer || again->refs != 1 ? 3 : 0;
 }
 
-static void child_has_none_of_the_processes(void **state)
+CASE(child_has_none_of_the_processes)
 {
 	int fds[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
 	pid_t pid;
 
-	(void)state;
 	dev->want_direct = true;
 	assert_non_null(shm_process_own(dev));
-	assert_true(dev->process->window_file >= 0);
+	assert_true(dev->shm.process->window_file >= 0);
 	shm_process_fork_prepare();
 	pid = fork_child();
 	if (!pid) {
 		shm_process_fork_done();
-		_exit(broken_in_child(dev->process, peer));
+		_exit(broken_in_child(dev->shm.process, peer));
 	}
 	shm_process_fork_done();
 	expect_success(pid);
@@ -478,31 +445,4 @@ static void child_has_none_of_the_processes(void **state)
 	shm_process_put(peer);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(own_process_is_made_once),
-		CASE(own_process_may_have_descriptor_0),
-		CASE(each_own_process_has_an_id_of_its_own),
-		CASE(own_process_can_be_accessed_if_that_is_wanted),
-		CASE(wake_up_reaches_the_data_epoll_set),
-		CASE(process_that_cannot_be_made_leaves_nothing),
-		CASE(process_that_cannot_be_watched_is_not_made),
-		CASE(peers_get_what_makes_the_process_known),
-		CASE(peers_cannot_write_to_the_directory),
-		CASE(peer_is_known_by_its_descriptors),
-		CASE(known_peer_is_found_by_its_id),
-		CASE(device_of_this_process_is_no_new_peer),
-		CASE(peer_without_references_is_forgotten),
-		CASE(only_an_eventfd_that_does_not_block_is_written_to),
-		CASE(only_sealed_files_of_their_size_are_mapped),
-		CASE(peer_without_memory_is_not_known),
-		CASE(peer_that_is_made_twice_at_once_is_kept_once),
-		CASE(sleeping_peer_is_woken_once),
-		CASE(own_wake_up_is_signaled_each_time),
-		CASE(child_has_none_of_the_processes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

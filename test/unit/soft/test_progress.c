@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_progress.c - how often a poll looks at all sockets, what is done with the events of each, and when a thread
  * whose polls stay empty yields. Rings, sockets and the kernel are replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include "dapl/soft/obj/cq.h"
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/progress/acks.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/progress/rings.h"
 #include "dapl/soft/progress/wakeup.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/unexpected.h"
@@ -27,12 +19,14 @@
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "test/unit/unit.h"
 
 enum { EPOLL = 33, CONNS = 3 };
 
 static void serve_other(struct soft_input *input, uint32_t events, bool polling);
 
 static struct dapl_device dev;
+static struct soft_cq cq = { .dev = &dev };	/* the one that is polled */
 static struct dapl_conn conns[CONNS];
 static struct shm_conn ring;
 static struct soft_input other = { serve_other };
@@ -112,14 +106,12 @@ void __wrap_soft_conn_socket_error(struct dapl_conn *conn) { did.socket_errors +
 
 void __wrap_shm_notify_clear(struct dapl_device *d)
 {
-	(void)d;
 	assert_int_equal(did.rings, 0);		/* or a message that comes meanwhile wakes no thread */
 	did.clears++;
 }
 
 void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling)
 {
-	(void)conn;
 	did.acks++;
 	did.ack_by_poller = polling;
 }
@@ -141,7 +133,6 @@ void __wrap_soft_conn_send(struct dapl_conn *conn)
 
 void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 {
-	(void)qp;
 	assert_non_null(conn);
 	assert_false(orderly);
 	did.overs++;
@@ -173,13 +164,12 @@ int __wrap_sched_yield(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&did, 0, sizeof did);
 	memset(&dev, 0, sizeof dev);
 	memset(conns, 0, sizeof conns);
-	memset(&soft_poller, 0, sizeof soft_poller);
+	cq.armed = false;
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
-	TAILQ_INIT(&dev.acks);
+	TAILQ_INIT(&dev.progress.acks);
 	dev.data_epoll = EPOLL;
 	for (int i = 0; i < CONNS; i++) {
 		conns[i].dev = &dev;
@@ -239,56 +229,54 @@ static void serve_other(struct soft_input *input, uint32_t events, bool polling)
 	did.others += polling;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- which sockets a poll looks at ----------------------------------------------------------------------------- */
 
-static void busy_socket_is_read_at_each_poll_and_others_seldom(void **state)
+CASE(busy_socket_is_read_at_each_poll_and_others_seldom)
 {
-	(void)state;
-	dev.busy_conn = conns;
-	dev.streams = 1;
+	dev.progress.busy_conn = conns;
+	dev.progress.streams = 1;
 	assert_int_equal(looks_in(1), 1);
 	assert_int_equal(looks_in(SOCKET_ALONE_TURNS - 1), 0);
 	assert_int_equal(looks_in(1), 1);
 	assert_int_equal(did.receives, SOCKET_ALONE_TURNS + 1);
-	dev.streams = 2;
-	dev.turns = 0;
+	dev.progress.streams = 2;
+	dev.progress.turns = 0;
 	assert_int_equal(looks_in(1), 1);
 	assert_int_equal(looks_in(SOCKET_BUSY_TURNS - 1), 0);
 	assert_int_equal(looks_in(1), 1);
 }
 
-static void without_a_busy_socket_each_poll_looks_at_all(void **state)
+CASE(without_a_busy_socket_each_poll_looks_at_all)
 {
-	(void)state;
-	dev.streams = 2;
+	dev.progress.streams = 2;
 	assert_int_equal(looks_in(10), 10);
 	assert_int_equal(did.receives, 0);
 }
 
-static void sockets_beside_rings_are_looked_at_seldom(void **state)
+CASE(sockets_beside_rings_are_looked_at_seldom)
 {
-	(void)state;
-	dev.busy_conn = conns;
-	dev.shm_count = 1;
-	dev.streams = 2;
+	dev.progress.busy_conn = conns;
+	dev.rings.count = 1;
+	dev.progress.streams = 2;
 	assert_int_equal(looks_in(1), 1);
 	assert_int_equal(looks_in(SOCKET_MIXED_TURNS - 1), 0);
 	assert_int_equal(looks_in(1), 1);
 	assert_int_equal(did.rings, SOCKET_MIXED_TURNS + 1);
 	assert_int_equal(did.receives, 0);
-	dev.streams = 1;		/* rings only */
-	dev.turns = 0;
+	dev.progress.streams = 1;		/* rings only */
+	dev.progress.turns = 0;
 	assert_int_equal(looks_in(1000), 1);
 }
 
-static void service_thread_looks_at_everything(void **state)
+CASE(service_thread_looks_at_everything)
 {
 	struct shm_process process = { .sleep_count = &(uint32_t){ 3 } };
 
-	(void)state;
-	dev.shm_count = dev.streams = 1;
-	dev.process = &process;
-	dev.turns = 100;
+	dev.rings.count = dev.progress.streams = 1;
+	dev.shm.process = &process;
+	dev.progress.turns = 100;
 	assert_false(serve(false));
 	assert_int_equal(did.clears, 1);
 	assert_int_equal(*process.sleep_count, 5);	/* peers wake it anew, and it sleeps still */
@@ -299,54 +287,50 @@ static void service_thread_looks_at_everything(void **state)
 	assert_true(serve(false));
 }
 
-static void ring_with_a_message_makes_a_poll_busy(void **state)
+CASE(ring_with_a_message_makes_a_poll_busy)
 {
-	(void)state;
-	dev.shm_count = dev.streams = 1;
+	dev.rings.count = dev.progress.streams = 1;
 	for (int i = 0; i < 2; i++) {
-		dev.turns = 5;
+		dev.progress.turns = 5;
 		did.ring_busy = i;
 		assert_true(serve(true) == i);
-		assert_int_equal(dev.turns, 4);
+		assert_int_equal(dev.progress.turns, 4);
 	}
 }
 
-static void waiting_acknowledgements_are_sent_first(void **state)
+CASE(waiting_acknowledgements_are_sent_first)
 {
-	(void)state;
 	serve(true);
 	assert_int_equal(did.flushes, 0);
-	TAILQ_INSERT_TAIL(&dev.acks, conns, ack_link);
+	TAILQ_INSERT_TAIL(&dev.progress.acks, conns, ack_link);
 	serve(true);
 	assert_int_equal(did.flushes, 1);
 }
 
 /* --- events of a socket ------------------------------------------------------------------------------------------ */
 
-static void each_descriptor_is_served(void **state)
+CASE(each_descriptor_is_served)
 {
-	(void)state;
 	report_input(&other, EPOLLIN | EPOLLERR);
 	report(&conns[1], EPOLLIN);
 	assert_true(serve(true));
 	assert_int_equal(did.others, 1);
 	assert_int_equal(did.other_events, EPOLLIN | EPOLLERR);
 	assert_int_equal(did.receives, 1);
-	assert_ptr_equal(dev.busy_conn, &conns[1]);
-	assert_int_equal(dev.busy_run, 1);
+	assert_ptr_equal(dev.progress.busy_conn, &conns[1]);
+	assert_int_equal(dev.progress.busy_run, 1);
 	assert_true(did.ack_by_poller);
 	report(&conns[1], EPOLLIN);
 	report(&conns[2], EPOLLIN);
 	assert_true(serve(false));
-	assert_ptr_equal(dev.busy_conn, &conns[2]);
-	assert_int_equal(dev.busy_run, 1);
+	assert_ptr_equal(dev.progress.busy_conn, &conns[2]);
+	assert_int_equal(dev.progress.busy_run, 1);
 	assert_int_equal(did.wakeup_ends, 2);	/* when the busy socket changes */
 	assert_false(did.ack_by_poller);
 }
 
-static void input_is_answered_and_emptiness_is_not(void **state)
+CASE(input_is_answered_and_emptiness_is_not)
 {
-	(void)state;
 	report(conns, EPOLLIN);
 	serve(true);
 	assert_int_equal(did.sends, 1);
@@ -360,12 +344,11 @@ static void input_is_answered_and_emptiness_is_not(void **state)
 	report(conns, EPOLLIN);
 	serve(false);
 	assert_int_equal(did.sends, 1);
-	assert_int_equal(dev.busy_run, 1);
+	assert_int_equal(dev.progress.busy_run, 1);
 }
 
-static void writable_socket_is_sent_to(void **state)
+CASE(writable_socket_is_sent_to)
 {
-	(void)state;
 	conns[0].tx.blocked = true;
 	report(conns, EPOLLOUT);
 	serve(true);
@@ -376,11 +359,10 @@ static void writable_socket_is_sent_to(void **state)
 }
 
 /* Its socket is not read, so that the end is not seen by reading. */
-static void end_of_a_paused_stream_is_noticed(void **state)
+CASE(end_of_a_paused_stream_is_noticed)
 {
 	static const uint32_t ends[] = { EPOLLRDHUP, EPOLLHUP, EPOLLERR };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		conns[0].rx.paused = true;
 		report(conns, ends[i]);
@@ -397,22 +379,20 @@ static void end_of_a_paused_stream_is_noticed(void **state)
 	assert_int_equal(did.receives, 1);
 }
 
-static void blocked_busy_socket_lets_a_poll_look_sooner(void **state)
+CASE(blocked_busy_socket_lets_a_poll_look_sooner)
 {
-	(void)state;
-	dev.busy_conn = conns;
-	dev.streams = 1;
-	dev.turns = SOCKET_ALONE_TURNS - 1;
+	dev.progress.busy_conn = conns;
+	dev.progress.streams = 1;
+	dev.progress.turns = SOCKET_ALONE_TURNS - 1;
 	did.blocks = true;
 	assert_int_equal(looks_in(SOCKET_BUSY_TURNS - 1), 0);
 	assert_int_equal(looks_in(1), 1);
 }
 
-static void wakeups_of_a_socket_that_stays_busy_are_suppressed(void **state)
+CASE(wakeups_of_a_socket_that_stays_busy_are_suppressed)
 {
-	(void)state;
-	dev.busy_conn = conns;
-	dev.turns = 1000;
+	dev.progress.busy_conn = conns;
+	dev.progress.turns = 1000;
 	looks_in(SUPPRESS_AFTER - 1);
 	assert_int_equal(did.wakeup_begins, 0);
 	looks_in(1);
@@ -428,18 +408,17 @@ static void del(struct dapl_conn *conn)
 	soft_progress_unlock(&dev);
 }
 
-static void added_socket_is_watched(void **state)
+CASE(added_socket_is_watched)
 {
-	(void)state;
-	dev.turns = 50;
+	dev.progress.turns = 50;
 	assert_true(add(&conns[0]));
 	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
 	assert_int_equal(did.ctl_fd, 100);
 	assert_int_equal(did.ctl_events, EPOLLIN);
 	assert_int_equal(conns[0].interest, EPOLLIN);
 	assert_true(conns[0].in_data);
-	assert_int_equal(dev.turns, 0);
-	assert_int_equal(dev.streams, 1);
+	assert_int_equal(dev.progress.turns, 0);
+	assert_int_equal(dev.progress.streams, 1);
 	conns[1].tx.blocked = true;
 	did.ctl_err = ENOSPC;
 	assert_false(add(&conns[1]));
@@ -447,34 +426,32 @@ static void added_socket_is_watched(void **state)
 	assert_int_equal(errno, ENOSPC);
 }
 
-static void input_of_another_kind_is_watched(void **state)
+CASE(input_of_another_kind_is_watched)
 {
-	(void)state;
-	dev.turns = 50;
+	dev.progress.turns = 50;
 	dapl_mutex_lock(&dev.progress_lock);
 	assert_int_equal(soft_input_watch(&dev, &other, 7), 0);
-	assert_int_equal(dev.turns, 0);
-	assert_int_equal(dev.streams, 1);
+	assert_int_equal(dev.progress.turns, 0);
+	assert_int_equal(dev.progress.streams, 1);
 	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
 	assert_int_equal(did.ctl_fd, 7);
 	assert_int_equal(did.ctl_events, EPOLLIN);
 	assert_ptr_equal(did.ctl_input, &other);
 	did.ctl_err = ENOSPC;
 	assert_int_equal(soft_input_watch(&dev, &other, 8), ENOSPC);
-	assert_int_equal(dev.streams, 1);
+	assert_int_equal(dev.progress.streams, 1);
 	did.ctl_err = 0;
-	dev.turns = 50;
+	dev.progress.turns = 50;
 	soft_input_unwatch(&dev, 7);
 	soft_progress_unlock(&dev);
-	assert_int_equal(dev.turns, 0);
-	assert_int_equal(dev.streams, 0);
+	assert_int_equal(dev.progress.turns, 0);
+	assert_int_equal(dev.progress.streams, 0);
 	assert_int_equal(did.ctl, EPOLL_CTL_DEL);
 	assert_int_equal(did.ctl_fd, 7);
 }
 
-static void forked_child_leaves_the_epoll_set_of_its_parent_alone(void **state)
+CASE(forked_child_leaves_the_epoll_set_of_its_parent_alone)
 {
-	(void)state;
 	dev.dead = true;
 	dapl_mutex_lock(&dev.progress_lock);
 	assert_int_equal(soft_input_watch(&dev, &other, 7), 0);
@@ -483,9 +460,8 @@ static void forked_child_leaves_the_epoll_set_of_its_parent_alone(void **state)
 	assert_int_equal(did.ctl_fd, 0);
 }
 
-static void added_ring_needs_no_socket(void **state)
+CASE(added_ring_needs_no_socket)
 {
-	(void)state;
 	conns[0].shm = conns[1].shm = &ring;
 	conns[1].unwatched = true;
 	assert_true(add(&conns[0]));
@@ -493,23 +469,22 @@ static void added_ring_needs_no_socket(void **state)
 	assert_int_equal(did.ring_adds, 2);
 	assert_int_equal(did.wakeup_ends, 2);
 	assert_int_equal(did.ctl_fd, 0);
-	assert_int_equal(dev.streams, 2);
+	assert_int_equal(dev.progress.streams, 2);
 }
 
-static void removed_connection_is_forgotten(void **state)
+CASE(removed_connection_is_forgotten)
 {
-	(void)state;
 	add(&conns[0]);
-	dev.busy_conn = &conns[0];
-	dev.turns = 50;
+	dev.progress.busy_conn = &conns[0];
+	dev.progress.turns = 50;
 	for (unsigned i = 1; i <= 2; i++) {		/* the second time it is not there any more */
 		del(&conns[0]);
-		assert_null(dev.busy_conn);
+		assert_null(dev.progress.busy_conn);
 		assert_int_equal(did.wakeup_ends, 1);
 		assert_int_equal(did.ctl, EPOLL_CTL_DEL);
 		assert_int_equal(did.forgets, i);
-		assert_int_equal(dev.streams, 0);
-		assert_int_equal(dev.turns, 0);
+		assert_int_equal(dev.progress.streams, 0);
+		assert_int_equal(dev.progress.turns, 0);
 	}
 	conns[1].shm = &ring;
 	add(&conns[1]);
@@ -520,75 +495,65 @@ static void removed_connection_is_forgotten(void **state)
 
 /* --- polls ------------------------------------------------------------------------------------------------------ */
 
-static void poll_without_streams_does_nothing(void **state)
+CASE(poll_without_streams_does_nothing)
 {
-	(void)state;
-	assert_false(soft_progress_poll(&dev));
-	dev.streams = 1;
+	assert_false(soft_progress_poll(&cq));
+	dev.progress.streams = 1;
 	dev.dead = true;			/* in a forked child */
-	assert_false(soft_progress_poll(&dev));
-	assert_int_equal(dev.polls + did.looks, 0);
+	assert_false(soft_progress_poll(&cq));
+	assert_int_equal(dev.progress.polls + did.looks, 0);
 	dev.dead = false;
-	soft_progress_poll(&dev);
-	assert_int_equal(dev.polls, 1);
+	soft_progress_poll(&cq);
+	assert_int_equal(dev.progress.polls, 1);
 	assert_int_equal(did.looks, 1);
 }
 
-static void poll_of_a_thread_that_goes_to_sleep_does_not_count(void **state)
+CASE(poll_of_a_thread_that_goes_to_sleep_does_not_count)
 {
-	struct soft_cq cq = { .armed = true };
-
-	(void)state;
-	dev.streams = 1;
-	soft_poller.cq = &cq;
-	soft_progress_poll(&dev);
-	assert_int_equal(dev.polls, 0);
+	dev.progress.streams = 1;
+	cq.armed = true;
+	soft_progress_poll(&cq);
+	assert_int_equal(dev.progress.polls, 0);
 	assert_int_equal(did.looks, 1);
 	cq.armed = false;
-	soft_progress_poll(&dev);
-	assert_int_equal(dev.polls, 1);
+	soft_progress_poll(&cq);
+	assert_int_equal(dev.progress.polls, 1);
 }
 
-static void thread_that_finds_the_lock_held_yields_at_times(void **state)
+CASE(thread_that_finds_the_lock_held_yields_at_times)
 {
-	(void)state;
-	dev.streams = 1;
+	dev.progress.streams = 1;
 	dev.progress_waiters = 1;
 	for (unsigned i = 1; i <= 3 * REFUSED_POLLS; i++) {
-		assert_true(soft_progress_poll(&dev));
+		assert_true(soft_progress_poll(&cq));
 		soft_progress_idle();
 		assert_int_equal(did.yields, i / REFUSED_POLLS);
 	}
 	assert_int_equal(did.looks, 0);
-	dev.progress_waiters = 0;
-	soft_progress_poll(&dev);
-	assert_int_equal(soft_poller.refused, 0);
 }
 
-static void thread_whose_polls_stay_empty_yields(void **state)
+CASE(thread_whose_polls_stay_empty_yields)
 {
 	unsigned first = (IDLE_POLLS / IDLE_YIELD_INTERVAL + 1) * IDLE_YIELD_INTERVAL;
 
-	(void)state;
-	dev.streams = 1;
+	dev.progress.streams = 1;
 	for (unsigned i = 1; i < first + 2 * IDLE_YIELD_INTERVAL; i++) {
-		soft_progress_poll(&dev);
+		soft_progress_poll(&cq);
 		soft_progress_idle();
 		soft_progress_idle();
 		assert_int_equal(did.yields, i < first ? 0 : (i - first) / IDLE_YIELD_INTERVAL + 1);
 	}
 	report_input(&other, EPOLLIN);
-	assert_true(soft_progress_poll(&dev));
-	assert_int_equal(dev.idle_polls, 0);
+	assert_true(soft_progress_poll(&cq));
+	assert_int_equal(dev.progress.idle_polls, 0);
 }
 
 /* --- shared receive queues -------------------------------------------------------------------------------------- */
 
-static void posted_receives_go_to_those_that_wait(void **state)
+CASE(posted_receives_go_to_those_that_wait)
 {
 	static struct soft_qp qps[3];
 
-	(void)state;
 	memset(&srq, 0, sizeof srq);
 	serves = 0;
 	dapl_spin_init(&srq.lock, RANK_SOFT_SRQ);
@@ -614,33 +579,4 @@ static void posted_receives_go_to_those_that_wait(void **state)
 	assert_true(TAILQ_EMPTY(&srq.waiting));
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		CASE(busy_socket_is_read_at_each_poll_and_others_seldom),
-		CASE(without_a_busy_socket_each_poll_looks_at_all),
-		CASE(sockets_beside_rings_are_looked_at_seldom),
-		CASE(service_thread_looks_at_everything),
-		CASE(ring_with_a_message_makes_a_poll_busy),
-		CASE(waiting_acknowledgements_are_sent_first),
-		CASE(each_descriptor_is_served),
-		CASE(input_is_answered_and_emptiness_is_not),
-		CASE(writable_socket_is_sent_to),
-		CASE(end_of_a_paused_stream_is_noticed),
-		CASE(blocked_busy_socket_lets_a_poll_look_sooner),
-		CASE(wakeups_of_a_socket_that_stays_busy_are_suppressed),
-		CASE(added_socket_is_watched),
-		CASE(input_of_another_kind_is_watched),
-		CASE(forked_child_leaves_the_epoll_set_of_its_parent_alone),
-		CASE(added_ring_needs_no_socket),
-		CASE(removed_connection_is_forgotten),
-		CASE(poll_without_streams_does_nothing),
-		CASE(poll_of_a_thread_that_goes_to_sleep_does_not_count),
-		CASE(thread_that_finds_the_lock_held_yields_at_times),
-		CASE(thread_whose_polls_stay_empty_yields),
-		CASE(posted_receives_go_to_those_that_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_proto.c - protocol selection; test_proto_table.c is about the choice by measurements.
  * test_cma.c, test_large.c and test_rmem_map.c test that requests use the selected protocol. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <string.h>
 #include "common/clock.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/proto.h"
+#include "test/unit/unit.h"
 
 enum { K = 1024 };
 static const uint64_t lengths[] = { 8 * K, 16 * K - 1, 100 * K, 1024 * K, PROTO_MAX };
@@ -18,6 +14,7 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 /* An idle connection with no peer, whose process polls. */
 static struct {
 	struct dapl_device dev;
+	struct shm_proto_tables protocols;
 	struct dapl_conn conn;
 	struct shm_conn shm;
 	struct shm_process peer;
@@ -30,6 +27,7 @@ static void open_one(bool direct)
 {
 	memset(&one, 0, sizeof one);
 	one.dev.want_direct = direct;
+	one.dev.shm.protocols = &one.protocols;
 	one.conn.dev = &one.dev;
 	one.conn.shm = &one.shm;
 	one.conn.tx.open = true;
@@ -63,9 +61,8 @@ static enum shm_proto started(unsigned opcode, uint64_t length)
 static const unsigned opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 	IBV_WR_ATOMIC_FETCH_AND_ADD };
 
-static void without_direct_access_all_requests_take_the_ring(void **state)
+UNIT_TEST(without_direct_access_all_requests_take_the_ring)
 {
-	(void)state;
 	open_one(false);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(posted(opcodes[i], 1, 8), PROTO_INLINE);
@@ -79,9 +76,8 @@ static void without_direct_access_all_requests_take_the_ring(void **state)
 	}
 }
 
-static void short_requests_take_mapped_memory_or_the_ring(void **state)
+UNIT_TEST(short_requests_take_mapped_memory_or_the_ring)
 {
-	(void)state;
 	open_one(true);
 	assert_int_equal(posted(IBV_WR_SEND, 1, 8), PROTO_INLINE);
 	assert_int_equal(posted(IBV_WR_RDMA_WRITE, 1, 8), PROTO_MAPPED);
@@ -92,23 +88,21 @@ static void short_requests_take_mapped_memory_or_the_ring(void **state)
 	assert_int_equal(posted(IBV_WR_RDMA_READ, 5, 8), PROTO_UNDECIDED);
 }
 
-static void refused_protocol_is_not_selected_again(void **state)
+UNIT_TEST(refused_protocol_is_not_selected_again)
 {
 	struct proto_request request = { .moment = PROTO_POSTED, .opcode = IBV_WR_RDMA_WRITE,
 		.length = 8, .refused = 1 << PROTO_MAPPED };
 
-	(void)state;
 	open_one(true);
 	assert_int_equal(proto_select(&one.qp, &one.conn, &request), PROTO_INLINE);
 }
 
 /* The kernel copies for the initiator of a read, and for the target of a write or a send. */
-static void large_requests_take_what_is_faster(void **state)
+UNIT_TEST(large_requests_take_what_is_faster)
 {
-	(void)state;
 	open_one(true);
 	for (int i = 0; i < PROTO_SIZES; i++)
-		one.dev.reads.class[i] = one.dev.writes.class[i] = (struct proto_class){
+		one.protocols.reads.class[i] = one.protocols.writes.class[i] = (struct proto_class){
 			.selected = PROTO_CMA, .due = proto_ticks(clock_now_ns()) + PROTO_VALID_TICKS,
 		};
 	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_RNDV);
@@ -121,19 +115,18 @@ static void large_requests_take_what_is_faster(void **state)
 
 static uint32_t measured_cma(void)
 {
-	return one.dev.reads.class[proto_size_class(100 * K)].ns[1];
+	return one.protocols.reads.class[proto_size_class(100 * K)].ns[1];
 }
 
 /* Reads by CMA are measured until the faster protocol is known, and then do not look at the clock. */
-static void only_a_read_that_is_measured_is_timed(void **state)
+UNIT_TEST(only_a_read_that_is_measured_is_timed)
 {
 	struct soft_swqe wqe = { .opcode = IBV_WR_RDMA_READ, .length = 100 * K };
 	struct proto_class *class;
 	uint64_t begun_ns;
 
-	(void)state;
 	open_one(true);
-	class = &one.dev.reads.class[proto_size_class(100 * K)];
+	class = &one.protocols.reads.class[proto_size_class(100 * K)];
 	assert_int_equal(started(IBV_WR_RDMA_READ, 100 * K), PROTO_CMA);
 	begun_ns = proto_read_begins(&one.conn);
 	assert_int_not_equal(begun_ns, 0);
@@ -149,15 +142,4 @@ static void only_a_read_that_is_measured_is_timed(void **state)
 	assert_int_equal(measured_cma(), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_direct_access_all_requests_take_the_ring),
-		cmocka_unit_test(short_requests_take_mapped_memory_or_the_ring),
-		cmocka_unit_test(refused_protocol_is_not_selected_again),
-		cmocka_unit_test(large_requests_take_what_is_faster),
-		cmocka_unit_test(only_a_read_that_is_measured_is_timed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

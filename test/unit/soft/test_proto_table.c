@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_proto_table.c - which of two protocols is faster, from durations that the test gives: when each is tried,
  * what is kept of a measurement, series of requests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include "dapl/soft/shm/proto_table.h"
+#include "test/unit/unit.h"
 
 enum { K = 1024, HALF = PROTO_TRIES / 2 };
 #define MINUTE (60 * 1000000000ull)
@@ -17,7 +14,6 @@ static uint64_t now_ns;
 
 static int at_noon(void **state)
 {
-	(void)state;
 	now_ns = 43200000000000;
 	return 0;
 }
@@ -42,9 +38,8 @@ static unsigned requests(struct shm_proto_table *table, uint64_t length, unsigne
 	return by_kernel;
 }
 
-static void both_protocols_are_tried_equally_often(void **state)
+UNIT_TEST_WITH(both_protocols_are_tried_equally_often, at_noon, NULL)
 {
-	(void)state;
 	for (int i = 0; i < LENGTHS; i++) {
 		struct shm_proto_table table = { 0 };
 
@@ -54,19 +49,17 @@ static void both_protocols_are_tried_equally_often(void **state)
 }
 
 /* The ring's bandwidth depends on how many requests are outstanding. */
-static void protocol_is_tried_several_times_in_succession(void **state)
+UNIT_TEST_WITH(protocol_is_tried_several_times_in_succession, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	assert_int_equal(requests(&table, 65536, PROTO_SERIES, 1, 1), PROTO_SERIES);
 	assert_int_equal(requests(&table, 65536, PROTO_SERIES, 1, 1), 0);
 	assert_int_equal(requests(&table, 65536, PROTO_SERIES, 1, 1), PROTO_SERIES);
 }
 
-static void faster_protocol_is_selected(void **state)
+UNIT_TEST_WITH(faster_protocol_is_selected, at_noon, NULL)
 {
-	(void)state;
 	for (int i = 0; i < LENGTHS; i++)
 		for (int fast = 0; fast < 2; fast++) {
 			struct shm_proto_table table = { 0 };
@@ -78,12 +71,11 @@ static void faster_protocol_is_selected(void **state)
 		}
 }
 
-static void request_learns_that_it_is_measured(void **state)
+UNIT_TEST_WITH(request_learns_that_it_is_measured, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 	unsigned measured = 0;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		bool trying;
 
@@ -94,30 +86,27 @@ static void request_learns_that_it_is_measured(void **state)
 }
 
 /* The ring needs no permission of the kernel. */
-static void ring_is_selected_if_both_are_equal(void **state)
+UNIT_TEST_WITH(ring_is_selected_if_both_are_equal, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES, 1000, 1000);
 	assert_int_equal(requests(&table, 65536, 1, 1000, 1000), 0);
 }
 
-static void both_protocols_are_tried_until_measured(void **state)
+UNIT_TEST_WITH(both_protocols_are_tried_until_measured, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	assert_int_equal(requests(&table, 65536, 1024, NEVER, 1000), 512);
 	requests(&table, 65536, 2 * PROTO_SERIES, 3000, 2000);
 	assert_int_equal(requests(&table, 65536, 1000, 3000, 2000), 1000);
 }
 
-static void each_size_has_its_own_selection(void **state)
+UNIT_TEST_WITH(each_size_has_its_own_selection, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 8 * K, PROTO_TRIES, 1000, 3000);
 	requests(&table, 1024 * K, PROTO_TRIES, 300000, 100000);
 	assert_int_equal(requests(&table, 8 * K, 640, 1000, 3000), 0);
@@ -127,11 +116,10 @@ static void each_size_has_its_own_selection(void **state)
 }
 
 /* Lengths within a class differ by up to a factor of two. */
-static void times_are_compared_by_the_byte(void **state)
+UNIT_TEST_WITH(times_are_compared_by_the_byte, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	for (int i = 0; i < PROTO_TRIES; i++) {
 		bool trying;
 		bool cma = proto_choose(&table, 64 * K, now_ns, &trying) == PROTO_CMA;
@@ -142,22 +130,20 @@ static void times_are_compared_by_the_byte(void **state)
 }
 
 /* A thread was preempted, in all measurements but one. */
-static void shortest_time_of_a_measurement_counts(void **state)
+UNIT_TEST_WITH(shortest_time_of_a_measurement_counts, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES / 2, 3000, 4000000);
 	requests(&table, 65536, 1, 3000, 2000);
 	requests(&table, 65536, PROTO_TRIES / 2 - 1, 3000, 4000000);
 	assert_int_equal(requests(&table, 65536, 100, 3000, 2000), 100);
 }
 
-static void changed_speed_is_noticed_after_a_minute(void **state)
+UNIT_TEST_WITH(changed_speed_is_noticed_after_a_minute, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES, 3000, 2000);
 	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 1000);
 	now_ns += MINUTE / 2;
@@ -169,33 +155,30 @@ static void changed_speed_is_noticed_after_a_minute(void **state)
 }
 
 /* For a year no large request was made. */
-static void old_selection_is_not_kept(void **state)
+UNIT_TEST_WITH(old_selection_is_not_kept, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
 	now_ns += 365 * 24 * 60 * MINUTE;
 	assert_int_equal(proto_known(&table, 65536, now_ns), PROTO_UNDECIDED);
 }
 
 /* The program always has requests outstanding, so that none can be measured. */
-static void selection_remains_if_nothing_can_be_measured(void **state)
+UNIT_TEST_WITH(selection_remains_if_nothing_can_be_measured, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
 	now_ns += 2 * MINUTE;
 	assert_int_equal(requests(&table, 65536, PROTO_TRIES, NEVER, 6000), HALF);
 	assert_int_equal(requests(&table, 65536, 1000, NEVER, NEVER), 1000);
 }
 
-static void late_result_does_not_count_for_the_next_measurement(void **state)
+UNIT_TEST_WITH(late_result_does_not_count_for_the_next_measurement, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
 	proto_learn(&table, PROTO_COPY, 65536, 1);
 	now_ns += 2 * MINUTE;
@@ -203,11 +186,10 @@ static void late_result_does_not_count_for_the_next_measurement(void **state)
 	assert_int_equal(requests(&table, 65536, 1, 3000, 2000), 1);
 }
 
-static void failed_copy_makes_requests_take_the_ring_for_a_minute(void **state)
+UNIT_TEST_WITH(failed_copy_makes_requests_take_the_ring_for_a_minute, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	(void)state;
 	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
 	proto_avoid_cma(&table, 65536, now_ns);
 	assert_int_equal(requests(&table, 65536, 1000, 3000, 2000), 0);
@@ -216,11 +198,10 @@ static void failed_copy_makes_requests_take_the_ring_for_a_minute(void **state)
 	assert_int_equal(requests(&table, 65536, 1000, 3000, 2000), 1000);
 }
 
-static void series_is_measured_as_one_request(void **state)
+UNIT_TEST(series_is_measured_as_one_request)
 {
 	struct proto_series s = { 0 };
 
-	(void)state;
 	assert_false(proto_series_join(&s, false, 500));		/* others are outstanding */
 	assert_true(proto_series_join(&s, true, 1000));
 	for (int i = 1; i < PROTO_SERIES; i++)
@@ -235,11 +216,10 @@ static void series_is_measured_as_one_request(void **state)
 	assert_true(proto_series_share(&s, 4ull << 30, 60000000001) == 60000000000);	/* one minute */
 }
 
-static void series_may_be_short(void **state)
+UNIT_TEST(series_may_be_short)
 {
 	struct proto_series s = { 0 };
 
-	(void)state;
 	assert_true(proto_series_join(&s, true, 1000));
 	assert_true(proto_series_ends(&s, 100));
 	assert_int_equal(proto_series_share(&s, 100, 1030), 30);
@@ -252,26 +232,4 @@ static void series_may_be_short(void **state)
 	assert_false(proto_series_join(&s, false, 9000));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(both_protocols_are_tried_equally_often, at_noon),
-		cmocka_unit_test_setup(protocol_is_tried_several_times_in_succession, at_noon),
-		cmocka_unit_test_setup(faster_protocol_is_selected, at_noon),
-		cmocka_unit_test_setup(request_learns_that_it_is_measured, at_noon),
-		cmocka_unit_test_setup(ring_is_selected_if_both_are_equal, at_noon),
-		cmocka_unit_test_setup(both_protocols_are_tried_until_measured, at_noon),
-		cmocka_unit_test_setup(each_size_has_its_own_selection, at_noon),
-		cmocka_unit_test_setup(times_are_compared_by_the_byte, at_noon),
-		cmocka_unit_test_setup(shortest_time_of_a_measurement_counts, at_noon),
-		cmocka_unit_test_setup(changed_speed_is_noticed_after_a_minute, at_noon),
-		cmocka_unit_test_setup(old_selection_is_not_kept, at_noon),
-		cmocka_unit_test_setup(selection_remains_if_nothing_can_be_measured, at_noon),
-		cmocka_unit_test_setup(late_result_does_not_count_for_the_next_measurement, at_noon),
-		cmocka_unit_test_setup(failed_copy_makes_requests_take_the_ring_for_a_minute, at_noon),
-		cmocka_unit_test(series_is_measured_as_one_request),
-		cmocka_unit_test(series_may_be_short),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_qp.c - which receive is taken, and what the completions of receives, requests and flushes say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 static enum ibv_event_type event;	/* that was posted last */
 static unsigned events;
@@ -22,7 +17,6 @@ void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool is_sol
 
 void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *e, enum ibv_event_type type, void *object)
 {
-	(void)dev;
 	assert_ptr_equal(e, &s.qp->last_receive);
 	assert_ptr_equal(object, &s.qp->qp);
 	event = type;
@@ -43,7 +37,6 @@ static int set_up(void **state)
 
 static int set_up_shared_queue(void **state)
 {
-	(void)state;
 	events = 0;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	s.conn->tx.blocked = true;
@@ -72,13 +65,15 @@ static void post(uint64_t id, enum ibv_wr_opcode opcode)
 	assert_true(stream_request(&s, id, opcode, 0, 8, stream_device.open->rkey, 0));
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, stream_test_close)
+#define SHARED(name) UNIT_TEST_WITH(name, set_up_shared_queue, stream_test_close)
+
 /* --- receives ---------------------------------------------------------------------------------------------- */
 
-static void one_receive_is_taken_at_a_time(void **state)
+CASE(one_receive_is_taken_at_a_time)
 {
 	static const struct ibv_wc none = { .opcode = IBV_WC_RECV };
 
-	(void)state;
 	assert_false(take());
 	for (uint64_t id = 1; id <= 2; id++)
 		assert_true(stream_receive(&s, id, 0, (uint32_t)id * 10));
@@ -94,9 +89,8 @@ static void one_receive_is_taken_at_a_time(void **state)
 	assert_false(take());
 }
 
-static void receive_of_the_shared_queue_is_taken(void **state)
+SHARED(receive_of_the_shared_queue_is_taken)
 {
-	(void)state;
 	assert_false(take());
 	assert_true(s.qp->srq_waiting);
 	stream_test_lock();
@@ -109,14 +103,13 @@ static void receive_of_the_shared_queue_is_taken(void **state)
 	s.qp->taken_valid = false;
 }
 
-static void completion_keeps_what_the_message_said(void **state)
+CASE(completion_keeps_what_the_message_said)
 {
 	static const struct ibv_wc is = { .wr_id = 99, .status = IBV_WC_GENERAL_ERR,
 		.opcode = IBV_WC_RECV_RDMA_WITH_IMM,
 					  .byte_len = 55, .wc_flags = IBV_WC_WITH_IMM };
 	struct ibv_wc wc;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_true(stream_receive(&s, 5, 0, 8));
 		assert_true(take());
@@ -134,11 +127,10 @@ static void completion_keeps_what_the_message_said(void **state)
 	}
 }
 
-static void next_receive_is_completed_in_place(void **state)
+CASE(next_receive_is_completed_in_place)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	for (uint64_t id = 1; id <= 2; id++)
 		assert_true(stream_receive(&s, id, 0, 8));
 	for (uint64_t id = 1; id <= 2; id++) {
@@ -156,7 +148,7 @@ static void next_receive_is_completed_in_place(void **state)
 
 /* --- requests ---------------------------------------------------------------------------------------------- */
 
-static void each_request_has_its_completion(void **state)
+CASE(each_request_has_its_completion)
 {
 	static const struct {
 		enum ibv_wr_opcode request;
@@ -171,7 +163,6 @@ static void each_request_has_its_completion(void **state)
 	};
 	struct ibv_wc wc;
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		stream_test_lock();
 		soft_qp_complete_send(s.qp, 100 + i, cases[i].request, IBV_WC_SUCCESS, 30 + i);
@@ -185,13 +176,12 @@ static void each_request_has_its_completion(void **state)
 	}
 }
 
-static void executed_write_completes(void **state)
+CASE(executed_write_completes)
 {
 	struct ibv_sge sge = { .length = 40 };
 	struct ibv_send_wr wr = { .wr_id = 3, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_wc wc;
 
-	(void)state;
 	stream_test_lock();
 	soft_qp_executed(s.qp, &wr);
 	stream_test_unlock();
@@ -215,9 +205,8 @@ static void end_flush(uint32_t culprit, enum ibv_wc_status status)
 	stream_test_unlock();
 }
 
-static void flush_tells_one_request_from_the_others(void **state)
+CASE(flush_tells_one_request_from_the_others)
 {
-	(void)state;
 	for (uint64_t id = 1; id <= 3; id++)
 		post(id, IBV_WR_SEND);
 	end_flush(1, IBV_WC_REM_ACCESS_ERR);
@@ -227,17 +216,15 @@ static void flush_tells_one_request_from_the_others(void **state)
 	assert_int_equal(s.qp->sq_head, s.qp->sq_tail);
 }
 
-static void flush_without_a_culprit_fails_no_request(void **state)
+CASE(flush_without_a_culprit_fails_no_request)
 {
-	(void)state;
 	post(1, IBV_WR_SEND);
 	end_flush(0, IBV_WC_SUCCESS);
 	expect_completion(1, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void flush_completes_all_receives(void **state)
+CASE(flush_completes_all_receives)
 {
-	(void)state;
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_true(stream_receive(&s, id, 0, 8));
 	assert_true(take());		/* a message was under way */
@@ -248,9 +235,8 @@ static void flush_completes_all_receives(void **state)
 	assert_int_equal(events, 0);
 }
 
-static void flush_leaves_the_shared_queue_alone(void **state)
+SHARED(flush_leaves_the_shared_queue_alone)
 {
-	(void)state;
 	for (uint64_t id = 1; id <= 2; id++)
 		assert_true(stream_receive(&s, id, 0, 8));
 	assert_true(take());
@@ -262,9 +248,8 @@ static void flush_leaves_the_shared_queue_alone(void **state)
 	assert_int_equal(event, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-static void flushed_queue_pair_waits_for_no_receive(void **state)
+SHARED(flushed_queue_pair_waits_for_no_receive)
 {
-	(void)state;
 	assert_false(take());
 	assert_true(s.qp->srq_waiting);
 	end_flush(0, IBV_WC_SUCCESS);
@@ -272,13 +257,12 @@ static void flushed_queue_pair_waits_for_no_receive(void **state)
 	assert_true(TAILQ_EMPTY(&s.srq->waiting));
 }
 
-static void queue_pair_is_found_by_its_number(void **state)
+CASE(queue_pair_is_found_by_its_number)
 {
 	struct dapl_device *dev = stream_device.dev;
 	uint32_t number = s.qp->qp.qp_num;
 	const struct soft_qp *found, *other;
 
-	(void)state;
 	dapl_mutex_lock(&dev->qps_lock);
 	found = soft_qp_by_number(dev, number);
 	other = soft_qp_by_number(dev, number ^ QP_BUCKETS);	/* of the same bucket */
@@ -287,24 +271,4 @@ static void queue_pair_is_found_by_its_number(void **state)
 	assert_null(other);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, stream_test_close)
-#define SHARED(name) cmocka_unit_test_setup_teardown(name, set_up_shared_queue, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(one_receive_is_taken_at_a_time),
-		SHARED(receive_of_the_shared_queue_is_taken),
-		CASE(completion_keeps_what_the_message_said),
-		CASE(next_receive_is_completed_in_place),
-		CASE(each_request_has_its_completion),
-		CASE(executed_write_completes),
-		CASE(flush_tells_one_request_from_the_others),
-		CASE(flush_without_a_culprit_fails_no_request),
-		CASE(flush_completes_all_receives),
-		SHARED(flush_leaves_the_shared_queue_alone),
-		SHARED(flushed_queue_pair_waits_for_no_receive),
-		CASE(queue_pair_is_found_by_its_number),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

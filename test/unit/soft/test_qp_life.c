@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_qp_life.c - which queue pairs are made, what they have and hold, and what is left of one that is reset or
  * destroyed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/ud.h"
@@ -17,6 +10,7 @@
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 static struct ibv_qp_init_attr attr;
 static struct soft_qp *made;		/* freed by the teardown, unless NULL */
@@ -100,7 +94,6 @@ int __wrap_rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, ui
 
 static int set_up(void **state)
 {
-	(void)state;
 	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .send_cq = stream_device.cq,
 					  .recv_cq = stream_device.cq, .cap = { 8, 8, 4, 4, 64 } };
 	made = NULL;
@@ -112,7 +105,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	allocations = -1;
 	return made ? soft_qp_destroy(&made->qp) : 0;
 }
@@ -179,15 +171,16 @@ static unsigned holders_of_the_domain(void)
 	return ((const struct soft_pd *)stream_device.pd)->refs;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- which are made ------------------------------------------------------------------------------------------ */
 
-static void more_than_the_device_offers_is_refused(void **state)
+CASE(more_than_the_device_offers_is_refused)
 {
 	static const struct ibv_qp_cap most = { SOFT_MAX_WR, SOFT_MAX_WR, SOFT_MAX_SGE, SOFT_MAX_SGE, SOFT_MAX_INLINE };
 	uint32_t *const values[] = { &attr.cap.max_send_wr, &attr.cap.max_recv_wr, &attr.cap.max_send_sge,
 				     &attr.cap.max_recv_sge, &attr.cap.max_inline_data };
 
-	(void)state;
 	attr.cap = most;
 	assert_int_equal(create(), 0);
 	destroy();
@@ -198,9 +191,8 @@ static void more_than_the_device_offers_is_refused(void **state)
 	}
 }
 
-static void queue_pair_needs_both_completion_queues(void **state)
+CASE(queue_pair_needs_both_completion_queues)
 {
-	(void)state;
 	attr.send_cq = NULL;
 	assert_int_equal(create(), EINVAL);
 	attr.send_cq = stream_device.cq;
@@ -208,7 +200,7 @@ static void queue_pair_needs_both_completion_queues(void **state)
 	assert_int_equal(create(), EINVAL);
 }
 
-static void type_decides_the_first_state(void **state)
+CASE(type_decides_the_first_state)
 {
 	static const struct {
 		enum ibv_qp_type type;
@@ -220,7 +212,6 @@ static void type_decides_the_first_state(void **state)
 		{ IBV_QPT_UC, EOPNOTSUPP, 0 }, { IBV_QPT_XRC_SEND, EOPNOTSUPP, 0 },
 	};
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		attr.qp_type = cases[i].type;
 		assert_int_equal(create(), cases[i].err);
@@ -233,9 +224,8 @@ static void type_decides_the_first_state(void **state)
 	}
 }
 
-static void datagrams_need_a_socket(void **state)
+CASE(datagrams_need_a_socket)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	assert_int_equal(ud_opens, 0);
 	destroy();
@@ -247,12 +237,11 @@ static void datagrams_need_a_socket(void **state)
 	assert_int_equal(create(), EMFILE);
 }
 
-static void without_memory_nothing_is_made(void **state)
+CASE(without_memory_nothing_is_made)
 {
 	unsigned before = holders_of_the_domain();
 	struct soft_qp *first = LIST_FIRST(&stream_device.dev->qps);
 
-	(void)state;
 	for (int n = 0; n < 4; n++) {		/* the queue pair, two rings, the taken receive */
 		allocations = n;
 		assert_int_equal(create(), ENOMEM);
@@ -264,9 +253,8 @@ static void without_memory_nothing_is_made(void **state)
 
 /* --- what they have -------------------------------------------------------------------------------------------- */
 
-static void granted_sizes_are_reported(void **state)
+CASE(granted_sizes_are_reported)
 {
-	(void)state;
 	attr.cap = (struct ibv_qp_cap){ 5, 9, 3, 2, 0 };
 	assert_int_equal(create(), 0);
 	assert_int_equal(attr.cap.max_send_wr, 8);
@@ -282,13 +270,12 @@ static void granted_sizes_are_reported(void **state)
 	assert_int_equal(attr.cap.max_recv_sge, 1);
 }
 
-static void requests_have_room_for_segments_and_inline_data(void **state)
+CASE(requests_have_room_for_segments_and_inline_data)
 {
 	static const struct {
 		uint32_t sges, inline_data, payload;
 	} cases[] = { { 4, 10, 4 * sizeof(struct ibv_sge) }, { 1, 97, 97 }, { 0, 0, sizeof(struct ibv_sge) } };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		attr.cap.max_send_sge = cases[i].sges;
 		attr.cap.max_inline_data = cases[i].inline_data;
@@ -300,12 +287,11 @@ static void requests_have_room_for_segments_and_inline_data(void **state)
 	}
 }
 
-static void attributes_are_kept(void **state)
+CASE(attributes_are_kept)
 {
 	struct ibv_srq *srq = make_srq(3);
 	const struct ibv_qp *qp;
 
-	(void)state;
 	attr.qp_context = &attr;
 	attr.sq_sig_all = 1;
 	attr.srq = srq;
@@ -324,11 +310,10 @@ static void attributes_are_kept(void **state)
 	assert_int_equal(soft_srq_destroy(srq), 0);
 }
 
-static void number_is_free_and_not_reserved(void **state)
+CASE(number_is_free_and_not_reserved)
 {
 	struct soft_qp *first;
 
-	(void)state;
 	assert_int_equal(create(), 0);
 	first = made;
 	memcpy(randoms, (uint32_t[]){ 0xfeed, 0, 1, 0xff000001, first->qp.qp_num, 0x77345678 }, 6 * sizeof *randoms);
@@ -343,14 +328,13 @@ static void number_is_free_and_not_reserved(void **state)
 	assert_ptr_equal(by_number(made->qp.qp_num), made);
 }
 
-static void objects_of_a_queue_pair_stay(void **state)
+CASE(objects_of_a_queue_pair_stay)
 {
 	struct ibv_srq *srq = make_srq(4);
 	struct ibv_cq *cq[2];
 	struct ibv_pd *pd;
 	struct ibv_qp *qp;
 
-	(void)state;
 	assert_int_equal(soft_pd_alloc(stream_device.dev, &pd), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(soft_cq_create(stream_device.dev, 10, NULL, NULL, &cq[i]), 0);
@@ -371,9 +355,8 @@ static void objects_of_a_queue_pair_stay(void **state)
 
 /* --- error, reset, destroy --------------------------------------------------------------------------------------- */
 
-static void error_flushes_what_was_posted(void **state)
+CASE(error_flushes_what_was_posted)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	post_receives();
 	assert_int_equal(soft_qp_error(&made->qp), 0);
@@ -382,11 +365,10 @@ static void error_flushes_what_was_posted(void **state)
 	expect_completion(2, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void reset_leaves_empty_queues(void **state)
+CASE(reset_leaves_empty_queues)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UD };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		attr.qp_type = types[i];
 		assert_int_equal(create(), 0);
@@ -405,9 +387,8 @@ static void reset_leaves_empty_queues(void **state)
 	}
 }
 
-static void only_own_completions_go(void **state)
+CASE(only_own_completions_go)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(create(), 0);
 		complete(made->qp.qp_num, 1);
@@ -421,12 +402,11 @@ static void only_own_completions_go(void **state)
 	}
 }
 
-static void completions_go_from_both_queues(void **state)
+CASE(completions_go_from_both_queues)
 {
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_int_equal(soft_cq_create(stream_device.dev, 10, NULL, NULL, &cq), 0);
 	for (int i = 0; i < 2; i++) {
 		attr.send_cq = i ? cq : stream_device.cq;
@@ -439,9 +419,8 @@ static void completions_go_from_both_queues(void **state)
 	assert_int_equal(soft_cq_destroy(cq), 0);
 }
 
-static void peers_leave_the_memory_before_a_reset_ends(void **state)
+CASE(peers_leave_the_memory_before_a_reset_ends)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	post_receives();
 	assert_int_equal(soft_qp_reset(stream_device.dev, &made->qp), 0);
@@ -452,11 +431,10 @@ static void peers_leave_the_memory_before_a_reset_ends(void **state)
 	assert_int_equal(receives_at_revocation, 2);
 }
 
-static void queue_pair_that_ended_waits_for_no_receive(void **state)
+CASE(queue_pair_that_ended_waits_for_no_receive)
 {
 	struct ibv_srq *srq = make_srq(4);
 
-	(void)state;
 	attr.srq = srq;
 	assert_int_equal(create(), 0);
 	for (int i = 0; i < 2; i++) {
@@ -471,11 +449,10 @@ static void queue_pair_that_ended_waits_for_no_receive(void **state)
 	assert_int_equal(soft_srq_destroy(srq), 0);
 }
 
-static void nothing_refers_to_a_destroyed_queue_pair(void **state)
+CASE(nothing_refers_to_a_destroyed_queue_pair)
 {
 	const struct soft_qp *qp, *gone;
 
-	(void)state;
 	assert_int_equal(create(), 0);
 	gone = made;
 	assert_int_equal(soft_qp_destroy(&made->qp), 0);
@@ -486,9 +463,8 @@ static void nothing_refers_to_a_destroyed_queue_pair(void **state)
 		assert_ptr_not_equal(qp, gone);
 }
 
-static void reset_leaves_the_connection(void **state)
+CASE(reset_leaves_the_connection)
 {
-	(void)state;
 	stream_test_open_blocked(state);
 	assert_int_equal(soft_qp_reset(stream_device.dev, &s.qp->qp), 0);
 	assert_null(s.qp->conn);
@@ -497,11 +473,10 @@ static void reset_leaves_the_connection(void **state)
 	stream_test_close(state);
 }
 
-static void memory_is_mapped_of_a_connected_peer_only(void **state)
+CASE(memory_is_mapped_of_a_connected_peer_only)
 {
 	struct dapl_mapping mapping;
 
-	(void)state;
 	assert_int_equal(create(), 0);
 	assert_int_equal(soft_qp_map_remote(&made->qp, 1, 2, 3, &mapping), EOPNOTSUPP);
 	assert_false(mapped);
@@ -511,30 +486,4 @@ static void memory_is_mapped_of_a_connected_peer_only(void **state)
 	stream_test_close(state);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(more_than_the_device_offers_is_refused),
-		CASE(queue_pair_needs_both_completion_queues),
-		CASE(type_decides_the_first_state),
-		CASE(datagrams_need_a_socket),
-		CASE(without_memory_nothing_is_made),
-		CASE(granted_sizes_are_reported),
-		CASE(requests_have_room_for_segments_and_inline_data),
-		CASE(attributes_are_kept),
-		CASE(number_is_free_and_not_reserved),
-		CASE(objects_of_a_queue_pair_stay),
-		CASE(error_flushes_what_was_posted),
-		CASE(reset_leaves_empty_queues),
-		CASE(only_own_completions_go),
-		CASE(completions_go_from_both_queues),
-		CASE(peers_leave_the_memory_before_a_reset_ends),
-		CASE(queue_pair_that_ended_waits_for_no_receive),
-		CASE(nothing_refers_to_a_destroyed_queue_pair),
-		CASE(reset_leaves_the_connection),
-		CASE(memory_is_mapped_of_a_connected_peer_only),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

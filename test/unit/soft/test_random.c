@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_random.c - where random numbers come from, how often the kernel is asked, and what a forked child discards. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <sys/random.h>
 #include <time.h>
 #include "dapl/soft/obj/random.h"
+#include "test/unit/unit.h"
 
 enum { POOL = 64 };		/* numbers that the kernel gives at a time */
 
@@ -40,14 +33,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static long ns;
 
-	(void)clock;
 	*now = (struct timespec){ .tv_nsec = ++ns };
 	return 0;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	soft_random_fork_child();	/* no number is left */
 	calls = 0;
 	gives = POOL * sizeof(uint32_t);
@@ -55,11 +46,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void each_number_of_the_kernel_is_used_once(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+CASE(each_number_of_the_kernel_is_used_once)
 {
 	bool used[2 * POOL] = { false };
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * POOL; i++) {
 		uint32_t number = soft_random();
 
@@ -70,20 +62,18 @@ static void each_number_of_the_kernel_is_used_once(void **state)
 	}
 }
 
-static void long_number_has_two_halves(void **state)
+CASE(long_number_has_two_halves)
 {
 	uint64_t number = soft_random64();
 
-	(void)state;
 	assert_in_range(number >> 32, 1000, 1000 + POOL - 1);
 	assert_in_range((uint32_t)number, 1000, 1000 + POOL - 1);
 	assert_int_not_equal(number >> 32, (uint32_t)number);
 }
 
 /* They would be those of its parent. */
-static void child_discards_what_is_left(void **state)
+CASE(child_discards_what_is_left)
 {
-	(void)state;
 	soft_random();
 	soft_random_fork_child();
 	assert_in_range(soft_random(), 1000 + POOL, 1000 + 2 * POOL - 1);
@@ -91,11 +81,10 @@ static void child_discards_what_is_left(void **state)
 }
 
 /* A part of a pool is not used: the rest of it would be zeros, or numbers that were used. */
-static void without_the_kernel_the_clock_is_used(void **state)
+CASE(without_the_kernel_the_clock_is_used)
 {
 	static const ssize_t given[] = { -1, 0, 100 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		uint32_t first, second;
 
@@ -110,15 +99,4 @@ static void without_the_kernel_the_clock_is_used(void **state)
 	assert_in_range(soft_random(), 1000, 1000 + POOL - 1);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		CASE(each_number_of_the_kernel_is_used_once),
-		CASE(long_number_has_two_halves),
-		CASE(child_discards_what_is_left),
-		CASE(without_the_kernel_the_clock_is_used),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

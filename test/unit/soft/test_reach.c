@@ -11,6 +11,7 @@
 #include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shared.h"
+#include "test/unit/unit.h"
 
 static struct shm_mr_dir *directory;	/* shared with the child */
 static struct shm_process peer;
@@ -19,7 +20,6 @@ static int up[2];
 
 static int set_up(void **state)
 {
-	(void)state;
 	directory = mmap(NULL, sizeof *directory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (directory == MAP_FAILED || pipe(up))
 		return -1;
@@ -41,7 +41,6 @@ static void end_child(void)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	end_child();
 	if (peer.file < 0)
 		mr_dir_close(&peer);
@@ -71,130 +70,112 @@ static void start_child(uint64_t id, int seals)
 		skip();		/* the system forbids process_vm_readv() */
 }
 
-static void living_peer_is_reached(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(living_peer_is_reached)
 {
-	(void)state;
 	start_child(peer.id, -1);
-	assert_true(cma_reaches(&peer));
+	assert_true(reach_memory(&peer));
 	assert_int_equal(peer.reach, SOFT_REACH_YES);
 	assert_int_equal(peer.pid, child);
 	assert_true(peer.window_file >= 0 && peer.pidfd >= 0);
-	assert_false(shm_process_has_ended(&peer));
-	assert_true(cma_reaches(&peer));
+	assert_false(reach_process_has_ended(&peer));
+	assert_true(reach_memory(&peer));
 }
 
-static void peer_that_denies_access_is_not_reached(void **state)
+CASE(peer_that_denies_access_is_not_reached)
 {
-	(void)state;
 	directory->pid = 0;
-	assert_false(cma_reaches(&peer));
+	assert_false(reach_memory(&peer));
 	directory->pid = (uint32_t)getpid();	/* too late: it is tried once */
-	assert_false(cma_reaches(&peer));
+	assert_false(reach_memory(&peer));
 	assert_int_equal(peer.reach, SOFT_REACH_NO);
 }
 
 /* Its process id belongs to another process by now. */
-static void process_with_another_id_is_not_the_peer(void **state)
+CASE(process_with_another_id_is_not_the_peer)
 {
-	(void)state;
 	start_child(peer.id + 1, -1);
-	assert_false(cma_reaches(&peer));
+	assert_false(reach_memory(&peer));
 	assert_int_equal(peer.window_file, -1);
 }
 
 /* The file could grow again after a window of it was cut off, or its seals could be changed. */
-static void window_file_must_be_sealed(void **state)
+CASE(window_file_must_be_sealed)
 {
 	static const int seals[] = { F_SEAL_GROW, F_SEAL_SEAL, 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof seals / sizeof *seals; i++) {
 		start_child(peer.id, seals[i]);
-		assert_false(cma_reaches(&peer));
+		assert_false(reach_memory(&peer));
 		assert_int_equal(peer.window_file, -1);
 		end_child();
 		mr_dir_close(&peer);
 		peer.reach = SOFT_REACH_UNTRIED;
 	}
 	start_child(peer.id, F_SEAL_GROW | F_SEAL_SEAL);
-	assert_true(cma_reaches(&peer));
+	assert_true(reach_memory(&peer));
 }
 
-static void ended_peer_is_noticed(void **state)
+CASE(ended_peer_is_noticed)
 {
-	(void)state;
 	start_child(peer.id, -1);
-	assert_true(cma_reaches(&peer));
+	assert_true(reach_memory(&peer));
 	end_child();
-	assert_true(shm_process_has_ended(&peer));
+	assert_true(reach_process_has_ended(&peer));
 	peer.seen_ns = 0;	/* it was seen long ago: look again */
-	assert_false(cma_reaches(&peer));
+	assert_false(reach_memory(&peer));
 	assert_int_equal(peer.reach, SOFT_REACH_NO);
 	peer.seen_ns = UINT64_MAX / 2;
-	assert_false(cma_reaches(&peer));	/* for good */
+	assert_false(reach_memory(&peer));	/* for good */
 }
 
-static void peer_that_ended_before_it_was_reached_has_ended(void **state)
+CASE(peer_that_ended_before_it_was_reached_has_ended)
 {
 	pid_t pid;
 
-	(void)state;
 	start_child(peer.id, -1);
 	pid = child;
 	end_child();
 	assert_int_equal(directory->pid, pid);
-	assert_true(shm_process_has_ended(&peer));
+	assert_true(reach_process_has_ended(&peer));
 	assert_int_equal(peer.reach, SOFT_REACH_NO);
 }
 
 /* Another device of this process: no pidfd is needed, and no file is opened. */
-static void own_process_is_reached(void **state)
+CASE(own_process_is_reached)
 {
-	(void)state;
 	peer.file = 0;
 	mr_dir_open(&peer);
 	if (!cma_works())
 		skip();
-	assert_true(cma_reaches(&peer));
+	assert_true(reach_memory(&peer));
 	assert_int_equal(peer.pidfd, -1);
 	assert_int_equal(peer.window_file, directory->fd);
 	peer.seen_ns = 0;
-	assert_true(cma_reaches(&peer));	/* it lives as long as the caller */
-	assert_false(shm_process_has_ended(&peer));
+	assert_true(reach_memory(&peer));	/* it lives as long as the caller */
+	assert_false(reach_process_has_ended(&peer));
 	mr_dir_close(&peer);
 }
 
-static void only_regular_files_are_opened(void **state)
+CASE(only_regular_files_are_opened)
 {
 	int file = sealed_file_new(4096, 0), copy;
 
-	(void)state;
 	assert_true(file >= 0);
-	copy = shm_process_open_file(getpid(), file);
+	copy = reach_open_file(getpid(), file);
 	assert_true(copy >= 0 && copy != file);
 	assert_true(fcntl(copy, F_GETFD) & FD_CLOEXEC);
 	close(copy);
-	assert_int_equal(shm_process_open_file(getpid(), up[0]), -1);	/* a pipe */
+	assert_int_equal(reach_open_file(getpid(), up[0]), -1);	/* a pipe */
 	close(file);
-	assert_int_equal(shm_process_open_file(getpid(), file), -1);
-	assert_int_equal(shm_process_open_file(getpid(), -1), -1);
-	assert_int_equal(shm_process_open_file(0, 0), -1);
+	assert_int_equal(reach_open_file(getpid(), file), -1);
+	assert_int_equal(reach_open_file(getpid(), -1), -1);
+	assert_int_equal(reach_open_file(0, 0), -1);
 }
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(living_peer_is_reached),
-		CASE(peer_that_denies_access_is_not_reached),
-		CASE(process_with_another_id_is_not_the_peer),
-		CASE(window_file_must_be_sealed),
-		CASE(ended_peer_is_noticed),
-		CASE(peer_that_ended_before_it_was_reached_has_ended),
-		CASE(own_process_is_reached),
-		CASE(only_regular_files_are_opened),
-	};
-
 	alarm(60);	/* seconds: a child that does not begin ends the test */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_requester.c - which segments the send queue and the answers to a peer become, in which order, and what
  * keeps the next request from being sent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/rdmap/requester.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum {
 	UNTAGGED = 1024 - WIRE_UNTAGGED, TAGGED = 1024 - WIRE_TAGGED,	/* bytes of payload of a full segment */
@@ -40,7 +35,7 @@ static enum soft_step fill(void)
 	step = soft_requester_fill(&b, s.conn, &cur);
 	for (int i = 0; i < b.iovs; n += b.iov[i++].iov_len)
 		memcpy(bytes + n, b.iov[i].iov_base, b.iov[i].iov_len);
-	soft_mem_done(b.held);
+	soft_mem_done(b.window);
 	stream_test_unlock();
 	free(b.bounce);
 	assert_int_equal(n, b.total);
@@ -100,9 +95,11 @@ static int set_up(void **state)
 	return stream_test_open_blocked(state);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, stream_test_close)
+
 /* --- segments of requests ---------------------------------------------------------------------------- */
 
-static void each_kind_of_send_has_its_opcode(void **state)
+CASE(each_kind_of_send_has_its_opcode)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -117,7 +114,6 @@ static void each_kind_of_send_has_its_opcode(void **state)
 	};
 	int n = sizeof cases / sizeof *cases;
 
-	(void)state;
 	for (int i = 0; i < n; i++) {
 		struct soft_swqe *wqe = post(cases[i].opcode, 40);
 
@@ -143,9 +139,8 @@ static void each_kind_of_send_has_its_opcode(void **state)
 	assert_int_equal(cur.charged, n * (SOFT_CHARGE + 40));
 }
 
-static void long_send_is_cut_into_full_segments(void **state)
+CASE(long_send_is_cut_into_full_segments)
 {
-	(void)state;
 	post(IBV_WR_SEND, 2 * UNTAGGED + 1);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 3);
@@ -164,9 +159,8 @@ static void long_send_is_cut_into_full_segments(void **state)
 	assert_int_equal(cur.charged, SOFT_CHARGE + 2 * UNTAGGED + 1);
 }
 
-static void long_write_names_the_place_of_each_segment(void **state)
+CASE(long_write_names_the_place_of_each_segment)
 {
-	(void)state;
 	post(IBV_WR_RDMA_WRITE, 2 * TAGGED);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
@@ -184,20 +178,18 @@ static void long_write_names_the_place_of_each_segment(void **state)
 	assert_int_equal(cur.charged, 0);	/* a write waits for no receive */
 }
 
-static void large_segments_are_whole_cache_lines(void **state)
+CASE(large_segments_are_whole_cache_lines)
 {
-	(void)state;
 	s.conn->mulpdu = WIRE_UNTAGGED + FPDU_ALIGN_MIN + FPDU_ALIGN + FPDU_ALIGN - 1;
 	post(IBV_WR_SEND, 8000);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(0).length, FPDU_ALIGN_MIN + FPDU_ALIGN);
 }
 
-static void immediate_follows_its_write(void **state)
+CASE(immediate_follows_its_write)
 {
 	struct soft_swqe *wqe;
 
-	(void)state;
 	wqe = post(IBV_WR_RDMA_WRITE_WITH_IMM, 24);
 	wqe->word = 0x01020304;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 0)->flags |= IBV_SEND_SOLICITED;
@@ -217,11 +209,10 @@ static void immediate_follows_its_write(void **state)
 	assert_false(cur.second);
 }
 
-static void read_request_names_source_and_sink(void **state)
+CASE(read_request_names_source_and_sink)
 {
 	struct segment is;
 
-	(void)state;
 	post(IBV_WR_RDMA_READ, 300);
 	post(IBV_WR_RDMA_READ, 300);
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -240,9 +231,8 @@ static void read_request_names_source_and_sink(void **state)
 	assert_int_equal(cur.seq, 0);		/* its answer acknowledges it */
 }
 
-static void atomics_have_their_operands_and_masks(void **state)
+CASE(atomics_have_their_operands_and_masks)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct soft_swqe *wqe = post(i ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 
@@ -269,9 +259,8 @@ static void atomics_have_their_operands_and_masks(void **state)
 
 /* --- what keeps a request from being sent ---------------------------------------------------------------- */
 
-static void fence_waits_for_the_reads_before_it(void **state)
+CASE(fence_waits_for_the_reads_before_it)
 {
-	(void)state;
 	post(IBV_WR_RDMA_READ, 8);
 	post(IBV_WR_SEND, 8)->flags |= IBV_SEND_FENCE;
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -283,9 +272,8 @@ static void fence_waits_for_the_reads_before_it(void **state)
 	assert_int_equal(segment(0).op, WIRE_SEND);
 }
 
-static void reads_wait_while_the_peer_has_as_many_as_it_allows(void **state)
+CASE(reads_wait_while_the_peer_has_as_many_as_it_allows)
 {
-	(void)state;
 	for (int i = 0; i <= STREAM_READS; i++)
 		post(IBV_WR_RDMA_READ, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -296,18 +284,16 @@ static void reads_wait_while_the_peer_has_as_many_as_it_allows(void **state)
 	assert_int_equal(b.frames, 1);
 }
 
-static void nothing_is_sent_behind_a_request_that_failed(void **state)
+CASE(nothing_is_sent_behind_a_request_that_failed)
 {
-	(void)state;
 	post(IBV_WR_SEND, 8)->state = SOFT_DONE;
 	post(IBV_WR_SEND, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 0);
 }
 
-static void request_without_a_segment_ends_the_batch(void **state)
+CASE(request_without_a_segment_ends_the_batch)
 {
-	(void)state;
 	post(IBV_WR_SEND, 8);
 	assert_true(stream_bind(&s, 2, 0, 64));
 	post(IBV_WR_SEND, 8);
@@ -316,15 +302,14 @@ static void request_without_a_segment_ends_the_batch(void **state)
 	assert_int_equal(cur.wqe, 1);
 }
 
-static void faulty_request_is_not_framed(void **state)
+CASE(faulty_request_is_not_framed)
 {
-	(void)state;
 	post(IBV_WR_SEND, 8)->sge->lkey = 12345;
 	assert_int_equal(fill(), STEP_LOCAL);
 	assert_int_equal(b.frames, 0);
 }
 
-static void fault_is_the_status_of_the_completion(void **state)
+CASE(fault_is_the_status_of_the_completion)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -347,7 +332,6 @@ static void fault_is_the_status_of_the_completion(void **state)
 		{ IBV_WR_RDMA_WRITE, 8, false, false, true, IBV_WC_SUCCESS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct soft_swqe *wqe = post(cases[i].opcode, 8);
 		enum ibv_wc_status status;
@@ -376,9 +360,8 @@ static uint32_t send_into_window(uint64_t used, uint32_t length)
 	return cur.offset ? cur.offset : b.frames ? length : 0;
 }
 
-static void unexpected_send_needs_room_in_the_window(void **state)
+CASE(unexpected_send_needs_room_in_the_window)
 {
-	(void)state;
 	s.conn->mulpdu = 1 << 15;
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - 100, 100), 100);
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - 99, 100), 0);
@@ -391,9 +374,8 @@ static void unexpected_send_needs_room_in_the_window(void **state)
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - 99, 100), 100);
 }
 
-static void expected_send_needs_no_window(void **state)
+CASE(expected_send_needs_no_window)
 {
-	(void)state;
 	s.conn->peer_ready = 5;
 	s.conn->tx.cursor.msn_send = 5;
 	assert_int_equal(send_into_window(SOFT_WINDOW, 100), 100);
@@ -403,9 +385,8 @@ static void expected_send_needs_no_window(void **state)
 	assert_int_equal(send_into_window(SOFT_WINDOW, 100), 100);
 }
 
-static void immediate_needs_room_in_the_window(void **state)
+CASE(immediate_needs_room_in_the_window)
 {
-	(void)state;
 	s.conn->tx.cursor.charged = SOFT_WINDOW - SOFT_CHARGE + 1;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -417,9 +398,8 @@ static void immediate_needs_room_in_the_window(void **state)
 	assert_int_equal(segment(0).op, WIRE_IMMEDIATE);
 }
 
-static void batch_takes_a_limited_number_of_segments(void **state)
+CASE(batch_takes_a_limited_number_of_segments)
 {
-	(void)state;
 	for (int i = 0; i < BATCH_FRAMES + 1; i++)
 		post(IBV_WR_SEND, 8);
 	assert_int_equal(fill(), STEP_FULL);
@@ -427,11 +407,10 @@ static void batch_takes_a_limited_number_of_segments(void **state)
 	assert_int_equal(cur.wqe, BATCH_FRAMES);
 }
 
-static void memory_that_went_away_ends_the_stream(void **state)
+CASE(memory_that_went_away_ends_the_stream)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		post(opcodes[i], 2000)->sge->lkey = 12345;
 		s.conn->tx.cursor.wqe = i;
@@ -443,11 +422,10 @@ static void memory_that_went_away_ends_the_stream(void **state)
 	}
 }
 
-static void nothing_follows_the_last_frame(void **state)
+CASE(nothing_follows_the_last_frame)
 {
 	bool *const last[] = { &s.conn->tx.terminate, &s.conn->tx.close_notice };
 
-	(void)state;
 	post(IBV_WR_SEND, 8);
 	ask(0, 8);
 	for (int i = 0; i < 2; i++) {
@@ -464,9 +442,8 @@ static void nothing_follows_the_last_frame(void **state)
 	assert_int_equal(b.frames, 2);
 }
 
-static void initiator_begins_with_an_empty_write(void **state)
+CASE(initiator_begins_with_an_empty_write)
 {
-	(void)state;
 	s.conn->tx.first = true;
 	post(IBV_WR_SEND, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -482,9 +459,8 @@ static void initiator_begins_with_an_empty_write(void **state)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-static void read_is_answered_in_full_segments(void **state)
+CASE(read_is_answered_in_full_segments)
 {
-	(void)state;
 	ask(50, TAGGED + 10);
 	ask(0, 0);
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -506,9 +482,8 @@ static void read_is_answered_in_full_segments(void **state)
 	assert_int_equal(cur.answered, 0);
 }
 
-static void atomic_is_answered_with_the_value_before(void **state)
+CASE(atomic_is_answered_with_the_value_before)
 {
-	(void)state;
 	ask(0, 0)->atomic = true;
 	ask(0, 0)->atomic = true;
 	s.conn->answers[1].sink_to = 0x1122334455667788;
@@ -521,9 +496,8 @@ static void atomic_is_answered_with_the_value_before(void **state)
 	assert_true(wire_get64(segment(1).body + 4) == 0x1122334455667788);
 }
 
-static void source_that_went_away_ends_the_stream(void **state)
+CASE(source_that_went_away_ends_the_stream)
 {
-	(void)state;
 	ask(0, 8)->stag = 12345;
 	assert_int_equal(fill(), STEP_BROKEN);
 	assert_true(b.answer);
@@ -535,9 +509,8 @@ static void source_that_went_away_ends_the_stream(void **state)
 }
 
 /* The CRC is made of a copy, which is the batch's only one. */
-static void batch_with_crc_has_one_response(void **state)
+CASE(batch_with_crc_has_one_response)
 {
-	(void)state;
 	ask(0, 8);
 	ask(8, 8);
 	s.conn->crc = true;
@@ -550,9 +523,8 @@ static void batch_with_crc_has_one_response(void **state)
 }
 
 /* None of the requests of this side is to blame. */
-static void response_without_memory_for_its_copy_fails_as_an_answer(void **state)
+CASE(response_without_memory_for_its_copy_fails_as_an_answer)
 {
-	(void)state;
 	post(IBV_WR_SEND, 8);
 	ask(0, 8);
 	s.conn->crc = true;
@@ -565,9 +537,8 @@ static void response_without_memory_for_its_copy_fails_as_an_answer(void **state
 	assert_string_equal(b.check, "memory for the answer to a read");
 }
 
-static void batch_has_one_response_from_a_window(void **state)
+CASE(batch_has_one_response_from_a_window)
 {
-	(void)state;
 	assert_true(stream_bind(&s, 2, 0, 64));
 	stream_test_lock();
 	soft_requester_execute_local(s.conn);
@@ -576,12 +547,11 @@ static void batch_has_one_response_from_a_window(void **state)
 	ask(8, 8)->stag = s.window->mw.rkey;
 	assert_int_equal(fill(), STEP_FULL);
 	assert_int_equal(b.frames, 1);
-	assert_non_null(b.held);
+	assert_non_null(b.window);
 }
 
-static void only_our_peers_get_interleaved_messages(void **state)
+CASE(only_our_peers_get_interleaved_messages)
 {
-	(void)state;
 	post(IBV_WR_SEND, 2 * UNTAGGED);
 	ask(0, 2 * TAGGED);
 	assert_int_equal(fill(), STEP_NOTHING);
@@ -599,38 +569,4 @@ static void only_our_peers_get_interleaved_messages(void **state)
 	s.conn->tx.cursor.offset = 0;
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(each_kind_of_send_has_its_opcode),
-		CASE(long_send_is_cut_into_full_segments),
-		CASE(long_write_names_the_place_of_each_segment),
-		CASE(large_segments_are_whole_cache_lines),
-		CASE(immediate_follows_its_write),
-		CASE(read_request_names_source_and_sink),
-		CASE(atomics_have_their_operands_and_masks),
-		CASE(fence_waits_for_the_reads_before_it),
-		CASE(reads_wait_while_the_peer_has_as_many_as_it_allows),
-		CASE(nothing_is_sent_behind_a_request_that_failed),
-		CASE(request_without_a_segment_ends_the_batch),
-		CASE(faulty_request_is_not_framed),
-		CASE(fault_is_the_status_of_the_completion),
-		CASE(unexpected_send_needs_room_in_the_window),
-		CASE(expected_send_needs_no_window),
-		CASE(immediate_needs_room_in_the_window),
-		CASE(batch_takes_a_limited_number_of_segments),
-		CASE(memory_that_went_away_ends_the_stream),
-		CASE(nothing_follows_the_last_frame),
-		CASE(initiator_begins_with_an_empty_write),
-		CASE(read_is_answered_in_full_segments),
-		CASE(atomic_is_answered_with_the_value_before),
-		CASE(source_that_went_away_ends_the_stream),
-		CASE(batch_with_crc_has_one_response),
-		CASE(response_without_memory_for_its_copy_fails_as_an_answer),
-		CASE(batch_has_one_response_from_a_window),
-		CASE(only_our_peers_get_interleaved_messages),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_requester_done.c - when requests complete, in which order, and which acknowledgements and answers
  * of a peer are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/rdmap/requester_done.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum { LENGTH = 64 };		/* bytes of each request but atomics */
 
@@ -43,11 +38,12 @@ static int acknowledge(uint32_t delivered, uint64_t consumed)
 	return term;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, stream_test_open_blocked, stream_test_close)
+
 /* --- order of completions ------------------------------------------------------------------------ */
 
-static void acknowledgement_completes_up_to_its_message(void **state)
+CASE(acknowledgement_completes_up_to_its_message)
 {
-	(void)state;
 	post_sent(1, IBV_WR_SEND, 1);
 	post_sent(2, IBV_WR_RDMA_WRITE, 2);
 	post_sent(3, IBV_WR_SEND, 3);
@@ -59,9 +55,8 @@ static void acknowledgement_completes_up_to_its_message(void **state)
 	expect_completion(3, IBV_WC_SUCCESS);
 }
 
-static void message_numbers_may_wrap(void **state)
+CASE(message_numbers_may_wrap)
 {
-	(void)state;
 	s.conn->peer_delivered = UINT32_MAX - 1;
 	post_sent(1, IBV_WR_SEND, UINT32_MAX);
 	post_sent(2, IBV_WR_SEND, 0);
@@ -72,11 +67,10 @@ static void message_numbers_may_wrap(void **state)
 	expect_no_completion();
 }
 
-static void done_request_waits_for_those_before_it(void **state)
+CASE(done_request_waits_for_those_before_it)
 {
 	struct soft_swqe *read;
 
-	(void)state;
 	read = post_sent(1, IBV_WR_RDMA_READ, 1);
 	post_sent(2, IBV_WR_SEND, 1)->state = SOFT_DONE;
 	post_sent(3, IBV_WR_SEND, 2);
@@ -84,24 +78,22 @@ static void done_request_waits_for_those_before_it(void **state)
 	expect_no_completion();
 	read->state = SOFT_DONE;
 	stream_test_lock();
-	soft_qp_complete_sends(s.qp);
+	soft_requester_complete(s.qp);
 	stream_test_unlock();
 	for (uint64_t id = 1; id <= 3; id++)
 		expect_completion(id, IBV_WC_SUCCESS);
 }
 
-static void request_that_was_not_sent_is_not_complete(void **state)
+CASE(request_that_was_not_sent_is_not_complete)
 {
-	(void)state;
 	post(1, IBV_WR_SEND);
 	s.conn->tx.cursor.seq = 1;
 	assert_int_equal(acknowledge(1, 0), WIRE_TERM_NONE);
 	expect_no_completion();
 }
 
-static void unsignaled_request_has_no_completion(void **state)
+CASE(unsignaled_request_has_no_completion)
 {
-	(void)state;
 	post_sent(1, IBV_WR_SEND, 1)->flags = 0;
 	post_sent(2, IBV_WR_SEND, 2);
 	post_sent(3, IBV_WR_SEND, 3)->flags = 0;
@@ -112,11 +104,10 @@ static void unsignaled_request_has_no_completion(void **state)
 	s.posted -= 2;
 }
 
-static void failed_request_ends_the_stream(void **state)
+CASE(failed_request_ends_the_stream)
 {
 	struct soft_swqe *failed;
 
-	(void)state;
 	post_sent(1, IBV_WR_SEND, 1);
 	failed = post_sent(2, IBV_WR_SEND, 2);
 	failed->state = SOFT_DONE;
@@ -132,7 +123,7 @@ static void failed_request_ends_the_stream(void **state)
 
 /* --- acknowledgements -------------------------------------------------------------------------------- */
 
-static void acknowledgement_of_what_was_not_sent_is_refused(void **state)
+CASE(acknowledgement_of_what_was_not_sent_is_refused)
 {
 	static const struct {
 		uint32_t delivered;
@@ -146,7 +137,6 @@ static void acknowledgement_of_what_was_not_sent_is_refused(void **state)
 		{ 5, 500, WIRE_TERM_NONE }, { 6, 700, WIRE_TERM_NONE }, { 7, 1000, WIRE_TERM_NONE },
 	};
 
-	(void)state;
 	s.conn->tx.cursor.seq = 7;
 	s.conn->tx.cursor.charged = 1000;
 	s.conn->peer_delivered = 5;
@@ -162,12 +152,11 @@ static void acknowledgement_of_what_was_not_sent_is_refused(void **state)
 
 /* --- answers ------------------------------------------------------------------------------------------- */
 
-static void oldest_read_has_no_answer_yet(void **state)
+CASE(oldest_read_has_no_answer_yet)
 {
 	struct soft_swqe *read, *atomic;
 	uint32_t index = 99;
 
-	(void)state;
 	post_sent(1, IBV_WR_SEND, 1);
 	post_sent(2, IBV_WR_RDMA_READ, 1)->state = SOFT_DONE;
 	read = post_sent(3, IBV_WR_RDMA_READ, 2);
@@ -196,9 +185,8 @@ static int response(uint32_t stag, uint64_t to, uint32_t length, bool last)
 	return term;
 }
 
-static void response_without_a_read_is_refused(void **state)
+CASE(response_without_a_read_is_refused)
 {
-	(void)state;
 	assert_int_equal(response(STREAM_SINK + 1, 0, LENGTH, true), WIRE_TERM_OPCODE);
 	post_sent(1, IBV_WR_SEND, 1);
 	assert_int_equal(response(STREAM_SINK + 1, 0, LENGTH, true), WIRE_TERM_OPCODE);
@@ -208,9 +196,8 @@ static void response_without_a_read_is_refused(void **state)
 	assert_false(s.conn->rx.read_open);
 }
 
-static void response_must_fit_the_read(void **state)
+CASE(response_must_fit_the_read)
 {
-	(void)state;
 	post_sent(1, IBV_WR_RDMA_READ, 7);
 	post_sent(2, IBV_WR_RDMA_READ, 8);
 	assert_int_equal(response(STREAM_SINK + 8, 0, LENGTH, true), WIRE_TERM_DDP_STAG);
@@ -224,9 +211,8 @@ static void response_must_fit_the_read(void **state)
 	assert_int_equal(s.conn->rx.read_wqe, 0);
 }
 
-static void response_continues_where_its_last_segment_ended(void **state)
+CASE(response_continues_where_its_last_segment_ended)
 {
-	(void)state;
 	post_sent(1, IBV_WR_RDMA_READ, 1);
 	s.conn->rx.read_offset = 999;	/* of the read before */
 	assert_int_equal(response(STREAM_SINK + 1, 0, 16, false), WIRE_TERM_NONE);
@@ -236,9 +222,8 @@ static void response_continues_where_its_last_segment_ended(void **state)
 	assert_int_equal(response(STREAM_SINK + 1, 16, LENGTH - 16, true), WIRE_TERM_NONE);
 }
 
-static void end_of_a_response_completes_the_read(void **state)
+CASE(end_of_a_response_completes_the_read)
 {
-	(void)state;
 	post_sent(1, IBV_WR_RDMA_READ, 1);
 	post_sent(2, IBV_WR_RDMA_READ, 2);
 	for (uint32_t i = 1; i <= 2; i++) {
@@ -266,11 +251,10 @@ static int answer_atomic(uint32_t id, uint64_t value)
 	return term;
 }
 
-static void answer_to_an_atomic_is_stored(void **state)
+CASE(answer_to_an_atomic_is_stored)
 {
 	uint64_t stored;
 
-	(void)state;
 	post_sent(3, IBV_WR_ATOMIC_FETCH_AND_ADD, 9);
 	assert_int_equal(answer_atomic(9, 0x1122334455667788), WIRE_TERM_NONE);
 	memcpy(&stored, stream_device.memory->local + 3 * LENGTH, sizeof stored);
@@ -279,9 +263,8 @@ static void answer_to_an_atomic_is_stored(void **state)
 	expect_completion(3, IBV_WC_SUCCESS);
 }
 
-static void answer_to_another_atomic_is_refused(void **state)
+CASE(answer_to_another_atomic_is_refused)
 {
-	(void)state;
 	assert_int_equal(answer_atomic(1, 0), WIRE_TERM_OPCODE);	/* none is outstanding */
 	post_sent(1, IBV_WR_RDMA_READ, 1);
 	post_sent(2, IBV_WR_ATOMIC_FETCH_AND_ADD, 2);
@@ -295,11 +278,10 @@ static void answer_to_another_atomic_is_refused(void **state)
 	assert_int_equal(answer_atomic(2, 0), WIRE_TERM_NONE);
 }
 
-static void answer_without_a_place_fails_the_atomic(void **state)
+CASE(answer_without_a_place_fails_the_atomic)
 {
 	struct soft_swqe *wqe;
 
-	(void)state;
 	post_sent(1, IBV_WR_SEND, 1);
 	wqe = post_sent(2, IBV_WR_ATOMIC_FETCH_AND_ADD, 1);
 	wqe->sge->lkey = stream_device.constant->lkey;	/* may not be written */
@@ -318,11 +300,10 @@ static void execute(void)
 	stream_test_unlock();
 }
 
-static void bind_and_invalidation_are_executed_here(void **state)
+CASE(bind_and_invalidation_are_executed_here)
 {
 	struct soft_swqe *invalidate;
 
-	(void)state;
 	assert_true(stream_bind(&s, 1, 0, LENGTH));
 	execute();
 	expect_completion(1, IBV_WC_SUCCESS);
@@ -334,9 +315,8 @@ static void bind_and_invalidation_are_executed_here(void **state)
 	assert_int_equal(s.conn->tx.cursor.wqe, 2);
 }
 
-static void failed_invalidation_completes_after_those_before_it(void **state)
+CASE(failed_invalidation_completes_after_those_before_it)
 {
-	(void)state;
 	post_sent(1, IBV_WR_SEND, 1);
 	post(2, IBV_WR_LOCAL_INV)->word = 12345;
 	execute();
@@ -347,37 +327,11 @@ static void failed_invalidation_completes_after_those_before_it(void **state)
 	expect_completion(2, IBV_WC_MW_BIND_ERR);
 }
 
-static void request_with_a_fault_completes_with_it(void **state)
+CASE(request_with_a_fault_completes_with_it)
 {
-	(void)state;
 	post(1, IBV_WR_RDMA_WRITE)->sge->lkey = 12345;
 	execute();
 	expect_completion(1, IBV_WC_LOC_PROT_ERR);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open_blocked, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(acknowledgement_completes_up_to_its_message),
-		CASE(message_numbers_may_wrap),
-		CASE(done_request_waits_for_those_before_it),
-		CASE(request_that_was_not_sent_is_not_complete),
-		CASE(unsignaled_request_has_no_completion),
-		CASE(failed_request_ends_the_stream),
-		CASE(acknowledgement_of_what_was_not_sent_is_refused),
-		CASE(oldest_read_has_no_answer_yet),
-		CASE(response_without_a_read_is_refused),
-		CASE(response_must_fit_the_read),
-		CASE(response_continues_where_its_last_segment_ended),
-		CASE(end_of_a_response_completes_the_read),
-		CASE(answer_to_an_atomic_is_stored),
-		CASE(answer_to_another_atomic_is_refused),
-		CASE(answer_without_a_place_fails_the_atomic),
-		CASE(bind_and_invalidation_are_executed_here),
-		CASE(failed_invalidation_completes_after_those_before_it),
-		CASE(request_with_a_fault_completes_with_it),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

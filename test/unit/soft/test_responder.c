@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_responder.c - what the target does with the head of each segment and at the end of each message, and with
  * which Terminate it refuses one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum { RECEIVE = 64 };		/* bytes of each receive */
 
@@ -36,11 +31,12 @@ static int send_end(void)
 	return term;
 }
 
-static void send_takes_one_receive(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, stream_test_open_blocked, stream_test_close)
+
+CASE(send_takes_one_receive)
 {
 	struct soft_rx *rx = &s.conn->rx;
 
-	(void)state;
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	assert_true(stream_receive(&s, 2, 0, RECEIVE));
 	rx->send_offset = 999;			/* of the Send before */
@@ -59,9 +55,8 @@ static void send_takes_one_receive(void **state)
 	assert_int_equal(s.qp->rq.tail - s.qp->rq.head, 1);
 }
 
-static void send_beyond_its_receive_fails_it(void **state)
+CASE(send_beyond_its_receive_fails_it)
 {
-	(void)state;
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	assert_true(stream_receive(&s, 2, 0, RECEIVE));
 	assert_int_equal(send_begin(WIRE_SEND, 0, RECEIVE + 1), WIRE_TERM_TOO_LONG);
@@ -73,11 +68,10 @@ static void send_beyond_its_receive_fails_it(void **state)
 	expect_completion(2, IBV_WC_LOC_LEN_ERR);
 }
 
-static void send_without_a_receive_is_kept(void **state)
+CASE(send_without_a_receive_is_kept)
 {
 	struct soft_unexpected *first;
 
-	(void)state;
 	assert_int_equal(send_begin(WIRE_SEND_IMM, 77, 20), WIRE_TERM_NONE);
 	assert_int_equal(s.conn->rx.sink, SOFT_SINK_UNEXPECTED);
 	assert_int_equal(s.conn->consumed, 0);
@@ -102,27 +96,30 @@ static void send_without_a_receive_is_kept(void **state)
 	expect_no_completion();
 }
 
-static void unexpected_sends_beyond_the_window_are_refused(void **state)
+CASE(unexpected_sends_beyond_the_window_are_refused)
 {
-	(void)state;
 	s.conn->unexpected_bytes = SOFT_WINDOW - SOFT_CHARGE;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
 	assert_int_equal(send_end(), WIRE_TERM_NONE);
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NO_BUFFER);
 }
 
-static void send_beyond_the_largest_message_is_refused(void **state)
+CASE(send_beyond_the_largest_message_is_refused)
 {
-	(void)state;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
 	s.conn->rx.send_offset = SOFT_MAX_MESSAGE - 10;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 10), WIRE_TERM_NONE);
 	assert_int_equal(send_begin(WIRE_SEND, 0, 11), WIRE_TERM_TOO_LONG);
 }
 
-static void send_waits_for_a_receive_of_the_shared_queue(void **state)
+static int set_up_shared_queue(void **state)
 {
-	(void)state;
+	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
+	return 0;
+}
+
+UNIT_TEST_WITH(send_waits_for_a_receive_of_the_shared_queue, set_up_shared_queue, stream_test_close)
+{
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
 	assert_int_equal(send_end(), WIRE_TERM_NONE);
 	assert_true(s.qp->srq_waiting);
@@ -138,11 +135,10 @@ static void send_waits_for_a_receive_of_the_shared_queue(void **state)
 	}
 }
 
-static void end_of_a_send_completes_its_receive(void **state)
+CASE(end_of_a_send_completes_its_receive)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	assert_int_equal(send_begin(WIRE_SEND_IMM, 77, 33), WIRE_TERM_NONE);
 	s.conn->rx.send_offset = 33;
@@ -167,11 +163,10 @@ static int immediate(uint32_t word, uint32_t length)
 	return term;
 }
 
-static void immediate_takes_a_receive(void **state)
+CASE(immediate_takes_a_receive)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	for (int i = 1; i <= 2; i++) {
 		assert_int_equal(immediate(77, 5000), WIRE_TERM_NONE);
@@ -212,9 +207,8 @@ static void write_end(void)
 	stream_test_unlock();
 }
 
-static void each_check_of_a_write_has_its_terminate(void **state)
+CASE(each_check_of_a_write_has_its_terminate)
 {
-	(void)state;
 	assert_int_equal(soft_responder_write_term(SOFT_BAD_STAG), WIRE_TERM_DDP_STAG);
 	assert_int_equal(soft_responder_write_term(SOFT_BOUNDS), WIRE_TERM_DDP_BOUNDS);
 	assert_int_equal(soft_responder_write_term(SOFT_OTHER_STREAM), WIRE_TERM_DDP_STREAM);
@@ -228,7 +222,7 @@ static void each_check_of_a_write_has_its_terminate(void **state)
 }
 
 /* So that its last word is stored in one piece, after all others. */
-static void write_ends_with_a_part_of_an_aligned_word(void **state)
+CASE(write_ends_with_a_part_of_an_aligned_word)
 {
 	static const struct {
 		uint64_t to;
@@ -238,7 +232,6 @@ static void write_ends_with_a_part_of_an_aligned_word(void **state)
 		{ 0, 1, 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(write_begin(stream_device.open->rkey, cases[i].to, cases[i].payload, true),
 				 WIRE_TERM_NONE);
@@ -249,9 +242,8 @@ static void write_ends_with_a_part_of_an_aligned_word(void **state)
 	assert_int_equal(s.conn->rx.tail_length, 0);	/* not the last segment */
 }
 
-static void length_of_a_write_is_that_of_its_segments(void **state)
+CASE(length_of_a_write_is_that_of_its_segments)
 {
-	(void)state;
 	assert_int_equal(write_begin(stream_device.open->rkey, 0, 100, false), WIRE_TERM_NONE);
 	assert_int_equal(write_begin(stream_device.open->rkey, 200, 50, true), WIRE_TERM_NONE);
 	assert_int_equal(s.conn->rx.write_length, 150);
@@ -261,9 +253,8 @@ static void length_of_a_write_is_that_of_its_segments(void **state)
 	assert_int_equal(s.conn->rx.write_length, 7);
 }
 
-static void write_is_acknowledged_after_unexpected_sends(void **state)
+CASE(write_is_acknowledged_after_unexpected_sends)
 {
-	(void)state;
 	write_end();
 	assert_int_equal(s.conn->arrived, 1);
 	assert_int_equal(s.conn->delivered, 1);
@@ -294,11 +285,10 @@ static int read_of(uint32_t stag, uint64_t from, uint32_t length)
 	return term;
 }
 
-static void read_is_queued_for_its_answer(void **state)
+CASE(read_is_queued_for_its_answer)
 {
 	const struct soft_answer *answer = s.conn->answers;
 
-	(void)state;
 	assert_int_equal(read_of(stream_device.constant->rkey, 100, 200), WIRE_TERM_NONE);
 	assert_int_equal(s.conn->answer_tail, 1);
 	assert_false(answer->atomic);
@@ -310,9 +300,8 @@ static void read_is_queued_for_its_answer(void **state)
 	assert_int_equal(answer->msn, 9);
 }
 
-static void read_of_other_memory_is_refused(void **state)
+CASE(read_of_other_memory_is_refused)
 {
-	(void)state;
 	assert_int_equal(read_of(12345, 0, 8), WIRE_TERM_STAG);
 	assert_int_equal(read_of(stream_device.constant->rkey, STREAM_REGION - 7, 8), WIRE_TERM_BOUNDS);
 	assert_int_equal(read_of(stream_device.local->rkey, (uintptr_t)stream_device.memory->local, 8),
@@ -346,11 +335,10 @@ static uint64_t *word(void)
 	return (uint64_t *)stream_device.memory->open;
 }
 
-static void atomics_return_the_value_before(void **state)
+CASE(atomics_return_the_value_before)
 {
 	static const uint64_t before[] = { 10, 15, 15 };
 
-	(void)state;
 	*word() = 10;
 	assert_int_equal(atomic(WIRE_ATOMIC_FETCH_ADD, 0, 5, 0), WIRE_TERM_NONE);
 	assert_int_equal(*word(), 15);
@@ -367,7 +355,7 @@ static void atomics_return_the_value_before(void **state)
 	}
 }
 
-static void malformed_atomic_changes_nothing(void **state)
+CASE(malformed_atomic_changes_nothing)
 {
 	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH] = { 0 };
 	static const struct {
@@ -379,7 +367,6 @@ static void malformed_atomic_changes_nothing(void **state)
 	};
 	int term;
 
-	(void)state;
 	*word() = 10;
 	wire_put32(body + 8, stream_device.open->rkey);
 	wire_put64(body + 20, 5);
@@ -396,9 +383,8 @@ static void malformed_atomic_changes_nothing(void **state)
 	assert_int_equal(s.conn->answer_tail, 0);
 }
 
-static void more_requests_than_agreed_are_refused(void **state)
+CASE(more_requests_than_agreed_are_refused)
 {
-	(void)state;
 	*word() = 10;
 	for (int i = 0; i < STREAM_READS; i++)
 		assert_int_equal(read_of(stream_device.open->rkey, 0, 8), WIRE_TERM_NONE);
@@ -410,36 +396,4 @@ static void more_requests_than_agreed_are_refused(void **state)
 	assert_true(s.conn->answers[0].atomic);
 }
 
-static int set_up_shared_queue(void **state)
-{
-	(void)state;
-	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
-	return 0;
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open_blocked, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(send_takes_one_receive),
-		CASE(send_beyond_its_receive_fails_it),
-		CASE(send_without_a_receive_is_kept),
-		CASE(unexpected_sends_beyond_the_window_are_refused),
-		CASE(send_beyond_the_largest_message_is_refused),
-		cmocka_unit_test_setup_teardown(send_waits_for_a_receive_of_the_shared_queue, set_up_shared_queue,
-						stream_test_close),
-		CASE(end_of_a_send_completes_its_receive),
-		CASE(immediate_takes_a_receive),
-		CASE(each_check_of_a_write_has_its_terminate),
-		CASE(write_ends_with_a_part_of_an_aligned_word),
-		CASE(length_of_a_write_is_that_of_its_segments),
-		CASE(write_is_acknowledged_after_unexpected_sends),
-		CASE(read_is_queued_for_its_answer),
-		CASE(read_of_other_memory_is_refused),
-		CASE(atomics_return_the_value_before),
-		CASE(malformed_atomic_changes_nothing),
-		CASE(more_requests_than_agreed_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

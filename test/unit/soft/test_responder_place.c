@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_responder_place.c - where each payload goes, what becomes of one without a place, and what is counted when
  * it is there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/rdmap/responder_place.h"
 #include "dapl/soft/rdmap/unexpected.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum { AT = 256, LENGTH = 64, PLACES = 4 };	/* a receive or a read: its offset, bytes */
 
@@ -54,9 +49,10 @@ static void take_receive(void)
 	s.conn->rx.sink = SOFT_SINK_RECV;
 }
 
-static void send_goes_into_its_receive(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, stream_test_open, stream_test_close)
+
+CASE(send_goes_into_its_receive)
 {
-	(void)state;
 	take_receive();
 	s.conn->rx.payload_left = 30;
 	assert_int_equal(place(10, PLACES), 1);
@@ -72,9 +68,8 @@ static void send_goes_into_its_receive(void **state)
 	assert_int_equal(s.conn->consumed, 30);
 }
 
-static void receive_whose_memory_went_away_fails(void **state)
+CASE(receive_whose_memory_went_away_fails)
 {
-	(void)state;
 	take_receive();
 	s.qp->taken->sge->lkey = 12345;
 	assert_int_equal(place(10, PLACES), -1);
@@ -88,11 +83,10 @@ static void keep_send(void)
 	s.conn->rx.unexpected = soft_unexpected_new(s.conn, WIRE_SEND, 0);
 }
 
-static void unexpected_send_grows(void **state)
+CASE(unexpected_send_grows)
 {
 	struct soft_unexpected *unexpected;
 
-	(void)state;
 	keep_send();
 	unexpected = s.conn->rx.unexpected;
 	s.conn->rx.payload_left = 300;
@@ -110,11 +104,10 @@ static void unexpected_send_grows(void **state)
 	assert_int_equal(s.conn->consumed, 0);
 }
 
-static void peer_far_beyond_its_window_is_refused(void **state)
+CASE(peer_far_beyond_its_window_is_refused)
 {
 	uint32_t before;
 
-	(void)state;
 	keep_send();
 	before = s.conn->unexpected_bytes;
 	s.conn->unexpected_bytes = SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK - 10;
@@ -137,11 +130,10 @@ static void begin_write(uint32_t stag, uint64_t to, uint32_t length, uint32_t ta
 	rx->tail_length = tail;
 }
 
-static void end_of_a_write_is_collected_first(void **state)
+CASE(end_of_a_write_is_collected_first)
 {
 	struct soft_rx *rx = &s.conn->rx;
 
-	(void)state;
 	begin_write(stream_device.open->rkey, 4, 20, 8);
 	assert_int_equal(place(20, PLACES), 2);
 	assert_ptr_equal(iov[0].iov_base, stream_device.memory->open + 4);
@@ -155,12 +147,11 @@ static void end_of_a_write_is_collected_first(void **state)
 	assert_int_equal(iov[0].iov_len, 5);
 }
 
-static void end_of_a_write_becomes_visible_at_once(void **state)
+CASE(end_of_a_write_becomes_visible_at_once)
 {
 	struct soft_rx *rx = &s.conn->rx;
 	char *end = stream_device.memory->open + 16;
 
-	(void)state;
 	memset(end, 'x', 8);
 	begin_write(stream_device.open->rkey, 4, 20, 8);
 	placed(12);
@@ -178,9 +169,8 @@ static void end_of_a_write_becomes_visible_at_once(void **state)
 	assert_memory_equal(end, "12345678", 8);
 }
 
-static void write_checks_its_memory_each_time(void **state)
+CASE(write_checks_its_memory_each_time)
 {
-	(void)state;
 	begin_write(12345, 0, 20, 0);
 	assert_int_equal(place(20, PLACES), -1);
 	assert_int_equal(term, WIRE_TERM_DDP_STAG);
@@ -192,9 +182,8 @@ static void write_checks_its_memory_each_time(void **state)
 	assert_int_equal(term, WIRE_TERM_ACCESS);
 }
 
-static void window_is_locked_while_it_is_written(void **state)
+CASE(window_is_locked_while_it_is_written)
 {
-	(void)state;
 	assert_true(stream_bind(&s, 1, 128, 64));
 	expect_completion(1, IBV_WC_SUCCESS);
 	begin_write(s.window->mw.rkey, 8, 16, 0);
@@ -211,9 +200,8 @@ static void start_read(void)
 	s.conn->rx.payload_left = LENGTH;
 }
 
-static void answer_goes_into_the_memory_of_its_read(void **state)
+CASE(answer_goes_into_the_memory_of_its_read)
 {
-	(void)state;
 	start_read();
 	placed(24);
 	assert_int_equal(s.conn->rx.read_offset, 24);
@@ -222,9 +210,8 @@ static void answer_goes_into_the_memory_of_its_read(void **state)
 	assert_int_equal(iov[0].iov_len, 40);
 }
 
-static void read_whose_memory_went_away_fails(void **state)
+CASE(read_whose_memory_went_away_fails)
 {
-	(void)state;
 	start_read();
 	soft_swqe(s.qp, 0)->sge->lkey = 12345;
 	assert_int_equal(place(8, PLACES), -1);
@@ -233,9 +220,8 @@ static void read_whose_memory_went_away_fails(void **state)
 }
 
 /* A receiver that got no place and no error would ask for ever. */
-static void payload_without_a_place_is_an_error(void **state)
+CASE(payload_without_a_place_is_an_error)
 {
-	(void)state;
 	start_read();
 	s.conn->rx.read_offset = LENGTH;
 	assert_int_equal(place(8, PLACES), -1);
@@ -246,22 +232,4 @@ static void payload_without_a_place_is_an_error(void **state)
 	assert_int_equal(term, WIRE_TERM_UNSPECIFIED);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(send_goes_into_its_receive),
-		CASE(receive_whose_memory_went_away_fails),
-		CASE(unexpected_send_grows),
-		CASE(peer_far_beyond_its_window_is_refused),
-		CASE(end_of_a_write_is_collected_first),
-		CASE(end_of_a_write_becomes_visible_at_once),
-		CASE(write_checks_its_memory_each_time),
-		CASE(window_is_locked_while_it_is_written),
-		CASE(answer_goes_into_the_memory_of_its_read),
-		CASE(read_whose_memory_went_away_fails),
-		CASE(payload_without_a_place_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

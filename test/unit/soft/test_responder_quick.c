@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_responder_quick.c - which messages of a ring are executed at once, to what effect, and which are left to the
  * general path, with nothing done. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include "dapl/soft/obj/device.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/responder_quick.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/verbs/post.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum { AT = 256, RECEIVE = 1000 };	/* a receive: its offset, bytes */
 
@@ -28,18 +24,18 @@ void __wrap_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_s
 	__real_soft_qp_received_next(qp, length, is_solicited);
 }
 
-static struct ring_message send_message(uint32_t length)
+static struct soft_message send_message(uint32_t length)
 {
-	return (struct ring_message){ .op = WIRE_SEND, .last = true, .length = length, .data = payload };
+	return (struct soft_message){ .op = WIRE_SEND, .last = true, .length = length, .data = payload };
 }
 
-static struct ring_message write_message(uint64_t to, uint32_t length)
+static struct soft_message write_message(uint64_t to, uint32_t length)
 {
-	return (struct ring_message){ .op = WIRE_WRITE, .last = true, .length = length, .data = payload, .to = to,
+	return (struct soft_message){ .op = WIRE_WRITE, .last = true, .length = length, .data = payload, .to = to,
 				      .word = stream_device.open->rkey };
 }
 
-static bool take(const struct ring_message *m)
+static bool take(const struct soft_message *m)
 {
 	bool done;
 
@@ -50,7 +46,7 @@ static bool take(const struct ring_message *m)
 }
 
 /* The message is left to the general path. */
-static void expect_left(struct ring_message m)
+static void expect_left(struct soft_message m)
 {
 	char before[STREAM_REGION];
 	uint32_t head = s.qp->rq.head;
@@ -76,22 +72,22 @@ static int set_up(void **state)
 
 static int set_up_shared_queue(void **state)
 {
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	return 0;
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, stream_test_close)
+
 /* --- sends ----------------------------------------------------------------------------------------------- */
 
-static void send_fills_the_next_receive(void **state)
+CASE(send_fills_the_next_receive)
 {
 	static const uint32_t lengths[] = { 0, 1, RING_INLINE, RING_INLINE + 1, RECEIVE };
 	uint64_t consumed = 0;
 	struct ibv_wc wc;
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-		struct ring_message m = send_message(lengths[i]);
+		struct soft_message m = send_message(lengths[i]);
 
 		m.op = i % 2 ? WIRE_SEND_SE : WIRE_SEND;
 		memset(stream_device.memory->local + AT, 0, RECEIVE);
@@ -110,11 +106,10 @@ static void send_fills_the_next_receive(void **state)
 	}
 }
 
-static void send_takes_a_receive_of_the_shared_queue(void **state)
+UNIT_TEST_WITH(send_takes_a_receive_of_the_shared_queue, set_up_shared_queue, stream_test_close)
 {
-	struct ring_message m = send_message(20);
+	struct soft_message m = send_message(20);
 
-	(void)state;
 	assert_false(take(&m));
 	assert_true(stream_receive(&s, 5, AT, RECEIVE));
 	assert_true(take(&m));
@@ -124,12 +119,11 @@ static void send_takes_a_receive_of_the_shared_queue(void **state)
 	expect_completion(5, IBV_WC_SUCCESS);
 }
 
-static void send_that_does_not_fit_its_receive_is_left(void **state)
+CASE(send_that_does_not_fit_its_receive_is_left)
 {
 	struct ibv_sge sge[2] = { { .lkey = stream_device.local->lkey }, { .lkey = stream_device.local->lkey } };
 	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
 
-	(void)state;
 	expect_left(send_message(8));			/* there is none */
 	assert_true(stream_receive(&s, 1, AT, RECEIVE));
 	expect_left(send_message(RECEIVE + 1));
@@ -142,11 +136,10 @@ static void send_that_does_not_fit_its_receive_is_left(void **state)
 	expect_left(send_message(8));
 }
 
-static void send_does_not_overtake_another(void **state)
+CASE(send_does_not_overtake_another)
 {
 	struct soft_unexpected waits = { .op = WIRE_SEND };
 
-	(void)state;
 	assert_true(stream_receive(&s, 1, AT, RECEIVE));
 	s.conn->rx.send_open = true;
 	expect_left(send_message(8));
@@ -160,13 +153,12 @@ static void send_does_not_overtake_another(void **state)
 	s.qp->taken_valid = false;
 }
 
-static void other_messages_are_left(void **state)
+CASE(other_messages_are_left)
 {
 	static const uint8_t ops[] = { WIRE_SEND_INV, WIRE_SEND_SE_INV, WIRE_SEND_IMM, WIRE_SEND_SE_IMM, WIRE_IMMEDIATE,
 		WIRE_READ_REQUEST, WIRE_READ_RESPONSE, WIRE_ATOMIC_REQUEST, WIRE_ACK, WIRE_CLOSE };
-	struct ring_message m = send_message(8);
+	struct soft_message m = send_message(8);
 
-	(void)state;
 	assert_true(stream_receive(&s, 1, AT, RECEIVE));
 	for (size_t i = 0; i < sizeof ops; i++) {
 		m.op = ops[i];
@@ -185,16 +177,15 @@ static void other_messages_are_left(void **state)
 
 /* --- writes ---------------------------------------------------------------------------------------------- */
 
-static void write_is_stored(void **state)
+CASE(write_is_stored)
 {
 	static const struct {
 		uint64_t to;
 		uint32_t length;
 	} cases[] = { { 0, 8 }, { 3, 13 }, { 64, RING_INLINE }, { 72, 8 * RING_INLINE } };
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct ring_message m = write_message(cases[i].to, cases[i].length);
+		struct soft_message m = write_message(cases[i].to, cases[i].length);
 
 		memset(stream_device.memory->open, 0, STREAM_REGION);
 		assert_true(take(&m));
@@ -209,9 +200,8 @@ static void write_is_stored(void **state)
 }
 
 /* The last word could not be stored in one piece. */
-static void write_that_ends_within_a_word_is_left(void **state)
+CASE(write_that_ends_within_a_word_is_left)
 {
-	(void)state;
 	expect_left(write_message(0, 7));
 	expect_left(write_message(8, 0));
 	expect_left(write_message(0, 9));
@@ -219,11 +209,10 @@ static void write_that_ends_within_a_word_is_left(void **state)
 }
 
 /* A window that begins at an odd address of a region: offsets and addresses differ in their alignment. */
-static void write_to_an_unaligned_window_is_left(void **state)
+CASE(write_to_an_unaligned_window_is_left)
 {
-	struct ring_message m = write_message(0, 16);
+	struct soft_message m = write_message(0, 16);
 
-	(void)state;
 	assert_true(stream_bind(&s, 1, 4, 64));
 	expect_completion(1, IBV_WC_SUCCESS);
 	m.word = s.window->mw.rkey;
@@ -231,11 +220,10 @@ static void write_to_an_unaligned_window_is_left(void **state)
 	expect_left(m);			/* the window is not locked any more */
 }
 
-static void window_is_unlocked_after_a_write(void **state)
+CASE(window_is_unlocked_after_a_write)
 {
-	struct ring_message m = write_message(8, 16);
+	struct soft_message m = write_message(8, 16);
 
-	(void)state;
 	assert_true(stream_bind(&s, 1, 64, 64));
 	expect_completion(1, IBV_WC_SUCCESS);
 	m.word = s.window->mw.rkey;
@@ -245,11 +233,10 @@ static void window_is_unlocked_after_a_write(void **state)
 	assert_memory_equal(stream_device.memory->open + 72, payload, 16);
 }
 
-static void refused_write_is_left(void **state)
+CASE(refused_write_is_left)
 {
-	struct ring_message m = write_message(0, 8);
+	struct soft_message m = write_message(0, 8);
 
-	(void)state;
 	m.word = stream_device.constant->rkey;
 	expect_left(m);
 	expect_left(write_message(STREAM_REGION, 8));
@@ -258,22 +245,4 @@ static void refused_write_is_left(void **state)
 	s.conn->rx.write_open = false;
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(send_fills_the_next_receive),
-		cmocka_unit_test_setup_teardown(send_takes_a_receive_of_the_shared_queue, set_up_shared_queue,
-						stream_test_close),
-		CASE(send_that_does_not_fit_its_receive_is_left),
-		CASE(send_does_not_overtake_another),
-		CASE(other_messages_are_left),
-		CASE(write_is_stored),
-		CASE(write_that_ends_within_a_word_is_left),
-		CASE(write_to_an_unaligned_window_is_left),
-		CASE(window_is_unlocked_after_a_write),
-		CASE(refused_write_is_left),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -3,15 +3,15 @@
  * up a peer that stays within one. */
 #include "test/unit/soft/mapped.h"
 #include "dapl/soft/shm/peer.h"
+#include "test/unit/unit.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-static void revoked_region_is_not_written(void **state)
+UNIT_TEST(revoked_region_is_not_written)
 {
-	(void)state;
 	for (int proto = 0; proto < 3; proto++) {
 		struct shared s = open_shared();
 		uint32_t rkey = s.mr->rkey;
@@ -42,7 +42,6 @@ static unsigned faults, taken_back;
 /* The sink's page is absent when the read stores into it. The region is revoked meanwhile. */
 static void wait_in_fault(int signal)
 {
-	(void)signal;
 	if (__atomic_add_fetch(&faults, 1, __ATOMIC_RELEASE) > 1)
 		abort();
 	while (!__atomic_load_n(&taken_back, __ATOMIC_ACQUIRE))
@@ -63,7 +62,7 @@ static void *take_back(void *shared)
 	return NULL;
 }
 
-static void region_revoked_meanwhile_is_not_published(void **state)
+UNIT_TEST(region_revoked_meanwhile_is_not_published)
 {
 	struct shared s = open_shared();
 	struct ibv_mr *mr = ends[0].mr;
@@ -71,7 +70,6 @@ static void region_revoked_meanwhile_is_not_published(void **state)
 	struct sigaction old, fault = { .sa_handler = wait_in_fault };
 	pthread_t thread;
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	sink = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(sink != MAP_FAILED);
@@ -114,12 +112,11 @@ static bool timed_out(void)
 	return __atomic_load_n(&shm_own_access(ends[1].conn)->timed_out, __ATOMIC_RELAXED);
 }
 
-static void dereg_waits_for_a_peer_within_a_write(void **state)
+UNIT_TEST(dereg_waits_for_a_peer_within_a_write)
 {
 	struct shared s = open_shared();
 	pthread_t thread;
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
 	left = false;
@@ -140,7 +137,7 @@ static void *deregister_it(void *mr)
 
 static bool is_listed(uint32_t stag)
 {
-	const struct mr_dir_entry *entry = ends[1].dev->process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
+	const struct mr_dir_entry *entry = ends[1].dev->shm.process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
 
 	for (int i = 0; i < MR_DIR_WAYS; i++)
 		if (entry[i].stag == stag && (__atomic_load_n(&entry[i].version, __ATOMIC_ACQUIRE) & 1))
@@ -149,14 +146,13 @@ static bool is_listed(uint32_t stag)
 }
 
 /* With a lock held, the calls here would return only when the peer is given up. */
-static void other_calls_go_on_while_dereg_waits(void **state)
+UNIT_TEST(other_calls_go_on_while_dereg_waits)
 {
 	struct shared s = open_shared();
 	struct ibv_mr *other;
 	pthread_t thread;
 	uint32_t stag;
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	stag = s.mr->rkey;
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
@@ -186,12 +182,11 @@ static int poll_once(const struct end *e)
 }
 
 /* What is posted while the flush waits completes behind what was posted before. */
-static void flush_waits_for_a_peer_within_a_write_without_a_lock(void **state)
+UNIT_TEST(flush_waits_for_a_peer_within_a_write_without_a_lock)
 {
 	struct shared s = open_shared();
 	struct ibv_mr *other;
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
 	post_receive(&ends[1]);
@@ -217,13 +212,12 @@ static void release_target(void)
 }
 
 /* The memory of the segment, with the peer's word in it, is still looked at. */
-static void flush_goes_on_when_its_connection_is_gone(void **state)
+UNIT_TEST(flush_goes_on_when_its_connection_is_gone)
 {
 	struct shared s = open_shared();
 	struct shm_segment *segment = shm_segment_get(ends[1].conn->shm->segment);
 	struct ring_writer *writer = &segment->memory->writer[ends[0].conn->passive];
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(&writer->within, 1, __ATOMIC_RELAXED);
 	post_receive(&ends[1]);
@@ -236,12 +230,11 @@ static void flush_goes_on_when_its_connection_is_gone(void **state)
 }
 
 /* A reset and a destroy wait in the place of the service thread: no flush comes later. */
-static void reset_waits_for_a_peer_within_a_write(void **state)
+UNIT_TEST(reset_waits_for_a_peer_within_a_write)
 {
 	struct shared s = open_shared();
 	pthread_t thread;
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
 	left = false;
@@ -254,11 +247,10 @@ static void reset_waits_for_a_peer_within_a_write(void **state)
 	close_shared(&s);
 }
 
-static void peer_that_stays_within_a_write_is_given_up(void **state)
+UNIT_TEST(peer_that_stays_within_a_write_is_given_up)
 {
 	struct shared s = open_shared();
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
 	OK(ops->dereg_mr(s.mr));
@@ -270,11 +262,10 @@ static void peer_that_stays_within_a_write_is_given_up(void **state)
 	close_shared(&s);
 }
 
-static void flush_gives_up_a_peer_that_stays_within_a_write(void **state)
+UNIT_TEST(flush_gives_up_a_peer_that_stays_within_a_write)
 {
 	struct shared s = open_shared();
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
 	post_receive(&ends[1]);
@@ -312,12 +303,11 @@ static struct caller child_within_a_write(struct shared *s)
 	return o;
 }
 
-static void revocation_does_not_wait_for_a_dead_peer(void **state)
+UNIT_TEST(revocation_does_not_wait_for_a_dead_peer)
 {
 	struct caller o;
 	struct shared s;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	o = child_within_a_write(&s);
@@ -337,23 +327,22 @@ static void expect_access(enum access_state expected)
 
 	for (int ms = 0; state < expected && ms < 1000 * LIMIT_S; ms++) {
 		usleep(1000);
-		dapl_spin_lock(&dev->access_lock);
-		if (LIST_EMPTY(&dev->accesses))
+		dapl_spin_lock(&dev->accesses.lock);
+		if (LIST_EMPTY(&dev->accesses.list))
 			state = GONE;
-		else if (!LIST_FIRST(&dev->accesses)->connected)
+		else if (!LIST_FIRST(&dev->accesses.list)->connected)
 			state = LEFT;
-		dapl_spin_unlock(&dev->access_lock);
+		dapl_spin_unlock(&dev->accesses.lock);
 	}
 	assert_int_equal(state, expected);
 }
 
-static void access_ends_when_the_peer_leaves_its_write_after_the_connection(void **state)
+UNIT_TEST(access_ends_when_the_peer_leaves_its_write_after_the_connection)
 {
 	struct shared s = open_shared();
 	struct shm_segment *segment = shm_segment_get(ends[1].conn->shm->segment);
 	struct ring_writer *writer = &segment->memory->writer[ends[0].conn->passive];
 
-	(void)state;
 	assert_true(is_mapped_here(s.mr, s.at));
 	__atomic_store_n(&writer->within, 1, __ATOMIC_RELAXED);
 	release_target();
@@ -365,13 +354,12 @@ static void access_ends_when_the_peer_leaves_its_write_after_the_connection(void
 }
 
 /* The sockets of a process that is killed are closed before it counts as ended. */
-static void access_ends_when_the_peer_dies_after_the_connection(void **state)
+UNIT_TEST(access_ends_when_the_peer_dies_after_the_connection)
 {
 	struct caller o;
 	struct shared s;
 	int status;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	o = child_within_a_write(&s);
@@ -384,22 +372,4 @@ static void access_ends_when_the_peer_dies_after_the_connection(void **state)
 	end_initiator(&o);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(revoked_region_is_not_written),
-		cmocka_unit_test(region_revoked_meanwhile_is_not_published),
-		cmocka_unit_test(dereg_waits_for_a_peer_within_a_write),
-		cmocka_unit_test(other_calls_go_on_while_dereg_waits),
-		cmocka_unit_test(flush_waits_for_a_peer_within_a_write_without_a_lock),
-		cmocka_unit_test(flush_goes_on_when_its_connection_is_gone),
-		cmocka_unit_test(reset_waits_for_a_peer_within_a_write),
-		cmocka_unit_test(peer_that_stays_within_a_write_is_given_up),
-		cmocka_unit_test(flush_gives_up_a_peer_that_stays_within_a_write),
-		cmocka_unit_test(revocation_does_not_wait_for_a_dead_peer),
-		cmocka_unit_test(access_ends_when_the_peer_leaves_its_write_after_the_connection),
-		cmocka_unit_test(access_ends_when_the_peer_dies_after_the_connection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

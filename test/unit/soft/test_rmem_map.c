@@ -4,6 +4,7 @@
  * revocation, test_cma.c and test_large.c are about what goes through the ring or by CMA. */
 #include "test/unit/soft/mapped.h"
 #include "dapl/soft/shm/peer.h"
+#include "test/unit/unit.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,13 +17,12 @@ static const uint32_t sizes[] = { 1, 7, 8, 9, 15, 16, 17, 24, 63, 64, 96, 97, 10
 enum { KINDS_OF_SIZES = sizeof sizes / sizeof *sizes };
 
 /* No byte beside the region changes, the completion is there at once, and no thread was woken. */
-static void mapped_write_is_executed_at_the_post(void **state)
+UNIT_TEST(mapped_write_is_executed_at_the_post)
 {
 	struct shared s = open_shared();
 	uint32_t sleep_count = wait_asleep(&ends[0]);
 	struct ibv_wc wc;
 
-	(void)state;
 	for (unsigned i = 0; i < KINDS_OF_SIZES * 8; i++) {
 		uint32_t length = sizes[i / 8], offset = 100 + i % 8;
 
@@ -50,12 +50,11 @@ static void expect_done(enum ibv_wc_opcode opcode)
 	assert_int_equal(wc.opcode, opcode);
 }
 
-static void mapped_read_is_executed_at_the_post(void **state)
+UNIT_TEST(mapped_read_is_executed_at_the_post)
 {
 	struct shared s = open_shared();
 	uint32_t sleep_count = wait_asleep(&ends[0]);
 
-	(void)state;
 	for (unsigned i = 0; i < KINDS_OF_SIZES; i++) {
 		memset(ends[0].buf, 0x77, sizes[i] + 1);
 		pattern(s.at + 100 + i, sizes[i], i);
@@ -83,13 +82,12 @@ static uint64_t swap(const struct shared *s, uint64_t compare, uint64_t with)
 	return *(uint64_t *)ends[0].buf;
 }
 
-static void mapped_atomic_is_executed_at_the_post(void **state)
+UNIT_TEST(mapped_atomic_is_executed_at_the_post)
 {
 	struct shared s = open_shared();
 	uint32_t sleep_count = wait_asleep(&ends[0]);
 	uint64_t *at = (uint64_t *)s.at + 1;
 
-	(void)state;
 	*at = 7;
 	post(&ends[0], IBV_WR_ATOMIC_FETCH_AND_ADD, 8, (uintptr_t)at, s.mr->rkey);
 	assert_int_equal(*at, 12);				/* post adds 5 */
@@ -108,13 +106,12 @@ static void mapped_atomic_is_executed_at_the_post(void **state)
 }
 
 /* The region begins within a page, and its addresses from zero. */
-static void zero_based_region_within_a_page_is_mapped(void **state)
+UNIT_TEST(zero_based_region_within_a_page_is_mapped)
 {
 	struct shared s = open_shared();
 	struct ibv_mr *part = registered(&ends[1], s.at + PAGE + 24, PAGE,
 					 WRITABLE | IBV_ACCESS_ZERO_BASED, region_name);
 
-	(void)state;
 	pattern(ends[0].buf, 100, 3);
 	post(&ends[0], IBV_WR_RDMA_WRITE, 100, 16, part->rkey);
 	assert_true(has_pattern(s.at + PAGE + 24 + 16, 100, 3));
@@ -125,11 +122,10 @@ static void zero_based_region_within_a_page_is_mapped(void **state)
 }
 
 /* Requests posted before are executed before. */
-static void write_behind_queued_requests_keeps_their_order(void **state)
+UNIT_TEST(write_behind_queued_requests_keeps_their_order)
 {
 	struct shared s = open_shared();
 
-	(void)state;
 	post(&ends[0], IBV_WR_SEND, 8, 0, 0);		/* has no receive yet */
 	write_there(&s, 8, 0);
 	assert_int_equal(mapped(), 0);
@@ -187,11 +183,10 @@ static void wait_until_mapped(const struct target *is)
 	}
 }
 
-static void stopped_process_is_written_to(void **state)
+UNIT_TEST(stopped_process_is_written_to)
 {
 	struct target is;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	is = a_target_with(child_with_shared_memory);
@@ -209,12 +204,11 @@ static void stopped_process_is_written_to(void **state)
 }
 
 /* Called once the region is published (wait_until_mapped). */
-static void consumer_maps_a_remote_region(void **state)
+UNIT_TEST(consumer_maps_a_remote_region)
 {
 	struct dapl_mapping mapping;
 	struct target is;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	is = a_target_with(child_with_shared_memory);
@@ -263,12 +257,11 @@ static void child_that_polls(int to)
 	}
 }
 
-static void last_word_of_a_mapped_write_is_stored_last(void **state)
+UNIT_TEST(last_word_of_a_mapped_write_is_stored_last)
 {
 	time_t stop = now() + ROUNDS_S;
 	struct target is;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	is = a_target_with(child_that_polls);
@@ -306,13 +299,12 @@ static void place_page(const struct shared *s, int to, int from)
 			      from * PAGE), at);
 }
 
-static void only_sealed_shared_memory_is_mapped(void **state)
+UNIT_TEST(only_sealed_shared_memory_is_mapped)
 {
 	struct shared s = open_shared(), loose = shared_memory(0), grows = shared_memory(F_SEAL_SHRINK);
 	char *private = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.fd, 0);
 	char *anonymous = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(would_be_mapped(s.at, SIZE, region_name));
 	assert_true(would_be_mapped(s.at + 24, 100, region_name));
 	assert_true(would_be_mapped(grows.at, SIZE, region_name));
@@ -332,9 +324,8 @@ static void only_sealed_shared_memory_is_mapped(void **state)
 	close_shared(&s);
 }
 
-static void either_end_can_switch_mapping_off(void **state)
+UNIT_TEST(either_end_can_switch_mapping_off)
 {
-	(void)state;
 	for (int side = 0; side < 2; side++) {
 		struct shared s;
 
@@ -348,11 +339,10 @@ static void either_end_can_switch_mapping_off(void **state)
 }
 
 /* By the target or by the initiator. CMA stays on. */
-static void mapping_can_be_off_with_cma_on(void **state)
+UNIT_TEST(mapping_can_be_off_with_cma_on)
 {
 	struct shared s;
 
-	(void)state;
 	setenv("DAPL_SOFT_MAP", "0", 1);
 	s = open_shared();
 	unsetenv("DAPL_SOFT_MAP");
@@ -370,13 +360,12 @@ static void mapping_can_be_off_with_cma_on(void **state)
 }
 
 /* All requests succeed, few regions are mapped, and another region takes the slot of a freed one. */
-static void regions_beyond_the_limit_are_not_mapped(void **state)
+UNIT_TEST(regions_beyond_the_limit_are_not_mapped)
 {
 	struct shared s = open_shared();
 	struct ibv_mr *mr[10];
 	int mapped_ones = 0, again = 0;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		mr[i] = registered(&ends[1], s.at + i * PAGE, PAGE, WRITABLE, region_name);
 		mapped_ones += is_mapped_here(mr[i], s.at + i * PAGE);
@@ -394,14 +383,13 @@ static void regions_beyond_the_limit_are_not_mapped(void **state)
 
 /* --- protection --------------------------------------------------------------------------- */
 
-static void no_byte_is_stored_beyond_a_region(void **state)
+UNIT_TEST(no_byte_is_stored_beyond_a_region)
 {
 	static const struct { int64_t offset; uint32_t length; } beyond[] = {
 		{ -1, 1 }, { -8, 16 }, { 2 * PAGE - 7, 8 }, { 2 * PAGE, 1 }, { 0, 2 * PAGE + 1 },
 		{ INT64_MIN, 8 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
 		struct shared s = open_shared();
 		struct ibv_mr *mr = registered(&ends[1], s.at + PAGE, 2 * PAGE, WRITABLE, region_name);
@@ -420,7 +408,7 @@ static void no_byte_is_stored_beyond_a_region(void **state)
 }
 
 /* Each right is checked, also in a region that is mapped for another right. */
-static void each_access_right_is_checked(void **state)
+UNIT_TEST(each_access_right_is_checked)
 {
 	static const struct { enum ibv_wr_opcode opcode; int right; } accesses[] = {
 		{ IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE },
@@ -428,7 +416,6 @@ static void each_access_right_is_checked(void **state)
 		{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_ACCESS_REMOTE_ATOMIC },
 	};
 
-	(void)state;
 	for (int i = 0; i < 9; i++) {
 		struct shared s = open_shared();
 		struct ibv_mr *mr = registered(&ends[1], s.at, SIZE, IBV_ACCESS_LOCAL_WRITE |
@@ -455,11 +442,10 @@ static void each_access_right_is_checked(void **state)
 }
 
 /* A read needs local write access to its sink. */
-static void read_into_a_sink_without_write_access_fails(void **state)
+UNIT_TEST(read_into_a_sink_without_write_access_fails)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
 
-	(void)state;
 	for (int proto = 0; proto < 2; proto++) {
 		struct shared s = open_shared();
 		struct ibv_mr *mr = ends[0].mr;
@@ -485,7 +471,7 @@ static enum lie lie;
 
 static struct mr_dir_entry *entry_of(const struct end *e, uint32_t stag)
 {
-	struct mr_dir_entry *entry = e->dev->process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
+	struct mr_dir_entry *entry = e->dev->shm.process->mr_dir->entry[(stag >> 8) % MR_DIR_SETS];
 
 	while (entry->stag != stag)
 		entry++;
@@ -522,11 +508,10 @@ static void child_with_an_invalid_directory(int to)
 	of_child.at[SIZE - 1] = 1;		/* the directory has changed */
 }
 
-static void requests_to_an_invalid_directory_use_the_ring(void **state)
+UNIT_TEST(requests_to_an_invalid_directory_use_the_ring)
 {
 	struct target is;
 
-	(void)state;
 	if (!cma_works())
 		skip();
 	for (lie = 0; lie < LIES; lie++) {
@@ -542,26 +527,4 @@ static void requests_to_an_invalid_directory_use_the_ring(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mapped_write_is_executed_at_the_post),
-		cmocka_unit_test(mapped_read_is_executed_at_the_post),
-		cmocka_unit_test(mapped_atomic_is_executed_at_the_post),
-		cmocka_unit_test(zero_based_region_within_a_page_is_mapped),
-		cmocka_unit_test(write_behind_queued_requests_keeps_their_order),
-		cmocka_unit_test(stopped_process_is_written_to),
-		cmocka_unit_test(consumer_maps_a_remote_region),
-		cmocka_unit_test(last_word_of_a_mapped_write_is_stored_last),
-		cmocka_unit_test(only_sealed_shared_memory_is_mapped),
-		cmocka_unit_test(either_end_can_switch_mapping_off),
-		cmocka_unit_test(mapping_can_be_off_with_cma_on),
-		cmocka_unit_test(regions_beyond_the_limit_are_not_mapped),
-		cmocka_unit_test(no_byte_is_stored_beyond_a_region),
-		cmocka_unit_test(each_access_right_is_checked),
-		cmocka_unit_test(read_into_a_sink_without_write_access_fails),
-		cmocka_unit_test(requests_to_an_invalid_directory_use_the_ring),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

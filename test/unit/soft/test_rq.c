@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rq.c - receive rings: their size, which posts are refused, and what is kept of a receive. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/obj/rq.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 4, SEGMENTS = 3 };
 
@@ -15,14 +12,12 @@ static struct ibv_sge sge[SEGMENTS + 1] = {
 
 static int set_up(void **state)
 {
-	(void)state;
 	rq = (struct soft_rq){ .head = 0 };
 	return soft_rq_init(&rq, SIZE, SEGMENTS);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	free(rq.ring);
 	return 0;
 }
@@ -34,11 +29,12 @@ static int post(uint64_t id, int segments)
 	return rq_post(&rq, &wr);
 }
 
-static void size_is_a_power_of_2_and_at_least_what_was_asked_for(void **state)
+#define T(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+T(size_is_a_power_of_2_and_at_least_what_was_asked_for)
 {
 	static const uint32_t asked[] = { 0, 1, 2, 3, 5, 64, 65 }, given[] = { 1, 1, 2, 4, 8, 64, 128 };
 
-	(void)state;
 	for (int i = 0; i < 7; i++) {
 		struct soft_rq sized = { .head = 0 };
 
@@ -48,19 +44,17 @@ static void size_is_a_power_of_2_and_at_least_what_was_asked_for(void **state)
 	}
 }
 
-static void receive_without_room_for_segments_holds_one(void **state)
+T(receive_without_room_for_segments_holds_one)
 {
 	struct soft_rq none = { .head = 0 };
 
-	(void)state;
 	assert_int_equal(soft_rq_init(&none, 1, 0), 0);
 	assert_int_equal(none.max_sge, 1);
 	free(none.ring);
 }
 
-static void too_many_segments_are_refused(void **state)
+T(too_many_segments_are_refused)
 {
-	(void)state;
 	assert_int_equal(post(1, SEGMENTS + 1), EINVAL);
 	assert_int_equal(post(1, -1), EINVAL);
 	assert_int_equal(rq.tail, 0);
@@ -68,9 +62,8 @@ static void too_many_segments_are_refused(void **state)
 	assert_int_equal(post(1, 0), 0);
 }
 
-static void full_ring_refuses_a_receive_until_one_is_taken(void **state)
+T(full_ring_refuses_a_receive_until_one_is_taken)
 {
-	(void)state;
 	for (int i = 0; i < SIZE; i++)
 		assert_int_equal(post(i, 1), 0);
 	assert_int_equal(post(SIZE, 1), ENOMEM);
@@ -82,9 +75,8 @@ static void full_ring_refuses_a_receive_until_one_is_taken(void **state)
 	assert_int_equal(rq.head, rq.tail);
 }
 
-static void counters_wrap(void **state)
+T(counters_wrap)
 {
-	(void)state;
 	rq.head = rq.tail = UINT32_MAX - 1;
 	for (int i = 0; i < SIZE; i++)
 		assert_int_equal(post(i, 1), 0);
@@ -94,11 +86,10 @@ static void counters_wrap(void **state)
 }
 
 /* Two segments of 4 GiB less a byte do not fit 32 bits. */
-static void receive_keeps_its_segments_and_their_length(void **state)
+T(receive_keeps_its_segments_and_their_length)
 {
 	const struct soft_rwqe *first;
 
-	(void)state;
 	assert_int_equal(post(5, SEGMENTS), 0);
 	assert_int_equal(post(6, SEGMENTS), 0);
 	first = soft_rwqe(&rq, 0);
@@ -108,11 +99,10 @@ static void receive_keeps_its_segments_and_their_length(void **state)
 	assert_memory_equal(first->sge, sge, SEGMENTS * sizeof *sge);
 }
 
-static void copy_has_all_segments(void **state)
+T(copy_has_all_segments)
 {
 	struct soft_rwqe *copy = calloc(1, sizeof *copy + SEGMENTS * sizeof *sge);
 
-	(void)state;
 	assert_int_equal(post(5, SEGMENTS), 0);
 	rwqe_copy(copy, soft_rwqe(&rq, 0));
 	assert_int_equal(copy->wr_id, 5);
@@ -121,18 +111,4 @@ static void copy_has_all_segments(void **state)
 	free(copy);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(size_is_a_power_of_2_and_at_least_what_was_asked_for),
-		T(receive_without_room_for_segments_holds_one),
-		T(too_many_segments_are_refused),
-		T(full_ring_refuses_a_receive_until_one_is_taken),
-		T(counters_wrap),
-		T(receive_keeps_its_segments_and_their_length),
-		T(copy_has_all_segments),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

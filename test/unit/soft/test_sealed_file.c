@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sealed_file.c - memory files whose size cannot change, and how a file of a peer is told from others. */
-#include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/shm/sealed_file.h"
 #include "test/unit/child.h"
 #include "test/unit/descriptors.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 8192, SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
 
-static void size_of_a_sealed_file_is_fixed(void **state)
+UNIT_TEST(size_of_a_sealed_file_is_fixed)
 {
 	int fd = sealed_file_new(SIZE, SEALS);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_true(sealed_file_check(fd, SIZE));
 	assert_false(sealed_file_check(fd, SIZE - 1));
@@ -31,11 +25,10 @@ static void size_of_a_sealed_file_is_fixed(void **state)
 }
 
 /* A peer that could shrink the file would make this process fault. */
-static void file_without_its_seals_is_refused(void **state)
+UNIT_TEST(file_without_its_seals_is_refused)
 {
 	static const int some[] = { 0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
 		int fd = sealed_file_new(SIZE, some[i]);
 
@@ -45,11 +38,10 @@ static void file_without_its_seals_is_refused(void **state)
 	}
 }
 
-static void descriptor_of_something_else_is_refused(void **state)
+UNIT_TEST(descriptor_of_something_else_is_refused)
 {
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_false(sealed_file_check(ends[0], 0));
 	assert_false(sealed_file_check(-1, SIZE));
@@ -58,12 +50,11 @@ static void descriptor_of_something_else_is_refused(void **state)
 }
 
 /* ftruncate() beyond the limit would end the process by a signal. */
-static void limit_of_file_sizes_is_an_error(void **state)
+UNIT_TEST(limit_of_file_sizes_is_an_error)
 {
 	struct rlimit before, limit;
 	int fd;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	limit = before;
 	limit.rlim_cur = SIZE;
@@ -78,11 +69,10 @@ static void limit_of_file_sizes_is_an_error(void **state)
 }
 
 /* A file without its size or its seals is none. */
-static void file_that_cannot_be_sealed_is_an_error(void **state)
+UNIT_TEST(file_that_cannot_be_sealed_is_an_error)
 {
 	unsigned before = open_descriptors();
 
-	(void)state;
 	assert_int_equal(sealed_file_new(SIZE, 1 << 20), -1);	/* no seal */
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(sealed_file_new(UINT64_MAX, SEALS), -1);
@@ -90,11 +80,10 @@ static void file_that_cannot_be_sealed_is_an_error(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void file_without_a_descriptor_is_an_error(void **state)
+UNIT_TEST(file_without_a_descriptor_is_an_error)
 {
 	struct rlimit before, limit;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	limit = before;
 	limit.rlim_cur = 0;
@@ -104,12 +93,11 @@ static void file_without_a_descriptor_is_an_error(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static void mappings_of_a_file_share_its_memory(void **state)
+UNIT_TEST(mappings_of_a_file_share_its_memory)
 {
 	int fd = sealed_file_new(SIZE, SEALS);
 	char *one = sealed_file_map(fd, SIZE, PROT_READ | PROT_WRITE), *two = sealed_file_map(fd, SIZE, PROT_READ);
 
-	(void)state;
 	assert_true(one && two && one != two);
 	one[SIZE - 1] = 'x';
 	assert_int_equal(two[SIZE - 1], 'x');
@@ -118,31 +106,28 @@ static void mappings_of_a_file_share_its_memory(void **state)
 	close(fd);
 }
 
-static void memory_without_a_file_is_zeroed(void **state)
+UNIT_TEST(memory_without_a_file_is_zeroed)
 {
 	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
 
-	(void)state;
 	assert_non_null(memory);
 	assert_int_equal(memory[0], 0);
 	memory[SIZE - 1] = 'x';
 	munmap(memory, SIZE);
 }
 
-static void memory_that_cannot_be_mapped_is_an_error(void **state)
+UNIT_TEST(memory_that_cannot_be_mapped_is_an_error)
 {
-	(void)state;
 	assert_null(sealed_file_map(-1, 0, PROT_READ));
 	assert_int_equal(errno, EINVAL);
 }
 
-static void child_has_none_of_the_memory(void **state)
+UNIT_TEST(child_has_none_of_the_memory)
 {
 	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
 	unsigned char here;
 	pid_t child;
 
-	(void)state;
 	assert_non_null(memory);
 	assert_int_equal(mincore(memory, 1, &here), 0);
 	child = fork_child();
@@ -152,20 +137,4 @@ static void child_has_none_of_the_memory(void **state)
 	munmap(memory, SIZE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(size_of_a_sealed_file_is_fixed),
-		cmocka_unit_test(file_without_its_seals_is_refused),
-		cmocka_unit_test(descriptor_of_something_else_is_refused),
-		cmocka_unit_test(limit_of_file_sizes_is_an_error),
-		cmocka_unit_test(file_that_cannot_be_sealed_is_an_error),
-		cmocka_unit_test(file_without_a_descriptor_is_an_error),
-		cmocka_unit_test(mappings_of_a_file_share_its_memory),
-		cmocka_unit_test(memory_without_a_file_is_zeroed),
-		cmocka_unit_test(memory_that_cannot_be_mapped_is_an_error),
-		cmocka_unit_test(child_has_none_of_the_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_segment.c - the form and the order of incoming segments, and which side gets each one. The two sides
  * themselves are replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/rdmap/segment.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
+#include "dapl/soft/wire/message.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 enum { ANY = -1, SIDE = 77 };	/* a body of any length; what the sides return */
 
@@ -103,7 +99,6 @@ static const struct {
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&conn, 0, sizeof conn);
 	memset(&qp, 0, sizeof qp);
 	conn.peer_is_dapl = true;
@@ -129,9 +124,10 @@ static int segment_of(unsigned op, bool tagged, uint32_t body)
 	return control((tagged ? WIRE_TAGGED : WIRE_UNTAGGED) + body, tagged ? 0xc1 : 0x41, (uint8_t)(0x40 | op));
 }
 
-static void each_opcode_is_taken_in_its_form(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(each_opcode_is_taken_in_its_form)
 {
-	(void)state;
 	for (unsigned op = 0; op < 16; op++) {
 		bool tagged = forms[op].tagged;
 		uint32_t body = forms[op].body == ANY ? 100 : (uint32_t)forms[op].body;
@@ -147,27 +143,24 @@ static void each_opcode_is_taken_in_its_form(void **state)
 	}
 }
 
-static void opcode_of_the_other_form_is_refused(void **state)
+TEST(opcode_of_the_other_form_is_refused)
 {
-	(void)state;
 	for (unsigned op = 0; op < 16; op++) {
 		assert_int_equal(segment_of(op, !forms[op].tagged, 28), WIRE_TERM_OPCODE);
 		assert_string_equal(check, "opcode");
 	}
 }
 
-static void other_implementations_have_the_common_opcodes_only(void **state)
+TEST(other_implementations_have_the_common_opcodes_only)
 {
-	(void)state;
 	conn.peer_is_dapl = false;
 	for (unsigned op = 0; op < 16; op++)
 		assert_int_equal(segment_of(op, forms[op].tagged, forms[op].body == ANY ? 1 : (uint32_t)forms[op].body),
 				 forms[op].dapl_only ? WIRE_TERM_OPCODE : WIRE_TERM_NONE);
 }
 
-static void message_of_fixed_length_is_neither_shorter_nor_longer(void **state)
+TEST(message_of_fixed_length_is_neither_shorter_nor_longer)
 {
-	(void)state;
 	for (unsigned op = 0; op < 16; op++) {
 		if (forms[op].body == ANY || op == WIRE_TERMINATE)
 			continue;
@@ -178,9 +171,8 @@ static void message_of_fixed_length_is_neither_shorter_nor_longer(void **state)
 	}
 }
 
-static void terminate_has_4_to_64_bytes(void **state)
+TEST(terminate_has_4_to_64_bytes)
 {
-	(void)state;
 	assert_int_equal(segment_of(WIRE_TERMINATE, false, 3), WIRE_TERM_LENGTH);
 	assert_int_equal(segment_of(WIRE_TERMINATE, false, 4), WIRE_TERM_NONE);
 	assert_int_equal(segment_of(WIRE_TERMINATE, false, 64), WIRE_TERM_NONE);
@@ -189,9 +181,8 @@ static void terminate_has_4_to_64_bytes(void **state)
 	assert_int_equal(segment_of(WIRE_TERMINATE, false, 60000), WIRE_TERM_LENGTH);
 }
 
-static void header_must_fit_the_length(void **state)
+TEST(header_must_fit_the_length)
 {
-	(void)state;
 	assert_int_equal(control(0, 0xc1, 0x40 | WIRE_WRITE), WIRE_TERM_LENGTH);
 	assert_int_equal(control(WIRE_TAGGED - 1, 0xc1, 0x40 | WIRE_WRITE), WIRE_TERM_LENGTH);
 	assert_int_equal(control(WIRE_TAGGED, 0xc1, 0x40 | WIRE_WRITE), WIRE_TERM_NONE);
@@ -200,7 +191,7 @@ static void header_must_fit_the_length(void **state)
 	assert_int_equal(rx->payload_left, 0);
 }
 
-static void other_versions_are_refused(void **state)
+TEST(other_versions_are_refused)
 {
 	static const struct {
 		uint8_t first, second;
@@ -217,25 +208,22 @@ static void other_versions_are_refused(void **state)
 		{ 0x41, 0xc3, WIRE_TERM_RDMAP_VERSION, "RDMAP version" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(control(100, rows[i].first, rows[i].second), rows[i].term);
 		assert_string_equal(check, rows[i].check);
 	}
 }
 
-static void last_flag_is_read(void **state)
+TEST(last_flag_is_read)
 {
-	(void)state;
 	assert_int_equal(control(100, 0x81, 0x40 | WIRE_WRITE), WIRE_TERM_NONE);
 	assert_false(rx->seg.last);
 	assert_int_equal(control(100, 0xc1, 0x40 | WIRE_WRITE), WIRE_TERM_NONE);
 	assert_true(rx->seg.last);
 }
 
-static void pad_ends_at_a_multiple_of_four(void **state)
+TEST(pad_ends_at_a_multiple_of_four)
 {
-	(void)state;
 	for (uint32_t ulpdu = WIRE_TAGGED; ulpdu < WIRE_TAGGED + 8; ulpdu++) {
 		assert_int_equal(control(ulpdu, 0xc1, 0x40 | WIRE_WRITE), WIRE_TERM_NONE);
 		assert_int_equal((2 + ulpdu + rx->trailer_left) % 4, 0);
@@ -264,9 +252,8 @@ static uint32_t expected_msn(unsigned op)
 	return of_queue[forms[op].qn];
 }
 
-static void each_queue_counts_its_messages(void **state)
+TEST(each_queue_counts_its_messages)
 {
-	(void)state;
 	for (unsigned op = 0; op < 16; op++) {
 		if (forms[op].tagged)
 			continue;
@@ -282,9 +269,8 @@ static void each_queue_counts_its_messages(void **state)
 	}
 }
 
-static void tagged_segment_goes_to_its_side(void **state)
+TEST(tagged_segment_goes_to_its_side)
 {
-	(void)state;
 	assert_int_equal(begin(WIRE_WRITE, true, 0x01020304, 0x05060708, 0), SIDE);
 	assert_string_equal(called, "soft_responder_write_begin");
 	assert_int_equal(rx->seg.stag, 0xaabbccdd);
@@ -293,9 +279,8 @@ static void tagged_segment_goes_to_its_side(void **state)
 	assert_string_equal(called, "soft_requester_response_begin");
 }
 
-static void send_continues_where_it_ended(void **state)
+TEST(send_continues_where_it_ended)
 {
-	(void)state;
 	rx->send_open = true;
 	rx->send_op = WIRE_SEND_SE;
 	rx->send_offset = 500;
@@ -308,9 +293,8 @@ static void send_continues_where_it_ended(void **state)
 }
 
 /* RDMAP lets messages of other queues come between two segments of a Send. */
-static void other_queue_may_come_within_a_send(void **state)
+TEST(other_queue_may_come_within_a_send)
 {
-	(void)state;
 	rx->send_open = true;
 	rx->send_op = WIRE_SEND;
 	rx->send_offset = 500;
@@ -319,9 +303,8 @@ static void other_queue_may_come_within_a_send(void **state)
 	assert_int_equal(begin(WIRE_WRITE, true, 0, 0, 0), SIDE);
 }
 
-static void message_of_fixed_length_is_one_segment(void **state)
+TEST(message_of_fixed_length_is_one_segment)
 {
-	(void)state;
 	for (unsigned op = 0; op < 16; op++) {
 		if (forms[op].body == ANY)
 			continue;
@@ -330,9 +313,8 @@ static void message_of_fixed_length_is_one_segment(void **state)
 	}
 }
 
-static void large_segment_predicts_more(void **state)
+TEST(large_segment_predicts_more)
 {
-	(void)state;
 	rx->payload_left = RX_BULK_MIN - 1;
 	begin(WIRE_SEND, false, 0, 10, 0);
 	assert_false(rx->bulk);
@@ -347,7 +329,7 @@ static void large_segment_predicts_more(void **state)
 	assert_false(rx->bulk);
 }
 
-static void small_end_of_a_large_message_changes_no_prediction(void **state)
+TEST(small_end_of_a_large_message_changes_no_prediction)
 {
 	static const struct {
 		unsigned op;
@@ -358,7 +340,6 @@ static void small_end_of_a_large_message_changes_no_prediction(void **state)
 		{ WIRE_SEND, false, true, true, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		rx->bulk = true;
@@ -376,7 +357,7 @@ static uint8_t payload[100];
 
 static int arrive(unsigned op, bool last, uint32_t length)
 {
-	const struct ring_message message = { .op = (uint8_t)op, .last = last, .length = length, .word = 0xaabbccdd,
+	const struct soft_message message = { .op = (uint8_t)op, .last = last, .length = length, .word = 0xaabbccdd,
 		.to = 0x0102030405060708, .data = payload };
 
 	called = NULL;
@@ -385,9 +366,8 @@ static int arrive(unsigned op, bool last, uint32_t length)
 	return soft_segment_arrived(&qp, &conn, &message, &check);
 }
 
-static void ring_message_is_a_segment(void **state)
+TEST(ring_message_is_a_segment)
 {
-	(void)state;
 	for (unsigned op = 0; op < 16; op++) {
 		bool payload_follows = forms[op].body == ANY;
 		uint32_t length = payload_follows ? 90 : (uint32_t)forms[op].body;
@@ -406,9 +386,8 @@ static void ring_message_is_a_segment(void **state)
 	}
 }
 
-static void ring_message_goes_to_its_side(void **state)
+TEST(ring_message_goes_to_its_side)
 {
-	(void)state;
 	arrive(WIRE_WRITE, true, 1);
 	assert_string_equal(called, "soft_responder_write_begin");
 	arrive(WIRE_READ_RESPONSE, true, 1);
@@ -418,9 +397,8 @@ static void ring_message_goes_to_its_side(void **state)
 }
 
 /* The memory of a ring is the peer's to write. */
-static void bad_ring_message_is_refused(void **state)
+TEST(bad_ring_message_is_refused)
 {
-	(void)state;
 	assert_int_equal(arrive(16, true, 0), WIRE_TERM_OPCODE);
 	assert_int_equal(arrive(255, true, 0), WIRE_TERM_OPCODE);
 	assert_int_equal(arrive(WIRE_READ_REQUEST, false, 28), WIRE_TERM_UNSPECIFIED);
@@ -446,7 +424,7 @@ static int end(unsigned op, bool last)
 	return soft_segment_end(&qp, &conn, &check);
 }
 
-static void each_message_ends_at_its_side(void **state)
+TEST(each_message_ends_at_its_side)
 {
 	static const struct {
 		unsigned op;
@@ -465,7 +443,6 @@ static void each_message_ends_at_its_side(void **state)
 		{ WIRE_SEND_SE_IMM, "soft_responder_send_end", SIDE, false, true, false, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		assert_int_equal(end(rows[i].op, true), rows[i].term);
@@ -479,11 +456,10 @@ static void each_message_ends_at_its_side(void **state)
 	}
 }
 
-static void message_ends_with_its_last_segment(void **state)
+TEST(message_ends_with_its_last_segment)
 {
 	static const unsigned ops[] = { WIRE_WRITE, WIRE_READ_RESPONSE, WIRE_SEND, WIRE_SEND_INV };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
 		assert_int_equal(end(ops[i], false), WIRE_TERM_NONE);
 		assert_null(called);
@@ -491,9 +467,8 @@ static void message_ends_with_its_last_segment(void **state)
 	}
 }
 
-static void acknowledgement_is_decoded(void **state)
+TEST(acknowledgement_is_decoded)
 {
-	(void)state;
 	for (unsigned i = 0; i < WIRE_ACK_LENGTH; i++)
 		rx->part[WIRE_HEAD_MAX + i] = (uint8_t)(i + 1);
 	assert_int_equal(end(WIRE_ACK, true), SIDE);
@@ -502,18 +477,16 @@ static void acknowledgement_is_decoded(void **state)
 	assert_int_equal(rx->msn_dapl, 41);
 }
 
-static void close_notification_is_kept(void **state)
+TEST(close_notification_is_kept)
 {
-	(void)state;
 	assert_int_equal(end(WIRE_CLOSE, true), WIRE_TERM_NONE);
 	assert_true(rx->close_notice);
 	assert_int_equal(rx->msn_dapl, 41);
 	assert_int_equal(conn.up, 0);		/* over TCP the end of the stream tells */
 }
 
-static void terminate_is_handed_on_with_its_length(void **state)
+TEST(terminate_is_handed_on_with_its_length)
 {
-	(void)state;
 	rx->part_need = WIRE_HEAD_MAX + 22;
 	assert_int_equal(end(WIRE_TERMINATE, true), WIRE_TERM_NONE);
 	assert_string_equal(called, "soft_stream_terminated");
@@ -521,35 +494,4 @@ static void terminate_is_handed_on_with_its_length(void **state)
 	assert_int_equal(called_length, 22);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(each_opcode_is_taken_in_its_form),
-		TEST(opcode_of_the_other_form_is_refused),
-		TEST(other_implementations_have_the_common_opcodes_only),
-		TEST(message_of_fixed_length_is_neither_shorter_nor_longer),
-		TEST(terminate_has_4_to_64_bytes),
-		TEST(header_must_fit_the_length),
-		TEST(other_versions_are_refused),
-		TEST(last_flag_is_read),
-		TEST(pad_ends_at_a_multiple_of_four),
-		TEST(each_queue_counts_its_messages),
-		TEST(tagged_segment_goes_to_its_side),
-		TEST(send_continues_where_it_ended),
-		TEST(other_queue_may_come_within_a_send),
-		TEST(message_of_fixed_length_is_one_segment),
-		TEST(large_segment_predicts_more),
-		TEST(small_end_of_a_large_message_changes_no_prediction),
-		TEST(ring_message_is_a_segment),
-		TEST(ring_message_goes_to_its_side),
-		TEST(bad_ring_message_is_refused),
-		TEST(each_message_ends_at_its_side),
-		TEST(message_ends_with_its_last_segment),
-		TEST(acknowledgement_is_decoded),
-		TEST(close_notification_is_kept),
-		TEST(terminate_is_handed_on_with_its_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

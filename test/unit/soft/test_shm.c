@@ -2,20 +2,16 @@
 /* test_shm.c - shared-memory connections: that they are used, between processes and in one, and that a killed peer
  * leaves nothing behind. The tests read from the device which protocol carries the data. test_device.c tests the
  * messages themselves. */
-#include <errno.h>
 #include <linux/tcp.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/shm_segment.h"
+#include "test/unit/unit.h"
 
 /* --- two processes --------------------------------------------------------------------------------- */
 
@@ -46,12 +42,11 @@ static void child_part(uint16_t port, int from, int to)
 	pause();
 }
 
-static void data_arrives_between_processes_and_a_killed_peer_is_detected(void **state)
+UNIT_TEST(data_arrives_between_processes_and_a_killed_peer_is_detected)
 {
 	struct end *e = &ends[1];
 	struct caller o = fork_initiator(child_part);
 
-	(void)state;
 	assert_true(uses_rings(e));
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
 		post_receive(e);
@@ -78,9 +73,8 @@ static void data_arrives_between_processes_and_a_killed_peer_is_detected(void **
 
 /* --- one process --------------------------------------------------------------------------------------- */
 
-static void shared_memory_serves_one_process_unless_an_end_refuses(void **state)
+UNIT_TEST(shared_memory_serves_one_process_unless_an_end_refuses)
 {
-	(void)state;
 	for (int without = 0; without < 4; without++) {
 		open_two(without);
 		assert_int_equal(uses_rings(&ends[0]), !without);
@@ -159,7 +153,7 @@ static void send_and_check(struct end *from, struct end *to, uint32_t length, un
 /* The initiator and the acceptor are one device. A new connection uses the memory of the last
  * one and finds none of its data there. Over TCP the initiator sends its Request only, which
  * acknowledges the TCP handshake too, and the end leaves no state in the kernel. */
-static void device_reuses_the_memory_of_its_connections(void **state)
+UNIT_TEST(device_reuses_the_memory_of_its_connections)
 {
 	enum { ROUNDS = 4 };
 	const struct ring_memory *memory = NULL;
@@ -167,7 +161,6 @@ static void device_reuses_the_memory_of_its_connections(void **state)
 	void *in_between[ROUNDS];	/* occupy the addresses that were unmapped */
 	uint16_t port = 0, from;
 
-	(void)state;
 	setenv("DAPL_SOFT_SHM", "1", 1);
 	open_end(&ends[0]);
 	ends[1].dev = ends[0].dev;
@@ -208,13 +201,12 @@ static void device_reuses_the_memory_of_its_connections(void **state)
 }
 
 /* A connecting parent and child identify each other by random numbers. */
-static void parent_and_child_have_different_random_numbers(void **state)
+UNIT_TEST(parent_and_child_have_different_random_numbers)
 {
 	uint32_t of_child = 0, of_parent;
 	int fds[2];
 	pid_t child;
 
-	(void)state;
 	open_end(&ends[0]);
 	OK(pipe(fds));
 	soft_random();
@@ -234,14 +226,7 @@ static void parent_and_child_have_different_random_numbers(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(data_arrives_between_processes_and_a_killed_peer_is_detected),
-		cmocka_unit_test(shared_memory_serves_one_process_unless_an_end_refuses),
-		cmocka_unit_test(device_reuses_the_memory_of_its_connections),
-		cmocka_unit_test(parent_and_child_have_different_random_numbers),
-	};
-
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, use_shared_memory, NULL);
+	return unit_run(use_shared_memory, NULL);
 }

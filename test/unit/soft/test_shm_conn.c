@@ -1,57 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_shm_conn.c - the rings of a connection: their life, messages of the slow path and of the rendezvous, and
  * acknowledgements. test_shm_conn_post.c is about the fast path. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/rdmap/conn.h"
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "test/unit/soft/ring_reader.h"
+#include "test/unit/unit.h"
+
+enum { USERS = 100 };			/* of each process */
 
 static struct dapl_device dev;
 static struct dapl_conn conn;
 static struct shm_process own, peer;
 static uint32_t sleep_count;		/* of the peer */
 static struct ring_rx rx;		/* the peer's side of the ring */
-static unsigned process_puts, views_freed, wakes;
 static bool no_memory;
 
-void __wrap_shm_notify_wake(struct shm_process *process, uint32_t count);
-void __wrap_shm_process_put(struct shm_process *process);
-void __wrap_rmem_map_free(struct shm_conn *shm);
 void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
-
-void __wrap_shm_notify_wake(struct shm_process *process, uint32_t count)
-{
-	assert_ptr_equal(process, &peer);
-	assert_int_equal(count, sleep_count);
-	wakes++;
-}
-
-void __wrap_shm_process_put(struct shm_process *process)
-{
-	(void)process;
-	process_puts++;
-}
-
-void __wrap_rmem_map_free(struct shm_conn *shm)
-{
-	(void)shm;
-	views_freed++;
-}
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+/* Wake-ups of the peer since the last call. */
+static unsigned wakes(void)
+{
+	uint64_t count = 0;
+
+	return read(peer.wake_fd, &count, sizeof count) < 0 ? 0 : (unsigned)count;
 }
 
 static struct shm_conn *open_shm(void)
@@ -61,13 +44,14 @@ static struct shm_conn *open_shm(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&dev, 0, sizeof dev);
-	dapl_spin_init(&dev.access_lock, RANK_SOFT_ACCESS);
+	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
 	conn = (struct dapl_conn){ .dev = &dev, .delivered = 5, .consumed = 600 };
 	own.sleep_count = peer.sleep_count = &sleep_count;
 	sleep_count = 1;
-	process_puts = views_freed = wakes = 0;
+	own.refs = peer.refs = USERS;
+	peer.wake_fd = eventfd(0, EFD_NONBLOCK);
+	peer.notified = 0;
 	conn.shm = open_shm();
 	ring_rx_init(&rx, conn.shm->segment->memory, 0);
 	return 0;
@@ -75,10 +59,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	no_memory = false;
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
+	close(peer.wake_fd);
 	return 0;
 }
 
@@ -92,13 +76,14 @@ static const struct ring_grant *own_grant(void)
 	return &conn.shm->segment->memory->grant[1];
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- the connection --------------------------------------------------------------------------------------------- */
 
-static void each_side_sends_where_the_other_receives(void **state)
+CASE(each_side_sends_where_the_other_receives)
 {
 	struct ring_memory *shared = conn.shm->segment->memory;
 
-	(void)state;
 	for (int passive = 0; passive < 2; passive++) {
 		shm_conn_free(conn.shm);
 		conn.passive = passive;
@@ -115,29 +100,26 @@ static void each_side_sends_where_the_other_receives(void **state)
 	}
 }
 
-static void connection_that_ends_drops_its_segment(void **state)
+CASE(connection_that_ends_drops_its_segment)
 {
 	struct shm_segment *segment = shm_segment_new(-1, &own, &peer);
 
-	(void)state;
 	shm_conn_free(conn.shm);
 	conn.shm = NULL;
-	assert_int_equal(process_puts, 2);
-	assert_int_equal(views_freed, 1);
+	assert_int_equal(own.refs + peer.refs, 2 * USERS - 2);
 	no_memory = true;
 	assert_null(shm_conn_new(&conn, segment));
-	assert_int_equal(process_puts, 4);
+	assert_int_equal(own.refs + peer.refs, 2 * USERS - 4);
 }
 
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
-static void message_is_a_body_or_a_payload(void **state)
+CASE(message_is_a_body_or_a_payload)
 {
 	const struct wire_segment segment = { .op = WIRE_WRITE, .last = true, .stag = 7, .to = 8 };
 	struct iovec pieces[] = { { "abc", 3 }, { "defg", 4 } };
-	struct ring_message message;
+	struct soft_message message;
 
-	(void)state;
 	shm_conn_put(&conn, &segment, "xy", 2, pieces, 2, 0);
 	message = ring_read(&rx);
 	assert_int_equal(message.op, WIRE_WRITE);
@@ -166,11 +148,10 @@ static void send_by_rendezvous(uint32_t wqe, uint64_t offset)
 	rndv_send(&conn, &segment, wqe, offset, &piece);
 }
 
-static void peer_copies_the_payload_of_a_rendezvous(void **state)
+CASE(peer_copies_the_payload_of_a_rendezvous)
 {
-	struct ring_message message;
+	struct soft_message message;
 
-	(void)state;
 	assert_true(rndv_may_send(conn.shm));
 	for (uint32_t i = 0; i < 2; i++) {
 		send_by_rendezvous(40 + i, i * 100);
@@ -192,11 +173,10 @@ static void peer_copies_the_payload_of_a_rendezvous(void **state)
 	assert_true(own_grant()->rndv_enabled);
 }
 
-static void rendezvous_needs_a_peer_that_copies_and_memory(void **state)
+CASE(rendezvous_needs_a_peer_that_copies_and_memory)
 {
 	struct rndv_slot *slots;
 
-	(void)state;
 	no_memory = true;
 	assert_false(rndv_may_send(conn.shm));
 	no_memory = false;
@@ -208,55 +188,51 @@ static void rendezvous_needs_a_peer_that_copies_and_memory(void **state)
 	assert_false(rndv_may_send(conn.shm));
 }
 
-static void cancelled_payloads_are_not_copied_any_more(void **state)
+CASE(cancelled_payloads_are_not_copied_any_more)
 {
 	uint32_t count = sent_ack()->count;
 
-	(void)state;
 	assert_true(rndv_may_send(conn.shm));
 	send_by_rendezvous(0, 0);
 	rndv_cancel(&conn);
 	assert_false(own_grant()->rndv_enabled);
 	assert_int_not_equal(sent_ack()->count, count);		/* a peer that waits looks again */
-	assert_int_equal(wakes, 1);
+	assert_int_equal(wakes(), 1);
 }
 
-static void without_a_rendezvous_nothing_is_cancelled(void **state)
+CASE(without_a_rendezvous_nothing_is_cancelled)
 {
 	struct shm_conn *shm = conn.shm;
 	uint32_t count = sent_ack()->count;
 
-	(void)state;
 	rndv_cancel(&conn);
 	assert_int_equal(sent_ack()->count, count);
 	conn.shm = NULL;		/* over TCP */
 	rndv_cancel(&conn);
 	conn.shm = shm;
-	assert_int_equal(wakes, 0);
+	assert_int_equal(wakes(), 0);
 }
 
 /* --- acknowledgements --------------------------------------------------------------------------------------------- */
 
-static void acknowledgement_wakes_the_peer(void **state)
+CASE(acknowledgement_wakes_the_peer)
 {
-	(void)state;
 	shm_conn_send_ack(&conn);
 	assert_int_equal(sent_ack()->delivered, 5);
 	assert_int_equal(sent_ack()->consumed, 600);
 	assert_int_equal(conn.tx.cursor.acked_seq, 5);
 	assert_int_equal(conn.tx.cursor.acked_consumed, 600);
-	assert_int_equal(wakes, 1);
+	assert_int_equal(wakes(), 1);
 	sleep_count++;			/* it polls */
 	shm_conn_send_ack(&conn);
-	assert_int_equal(wakes, 1);
+	assert_int_equal(wakes(), 0);
 }
 
-static void ring_is_ready_for_a_message_or_an_acknowledgement(void **state)
+CASE(ring_is_ready_for_a_message_or_an_acknowledgement)
 {
 	struct shm_conn *shm = conn.shm;
 	struct ring_memory *shared = shm->segment->memory;
 
-	(void)state;
 	assert_false(shm_conn_ready(shm));
 	shared->slot[1][0].seq = 1;
 	assert_true(shm_conn_ready(shm));
@@ -271,20 +247,4 @@ static void ring_is_ready_for_a_message_or_an_acknowledgement(void **state)
 	assert_false(shm_conn_ready(shm));
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(each_side_sends_where_the_other_receives),
-		CASE(connection_that_ends_drops_its_segment),
-		CASE(message_is_a_body_or_a_payload),
-		CASE(peer_copies_the_payload_of_a_rendezvous),
-		CASE(rendezvous_needs_a_peer_that_copies_and_memory),
-		CASE(cancelled_payloads_are_not_copied_any_more),
-		CASE(without_a_rendezvous_nothing_is_cancelled),
-		CASE(acknowledgement_wakes_the_peer),
-		CASE(ring_is_ready_for_a_message_or_an_acknowledgement),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,22 +2,18 @@
 /* test_shm_conn_post.c - which requests take a slot of the ring, which are executed without a message, and what is
  * left of a request that takes neither way (shm_conn.c). Mapped memory, CMA and the choice of a protocol are replaced
  * here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "dapl/soft/obj/device.h"
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "test/unit/soft/ring_reader.h"
+#include "test/unit/unit.h"
 
 enum { KEY = 0x300, RKEY = 0x500, REMOTE = 0x12345000, SLOTS = 4, STRIDE = sizeof(struct soft_swqe) + 64 };
 
@@ -31,15 +27,13 @@ static char sq[SLOTS * STRIDE] __attribute__((aligned(8)));
 static char memory[RING_CHUNK + 1];	/* that requests send */
 
 static struct {
-	unsigned wakes, completions;
+	unsigned completions;
 	bool good_memory, can_map, can_cma, suits_cma, peer_polls;
 	enum shm_proto read_proto, queued_proto;
 	const char *by;			/* what executed the last request */
 	const struct soft_swqe *queued;
 } is;
 
-void __wrap_shm_notify_wake(struct shm_process *process, uint32_t count);
-void __wrap_shm_process_put(struct shm_process *process);
 void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr);
 enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge *sge, char **at);
 enum soft_check __wrap_soft_mem_local(const struct dapl_device *d, const struct ibv_pd *pd, const struct ibv_sge *sge,
@@ -56,18 +50,6 @@ enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_con
 enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_conn *c,
 					  const struct proto_request *request);
 
-void __wrap_shm_notify_wake(struct shm_process *process, uint32_t count)
-{
-	assert_ptr_equal(process, &peer);
-	assert_int_equal(count, sleep_count);
-	is.wakes++;
-}
-
-void __wrap_shm_process_put(struct shm_process *process)
-{
-	(void)process;
-}
-
 void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr)
 {
 	(void)q, (void)wr;
@@ -76,7 +58,6 @@ void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr)
 
 enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge *sge, char **at)
 {
-	(void)q;
 	*at = (char *)(uintptr_t)sge->addr;
 	return is.good_memory ? SOFT_FINE : SOFT_BAD_STAG;
 }
@@ -113,7 +94,6 @@ bool __wrap_rmem_map_read(struct dapl_conn *c, uint32_t stag, uint64_t remote, c
 
 bool __wrap_rmem_map_atomic(struct dapl_conn *c, const struct ibv_send_wr *wr, char *to)
 {
-	(void)c;
 	return executed_by("mapped atomic", is.can_map, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, to);
 }
 
@@ -138,7 +118,6 @@ bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, 
 
 bool __wrap_proto_peer_polls(struct shm_conn *shm)
 {
-	(void)shm;
 	return is.peer_polls;
 }
 
@@ -159,17 +138,24 @@ enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_c
 
 /* --- what the cases use ------------------------------------------------------------------------------------------ */
 
+/* Wake-ups of the peer since the last call. */
+static unsigned wakes(void)
+{
+	uint64_t count = 0;
+
+	return read(peer.wake_fd, &count, sizeof count) < 0 ? 0 : (unsigned)count;
+}
+
 /* Each case runs with the lock of the QP held. */
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&is, 0, sizeof is);
 	is.good_memory = true;
 	is.read_proto = PROTO_UNDECIDED;
 	is.queued_proto = PROTO_COPY;
 	memset(&dev, 0, sizeof dev);
 	memset(&conn, 0, sizeof conn);
-	dapl_spin_init(&dev.access_lock, RANK_SOFT_ACCESS);
+	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
 	conn.dev = &dev;
 	conn.tx.open = true;
 	conn.reads_out = 1;
@@ -177,6 +163,9 @@ static int set_up(void **state)
 	conn.consumed = 600;
 	own.sleep_count = peer.sleep_count = &sleep_count;
 	sleep_count = 2;
+	own.refs = peer.refs = 100;	/* the test has them */
+	peer.wake_fd = eventfd(0, EFD_NONBLOCK);
+	peer.notified = 0;
 	qp = (struct soft_qp){ .dev = &dev, .conn = &conn, .state = IBV_QPS_RTS, .sq = sq, .sq_stride = STRIDE,
 			       .sq_size = SLOTS, .max_inline = 64 };
 	conn.qp = &qp;
@@ -191,10 +180,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dapl_mutex_unlock(&qp.lock);
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
+	close(peer.wake_fd);
 	return 0;
 }
 
@@ -217,19 +206,20 @@ static void expect_nothing_done(void)
 {
 	assert_false(ring_ready(&rx));
 	assert_int_equal(qp.sq_tail, conn.shm->tx.tail);
-	assert_int_equal(is.wakes, 0);
+	assert_int_equal(wakes(), 0);
 	assert_int_equal(is.completions, 0);
 	assert_null(is.by);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
-static void short_send_takes_a_slot(void **state)
+CASE(short_send_takes_a_slot)
 {
 	const struct soft_swqe *wqe = soft_swqe(&qp, 0);
-	struct ring_message message;
+	struct soft_message message;
 
-	(void)state;
 	assert_true(post(IBV_WR_SEND, IBV_SEND_SIGNALED, 40));
 	message = ring_read(&rx);
 	assert_int_equal(message.op, WIRE_SEND);
@@ -252,23 +242,22 @@ static void short_send_takes_a_slot(void **state)
 	assert_int_equal(soft_swqe(&qp, 1)->seq, 2);
 }
 
-static void only_a_sleeping_peer_is_woken(void **state)
+CASE(only_a_sleeping_peer_is_woken)
 {
-	(void)state;
 	assert_true(post(IBV_WR_SEND, 0, 8));
-	assert_int_equal(is.wakes, 0);
+	assert_int_equal(wakes(), 0);
 	sleep_count++;
 	assert_true(post(IBV_WR_SEND, 0, 8));
-	assert_int_equal(is.wakes, 1);
+	assert_int_equal(wakes(), 1);
+	sleep_count += 2;
 	shm_conn_send_ack(&conn);
-	assert_int_equal(is.wakes, 2);
+	assert_int_equal(wakes(), 1);
 }
 
-static void longer_send_takes_bulk(void **state)
+CASE(longer_send_takes_bulk)
 {
-	struct ring_message message;
+	struct soft_message message;
 
-	(void)state;
 	assert_true(post(IBV_WR_SEND, 0, RING_CHUNK));
 	message = ring_read(&rx);
 	assert_int_equal(message.length, RING_CHUNK);
@@ -279,11 +268,10 @@ static void longer_send_takes_bulk(void **state)
 	expect_nothing_done();
 }
 
-static void write_takes_no_credit(void **state)
+CASE(write_takes_no_credit)
 {
-	struct ring_message message;
+	struct soft_message message;
 
-	(void)state;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 	message = ring_read(&rx);
 	assert_int_equal(message.op, WIRE_WRITE);
@@ -299,12 +287,11 @@ static void expect_not_posted(void)
 	assert_false(post(IBV_WR_SEND, 0, 8));
 	assert_false(post(IBV_WR_SEND, 0, RING_INLINE + 1));
 	assert_false(ring_ready(&rx));
-	assert_int_equal(is.wakes, 0);
+	assert_int_equal(wakes(), 0);
 }
 
-static void send_waits_behind_the_stream(void **state)
+CASE(send_waits_behind_the_stream)
 {
-	(void)state;
 	conn.tx.blocked = true;
 	expect_not_posted();
 	conn.tx.blocked = false;
@@ -323,9 +310,8 @@ static void send_waits_behind_the_stream(void **state)
 	assert_true(post(IBV_WR_SEND, 0, 8));
 }
 
-static void send_waits_for_the_window(void **state)
+CASE(send_waits_for_the_window)
 {
-	(void)state;
 	conn.peer_consumed = 1000;
 	for (int i = 0; i < 2; i++) {
 		uint32_t length = i ? RING_INLINE + 1 : 8;
@@ -337,9 +323,8 @@ static void send_waits_for_the_window(void **state)
 	}
 }
 
-static void send_waits_for_room_in_the_ring(void **state)
+CASE(send_waits_for_room_in_the_ring)
 {
-	(void)state;
 	for (int i = 0; i < RING_SLOTS - RING_SPARE; i++) {
 		assert_true(post(IBV_WR_SEND, 0, 8));
 		qp.sq_head = qp.sq_tail;
@@ -349,12 +334,11 @@ static void send_waits_for_room_in_the_ring(void **state)
 	assert_int_equal(qp.sq_tail, RING_SLOTS - RING_SPARE);
 }
 
-static void other_requests_need_the_slow_path(void **state)
+CASE(other_requests_need_the_slow_path)
 {
 	struct ibv_sge sge[2] = { { (uintptr_t)memory, 8, KEY }, { (uintptr_t)memory, 8, KEY } };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 }, next = wr;
 
-	(void)state;
 	assert_false(shm_conn_post(&qp, &conn, &wr));
 	wr.num_sge = 0;
 	assert_false(shm_conn_post(&qp, &conn, &wr));
@@ -372,20 +356,19 @@ static void expect_executed(enum ibv_wr_opcode opcode, uint32_t length, const ch
 {
 	is.by = NULL;
 	is.completions = 0;
-	dev.idle_polls = 3;
+	dev.progress.idle_polls = 3;
 	assert_true(post(opcode, IBV_SEND_SIGNALED, length));
 	assert_string_equal(is.by, by);
 	assert_int_equal(is.completions, 1);
-	assert_int_equal(dev.idle_polls, 0);
+	assert_int_equal(dev.progress.idle_polls, 0);
 	assert_true(post(opcode, 0, length));
 	assert_int_equal(is.completions, 1);
 	assert_int_equal(qp.sq_tail, 0);
 	assert_false(ring_ready(&rx));
 }
 
-static void mapped_memory_needs_no_message(void **state)
+CASE(mapped_memory_needs_no_message)
 {
-	(void)state;
 	dev.want_direct = is.can_map = true;
 	expect_executed(IBV_WR_RDMA_WRITE, 200, "mapped write");
 	expect_executed(IBV_WR_RDMA_READ, 200, "mapped read");
@@ -396,17 +379,15 @@ static void mapped_memory_needs_no_message(void **state)
 	expect_nothing_done();
 }
 
-static void write_that_cannot_be_mapped_takes_the_ring(void **state)
+CASE(write_that_cannot_be_mapped_takes_the_ring)
 {
-	(void)state;
 	dev.want_direct = true;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 	assert_int_equal(ring_read(&rx).op, WIRE_WRITE);
 }
 
-static void write_to_an_idle_peer_is_queued_for_cma(void **state)
+CASE(write_to_an_idle_peer_is_queued_for_cma)
 {
-	(void)state;
 	dev.want_direct = is.suits_cma = true;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));	/* the peer is awake */
 	sleep_count++;
@@ -418,9 +399,8 @@ static void write_to_an_idle_peer_is_queued_for_cma(void **state)
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 }
 
-static void read_that_cannot_be_mapped_is_tried_by_cma(void **state)
+CASE(read_that_cannot_be_mapped_is_tried_by_cma)
 {
-	(void)state;
 	dev.want_direct = is.can_cma = true;
 	is.read_proto = PROTO_CMA;
 	expect_executed(IBV_WR_RDMA_READ, 200, "CMA read");
@@ -430,9 +410,8 @@ static void read_that_cannot_be_mapped_is_tried_by_cma(void **state)
 	expect_nothing_done();
 }
 
-static void read_needs_memory_to_write_and_a_peer_that_answers(void **state)
+CASE(read_needs_memory_to_write_and_a_peer_that_answers)
 {
-	(void)state;
 	dev.want_direct = is.can_map = is.can_cma = true;
 	is.read_proto = PROTO_CMA;
 	assert_false(post(IBV_WR_RDMA_READ, IBV_SEND_INLINE, 8));
@@ -444,11 +423,10 @@ static void read_needs_memory_to_write_and_a_peer_that_answers(void **state)
 	expect_nothing_done();
 }
 
-static void queued_request_is_executed_by_cma(void **state)
+CASE(queued_request_is_executed_by_cma)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND };
 
-	(void)state;
 	dev.want_direct = is.can_cma = true;
 	is.queued_proto = PROTO_CMA;
 	qp.sq_tail = 1;
@@ -460,11 +438,10 @@ static void queued_request_is_executed_by_cma(void **state)
 	qp.sq_tail = 0;
 }
 
-static void queued_request_takes_cma_only_at_once(void **state)
+CASE(queued_request_takes_cma_only_at_once)
 {
 	struct shm_conn *shm = conn.shm;
 
-	(void)state;
 	dev.want_direct = is.can_cma = true;
 	is.queued_proto = PROTO_CMA;
 	soft_swqe(&qp, 0)->opcode = IBV_WR_RDMA_WRITE;
@@ -486,26 +463,4 @@ static void queued_request_takes_cma_only_at_once(void **state)
 	qp.sq_tail = 0;
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(short_send_takes_a_slot),
-		CASE(only_a_sleeping_peer_is_woken),
-		CASE(longer_send_takes_bulk),
-		CASE(write_takes_no_credit),
-		CASE(send_waits_behind_the_stream),
-		CASE(send_waits_for_the_window),
-		CASE(send_waits_for_room_in_the_ring),
-		CASE(other_requests_need_the_slow_path),
-		CASE(mapped_memory_needs_no_message),
-		CASE(write_that_cannot_be_mapped_takes_the_ring),
-		CASE(write_to_an_idle_peer_is_queued_for_cma),
-		CASE(read_that_cannot_be_mapped_is_tried_by_cma),
-		CASE(read_needs_memory_to_write_and_a_peer_that_answers),
-		CASE(queued_request_is_executed_by_cma),
-		CASE(queued_request_takes_cma_only_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

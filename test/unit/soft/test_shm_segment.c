@@ -1,49 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_shm_segment.c - which memory a segment gets, what is kept of it for the next one, and when its references
  * end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "dapl/soft/shm/process.h"
-#include "dapl/soft/shm/ring.h"
+#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
+
+enum { USERS = 100 };
 
 static struct shm_process initiator, acceptor;
-static unsigned puts[2];	/* references to them that were dropped */
 static unsigned maps, unmaps;	/* of memory for segments */
 static unsigned given_back;	/* calls that return pages to the system */
 static bool no_memory;
 
-void __wrap_shm_process_put(struct shm_process *process);
-void *__wrap_sealed_file_map(int fd, size_t size, int protection);
-void *__real_sealed_file_map(int fd, size_t size, int protection);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __wrap_munmap(void *at, size_t length);
 int __real_munmap(void *at, size_t length);
 int __wrap_madvise(void *at, size_t length, int advice);
 int __real_madvise(void *at, size_t length, int advice);
 
-void __wrap_shm_process_put(struct shm_process *process)
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	assert_true(process == &initiator || process == &acceptor);
-	puts[process == &acceptor]++;
+	if (size == sizeof(struct ring_memory)) {
+		assert_int_equal(protection, PROT_READ | PROT_WRITE);
+		if (no_memory)
+			return MAP_FAILED;
+		maps++;
+	}
+	return __real_mmap64(at, size, protection, flags, fd, offset);
 }
 
-void *__wrap_sealed_file_map(int fd, size_t size, int protection)
+/* References to a process that were dropped: the test has USERS of each. */
+static int puts_of(const struct shm_process *process)
 {
-	assert_int_equal(size, sizeof(struct ring_memory));
-	assert_int_equal(protection, PROT_READ | PROT_WRITE);
-	if (no_memory)
-		return NULL;
-	maps++;
-	return __real_sealed_file_map(fd, size, protection);
+	return USERS - (int)process->refs;
 }
 
 int __wrap_munmap(void *at, size_t length)
@@ -60,15 +55,14 @@ int __wrap_madvise(void *at, size_t length, int advice)
 
 static int set_up(void **state)
 {
-	(void)state;
-	puts[0] = puts[1] = maps = unmaps = given_back = 0;
+	initiator.refs = acceptor.refs = USERS;
+	maps = unmaps = given_back = 0;
 	no_memory = false;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	shm_segment_drop_spares();
 	return 0;
 }
@@ -81,30 +75,30 @@ static struct shm_segment *within(void)
 	return segment;
 }
 
-static void segment_lives_until_its_last_reference(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+CASE(segment_lives_until_its_last_reference)
 {
 	struct shm_segment *segment = within();
 
-	(void)state;
 	assert_true(segment->here);
 	assert_ptr_equal(segment->process[0], &initiator);
 	assert_ptr_equal(segment->process[1], &acceptor);
 	assert_ptr_equal(shm_segment_get(segment), segment);
 	shm_segment_put(segment);
-	assert_int_equal(puts[0] + puts[1], 0);
+	assert_int_equal(puts_of(&initiator) + puts_of(&acceptor), 0);
 	shm_segment_put(segment);
-	assert_int_equal(puts[0], 1);
-	assert_int_equal(puts[1], 1);
+	assert_int_equal(puts_of(&initiator), 1);
+	assert_int_equal(puts_of(&acceptor), 1);
 	shm_segment_put(NULL);
-	assert_int_equal(puts[0], 1);
+	assert_int_equal(puts_of(&initiator), 1);
 }
 
-static void next_segment_gets_the_memory_cleaned(void **state)
+CASE(next_segment_gets_the_memory_cleaned)
 {
 	struct shm_segment *segment = within();
 	struct ring_memory *memory = segment->memory;
 
-	(void)state;
 	memory->slot[1][0].seq = 1;
 	memory->slot[1][0].length = RING_INLINE;
 	memory->ack[0].head = 7;
@@ -118,11 +112,10 @@ static void next_segment_gets_the_memory_cleaned(void **state)
 	shm_segment_put(segment);
 }
 
-static void pages_are_given_back_if_they_were_used(void **state)
+CASE(pages_are_given_back_if_they_were_used)
 {
 	struct shm_segment *segment = within();
 
-	(void)state;
 	shm_segment_put(segment);
 	assert_int_equal(given_back, 0);
 	segment = within();
@@ -137,11 +130,10 @@ static void pages_are_given_back_if_they_were_used(void **state)
 	shm_segment_put(segment);
 }
 
-static void spare_memory_is_limited(void **state)
+CASE(spare_memory_is_limited)
 {
 	struct shm_segment *segment[SPARES_MAX + 2];
 
-	(void)state;
 	for (int i = 0; i < SPARES_MAX + 2; i++)
 		segment[i] = within();
 	for (int i = 0; i < SPARES_MAX + 2; i++) {
@@ -155,12 +147,11 @@ static void spare_memory_is_limited(void **state)
 }
 
 /* Another process may still write to the memory of a file. */
-static void memory_of_a_file_is_not_kept(void **state)
+CASE(memory_of_a_file_is_not_kept)
 {
 	int fd = sealed_file_new(sizeof(struct ring_memory), F_SEAL_SHRINK | F_SEAL_GROW);
 	struct shm_segment *segment, *again;
 
-	(void)state;
 	shm_segment_put(within());	/* a spare one, which is of no use here */
 	segment = shm_segment_new(fd, &initiator, &acceptor);
 	again = shm_segment_new(fd, &initiator, &acceptor);
@@ -176,22 +167,20 @@ static void memory_of_a_file_is_not_kept(void **state)
 	close(fd);
 }
 
-static void segment_without_memory_drops_its_processes(void **state)
+CASE(segment_without_memory_drops_its_processes)
 {
-	(void)state;
 	no_memory = true;
 	assert_null(shm_segment_new(-1, &initiator, &acceptor));
-	assert_int_equal(puts[0], 1);
-	assert_int_equal(puts[1], 1);
+	assert_int_equal(puts_of(&initiator), 1);
+	assert_int_equal(puts_of(&acceptor), 1);
 }
 
 /* The child has none of its parent's memory (MADV_DONTFORK). */
-static void child_maps_memory_of_its_own(void **state)
+CASE(child_maps_memory_of_its_own)
 {
 	struct shm_segment *segment = within();
 	struct ring_memory *memory = segment->memory;
 
-	(void)state;
 	shm_segment_put(segment);
 	shm_segment_fork_prepare();
 	shm_segment_fork_done();
@@ -203,18 +192,4 @@ static void child_maps_memory_of_its_own(void **state)
 	assert_int_equal(__real_munmap(memory, sizeof *memory), 0);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(segment_lives_until_its_last_reference),
-		CASE(next_segment_gets_the_memory_cleaned),
-		CASE(pages_are_given_back_if_they_were_used),
-		CASE(spare_memory_is_limited),
-		CASE(memory_of_a_file_is_not_kept),
-		CASE(segment_without_memory_drops_its_processes),
-		CASE(child_maps_memory_of_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,17 +3,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/socket.h"
-#include "dapl/soft/rdmap/conn.h"
+#include "dapl/soft/obj/conn.h"
+#include "test/unit/unit.h"
 
 static struct sockaddr_storage address(const char *text, uint16_t port)
 {
@@ -32,7 +27,7 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 	return storage;
 }
 
-static void addresses_are_compared_without_ports(void **state)
+UNIT_TEST(addresses_are_compared_without_ports)
 {
 	static const struct {
 		const char *a, *b;
@@ -43,7 +38,6 @@ static void addresses_are_compared_without_ports(void **state)
 		{ "192.0.2.1", "::ffff:192.0.2.1", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct sockaddr_storage a = address(rows[i].a, 1), b = address(rows[i].b, 2);
 
@@ -59,9 +53,8 @@ static bool is_local(const char *remote, const char *local)
 	return cm_peer_is_local(&conn);
 }
 
-static void peer_with_an_address_of_this_host_is_local(void **state)
+UNIT_TEST(peer_with_an_address_of_this_host_is_local)
 {
-	(void)state;
 	assert_true(is_local("192.0.2.1", "192.0.2.1"));
 	assert_true(is_local("127.0.0.1", "127.0.0.2"));
 	assert_true(is_local("127.0.0.3", "192.0.2.1"));
@@ -86,24 +79,17 @@ static int class_of(int tuned, int setting, enum dapl_qos qos)
 	return class;
 }
 
-static void class_comes_from_connection_then_environment_then_quality_of_service(void **state)
+UNIT_TEST(class_comes_from_connection_then_environment_then_quality_of_service)
 {
-	(void)state;
 	assert_int_equal(class_of(0x28, 0x48, DAPL_QOS_THROUGHPUT), 0x28);
 	assert_int_equal(class_of(-1, 0x48, DAPL_QOS_THROUGHPUT), 0x48);
-	assert_int_equal(class_of(-1, -1, DAPL_QOS_THROUGHPUT), 0x08);
-	assert_int_equal(class_of(-1, -1, DAPL_QOS_LATENCY), 0x10);
+	/* AF11, EF, CS1, AF41: as on RDMA devices */
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_THROUGHPUT), 0x28);
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_LATENCY), 0xb8);
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_ECONOMY), 0x20);
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_PREMIUM), 0x88);
 	assert_int_equal(class_of(-1, -1, DAPL_QOS_DEFAULT), 0);
 	assert_int_equal(class_of(0, 0x48, DAPL_QOS_THROUGHPUT), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_are_compared_without_ports),
-		cmocka_unit_test(peer_with_an_address_of_this_host_is_local),
-		cmocka_unit_test(class_comes_from_connection_then_environment_then_quality_of_service),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_srq.c - shared receive queues: limits, order, resizes, the limit event, and QPs that wait. */
-#include <errno.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 enum { SGES = 3 };
 
@@ -24,7 +18,6 @@ void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, e
 void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
 			    void *object)
 {
-	(void)dev;
 	assert_ptr_equal(event, &srq->below_limit);
 	assert_int_equal(type, IBV_EVENT_SRQ_LIMIT_REACHED);
 	assert_ptr_equal(object, &srq->srq);
@@ -51,14 +44,12 @@ static int create(uint32_t wr, uint32_t sge, uint32_t limit)
 
 static int set_up(void **state)
 {
-	(void)state;
 	limit_events = forgotten = 0;
 	return create(4, SGES, 0);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	assert_int_equal(soft_srq_destroy(&srq->srq), 0);
 	assert_int_equal(pd.refs, 0);
 	return 0;
@@ -105,7 +96,9 @@ static void stop_waiting(struct taker *t)
 	dapl_mutex_unlock(&t->qp.lock);
 }
 
-static void sizes_have_limits(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(sizes_have_limits)
 {
 	static const struct {
 		uint32_t wr, sge;
@@ -114,7 +107,6 @@ static void sizes_have_limits(void **state)
 		{ 1, SOFT_MAX_SGE, 0 }, { 1, 0, 0 } };
 	struct soft_srq *first = srq;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(create(rows[i].wr, rows[i].sge, 0), rows[i].err);
 		if (!rows[i].err)
@@ -123,12 +115,11 @@ static void sizes_have_limits(void **state)
 	}
 }
 
-static void granted_sizes_are_told(void **state)
+TEST(granted_sizes_are_told)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 5 } };
 	struct ibv_srq *made;
 
-	(void)state;
 	assert_int_equal(soft_srq_create(&pd.pd, &attr, &made), 0);
 	assert_int_equal(attr.attr.max_wr, 8);		/* rings are powers of two */
 	assert_int_equal(attr.attr.max_sge, 1);
@@ -136,28 +127,25 @@ static void granted_sizes_are_told(void **state)
 	assert_int_equal(soft_srq_destroy(made), 0);
 }
 
-static void full_queue_refuses_a_post(void **state)
+TEST(full_queue_refuses_a_post)
 {
-	(void)state;
 	for (uint64_t id = 0; id < 4; id++)
 		assert_int_equal(post(id, 1), 0);
 	assert_int_equal(post(4, 1), ENOMEM);
 }
 
-static void too_many_segments_are_refused(void **state)
+TEST(too_many_segments_are_refused)
 {
-	(void)state;
 	assert_int_equal(post(1, SGES + 1), EINVAL);
 	assert_int_equal(post(1, -1), EINVAL);
 	assert_int_equal(post(1, SGES), 0);
 	assert_int_equal(soft_rwqe(&srq->rq, srq->rq.head)->length, 10 * SGES);
 }
 
-static void receives_are_taken_in_their_order(void **state)
+TEST(receives_are_taken_in_their_order)
 {
 	struct taker t;
 
-	(void)state;
 	taker_init(&t);
 	post(1, SGES);
 	post(2, 0);
@@ -170,11 +158,10 @@ static void receives_are_taken_in_their_order(void **state)
 	assert_int_equal(t.qp.taken->length, 0);
 }
 
-static void qp_without_a_receive_waits_once(void **state)
+TEST(qp_without_a_receive_waits_once)
 {
 	struct taker a, b;
 
-	(void)state;
 	taker_init(&a);
 	taker_init(&b);
 	assert_false(take(&a));
@@ -201,11 +188,10 @@ static int modify(int mask, uint32_t wr, uint32_t limit)
 	return err;
 }
 
-static void resize_keeps_receives_and_their_order(void **state)
+TEST(resize_keeps_receives_and_their_order)
 {
 	struct taker t;
 
-	(void)state;
 	taker_init(&t);
 	for (uint64_t id = 0; id < 4; id++)
 		post(id, 1);
@@ -222,9 +208,8 @@ static void resize_keeps_receives_and_their_order(void **state)
 	stop_waiting(&t);
 }
 
-static void resize_below_what_is_posted_is_refused(void **state)
+TEST(resize_below_what_is_posted_is_refused)
 {
-	(void)state;
 	for (uint64_t id = 0; id < 3; id++)
 		post(id, 1);
 	assert_int_equal(modify(IBV_SRQ_MAX_WR, 2, 0), EINVAL);
@@ -234,11 +219,10 @@ static void resize_below_what_is_posted_is_refused(void **state)
 	assert_int_equal(modify(IBV_SRQ_MAX_WR, 3, 0), 0);
 }
 
-static void limit_is_told_once_when_it_is_passed(void **state)
+TEST(limit_is_told_once_when_it_is_passed)
 {
 	struct taker t;
 
-	(void)state;
 	taker_init(&t);
 	for (uint64_t id = 0; id < 4; id++)
 		post(id, 1);
@@ -252,40 +236,20 @@ static void limit_is_told_once_when_it_is_passed(void **state)
 	assert_int_equal(limit_events, 2);
 }
 
-static void limit_beyond_the_size_is_refused(void **state)
+TEST(limit_beyond_the_size_is_refused)
 {
-	(void)state;
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 5), EINVAL);
 	assert_int_equal(srq->limit, 0);
 	assert_int_equal(modify(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT, 8, 5), 0);
 	assert_int_equal(limit_events, 1);
 }
 
-static void queue_in_use_is_not_destroyed(void **state)
+TEST(queue_in_use_is_not_destroyed)
 {
-	(void)state;
 	srq->refs = 1;
 	assert_int_equal(soft_srq_destroy(&srq->srq), EBUSY);
 	assert_int_equal(forgotten, 0);
 	srq->refs = 0;
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(sizes_have_limits),
-		TEST(granted_sizes_are_told),
-		TEST(full_queue_refuses_a_post),
-		TEST(too_many_segments_are_refused),
-		TEST(receives_are_taken_in_their_order),
-		TEST(qp_without_a_receive_waits_once),
-		TEST(resize_keeps_receives_and_their_order),
-		TEST(resize_below_what_is_posted_is_refused),
-		TEST(limit_is_told_once_when_it_is_passed),
-		TEST(limit_beyond_the_size_is_refused),
-		TEST(queue_in_use_is_not_destroyed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,17 +2,14 @@
 /* test_stream.c - the stream of the software RNIC, byte by byte: it has the same effect wherever it is cut, it
  * acknowledges what was received, and ends with the status that a Terminate stands for. test_fpdu_rx.c tests
  * what is refused, test_foreign_peer.c the device over TCP, including the MPA handshake. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/device_harness.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/tunables.h"
+#include "test/unit/unit.h"
 
 /* One message of each kind. Outstanding are receives 1 to 3, a read (id 10) and an atomic (id 11). */
 static void compose(const struct stream *s, bool peer_is_dapl)
@@ -128,9 +125,8 @@ static void assert_same(const struct outcome *a, const struct outcome *b)
 	assert_memory_equal(a->out, b->out, a->out_length);
 }
 
-static void stream_may_be_cut_anywhere(void **state)
+UNIT_TEST(stream_may_be_cut_anywhere)
 {
-	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
 		struct stream_options options = { .peer_is_dapl = kind & 1, .crc = kind & 2 };
 		struct outcome *whole = run(&options, 0, 0), *cut;
@@ -173,14 +169,13 @@ static size_t payload_of(const struct stream *s, uint8_t op, uint8_t *to)
 }
 
 /* The socket takes frames in parts; the peer receives whole frames. */
-static void frames_sent_in_parts_arrive_whole(void **state)
+UNIT_TEST(frames_sent_in_parts_arrive_whole)
 {
 	static const struct stream_options wide = { .crc = true }, narrow = { .crc = true,
 		.narrow = true };
 	const struct stream_options *options[] = { &wide, &narrow };
 	struct stream s[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		for (int k = 0; k < STREAM_LOCAL; k++)
 			stream_device.memory->local[k] = (char)(k * 31 >> 3);
@@ -211,7 +206,7 @@ static void frames_sent_in_parts_arrive_whole(void **state)
 static bool scratch_used(void)
 {
 	for (int i = 4096; i < SOFT_SCRATCH; i++)
-		if (stream_device.dev->scratch[i])
+		if (stream_device.dev->progress.scratch[i])
 			return true;
 	return false;
 }
@@ -229,20 +224,19 @@ static void put_large(struct stream *s, uint32_t msn, uint8_t fill)
 	memset(ulpdu + WIRE_UNTAGGED, fill, FIRST);
 	peer_length = stream_frame(s, peer_bytes, ulpdu, sizeof ulpdu);
 	add(s, send_of(WIRE_SEND, msn, FIRST, true), ulpdu + WIRE_UNTAGGED, LARGE - FIRST);
-	memset(stream_device.dev->scratch, 0, SOFT_SCRATCH);
+	memset(stream_device.dev->progress.scratch, 0, SOFT_SCRATCH);
 	stream_put(s, peer_bytes, peer_length, 0);
 	for (int i = 0; i < LARGE; i++)
 		assert_int_equal((uint8_t)stream_device.memory->local[i], fill);
 }
 
 /* The second of two large messages is received in place; small messages are read many at once. */
-static void large_messages_are_received_in_place(void **state)
+UNIT_TEST(large_messages_are_received_in_place)
 {
 	enum { SMALL = 61 };
 	uint8_t text[100];
 	struct stream s;
 
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	for (int i = 0; i < SMALL + 3; i++)
 		assert_true(stream_receive(&s, i, 0, LARGE));
@@ -263,12 +257,11 @@ static void large_messages_are_received_in_place(void **state)
 }
 
 /* With CRC, a frame with any wrong byte has no effect. */
-static void crc_detects_any_wrong_byte(void **state)
+UNIT_TEST(crc_detects_any_wrong_byte)
 {
 	struct stream_options options = { .crc = true };
 	struct stream s;
 
-	(void)state;
 	for (int at = WIRE_FPDU_LENGTH; at < 2 + 14 + 40 + 4; at++) {
 		struct ibv_wc wc;
 		int n;
@@ -324,11 +317,10 @@ static unsigned sends_out(const struct stream *s)
 enum { IN_WINDOW = SOFT_WINDOW / (STREAM_LOCAL + SOFT_CHARGE), ALL = IN_WINDOW + 20 };
 
 /* An older device announces 0, which must not count even if the next Sends are near number 0. */
-static void unknown_receives_do_not_open_the_window(void **state)
+UNIT_TEST(unknown_receives_do_not_open_the_window)
 {
 	struct stream s;
 
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	s.conn->tx.cursor.msn_send = -ALL;
 	for (int i = 1; i <= ALL; i++)
@@ -339,11 +331,10 @@ static void unknown_receives_do_not_open_the_window(void **state)
 }
 
 /* Sends with a receive at the peer are sent; the others wait while 1 MiB of them is unacknowledged. */
-static void window_counts_only_unexpected_sends(void **state)
+UNIT_TEST(window_counts_only_unexpected_sends)
 {
 	struct stream s;
 
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	for (int i = 1; i <= ALL; i++)
 		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
@@ -384,11 +375,10 @@ static void put_send(struct stream *s, uint32_t msn, uint32_t mo, bool last)
 }
 
 /* Acknowledgements announce only receives that no other QP can take. */
-static void acknowledgements_announce_receives(void **state)
+UNIT_TEST(acknowledgements_announce_receives)
 {
 	struct stream s;
 
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	for (int i = 1; i <= 3; i++)
 		assert_true(stream_receive(&s, i, 0, 100));
@@ -434,12 +424,11 @@ static size_t sent_for(struct stream *s, const void *p, size_t n)
 }
 
 /* A Send is acknowledged once, not for each of its segments. */
-static void a_send_is_acknowledged_once(void **state)
+UNIT_TEST(a_send_is_acknowledged_once)
 {
 	size_t at[4] = { 0 };
 	struct stream s;
 
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
 	assert_true(stream_receive(&s, 1, 0, 100));
 	peer_length = 0;
@@ -457,7 +446,7 @@ static void a_send_is_acknowledged_once(void **state)
 /* --- the peer's Terminate ---------------------------------------------------------- */
 
 /* The status of a read, for each Terminate code that a peer may send. */
-static void each_terminate_code_has_its_status(void **state)
+UNIT_TEST(each_terminate_code_has_its_status)
 {
 	static const struct {
 		uint8_t layer_type, code, status;
@@ -480,7 +469,6 @@ static void each_terminate_code_has_its_status(void **state)
 	struct stream s;
 	struct ibv_wc wc[4];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
 		uint8_t body[32] = { terms[i].layer_type, terms[i].code, 0xe0 };
 
@@ -505,20 +493,8 @@ static void each_terminate_code_has_its_status(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stream_may_be_cut_anywhere),
-		cmocka_unit_test(frames_sent_in_parts_arrive_whole),
-		cmocka_unit_test(large_messages_are_received_in_place),
-		cmocka_unit_test(crc_detects_any_wrong_byte),
-		cmocka_unit_test(window_counts_only_unexpected_sends),
-		cmocka_unit_test(unknown_receives_do_not_open_the_window),
-		cmocka_unit_test(acknowledgements_announce_receives),
-		cmocka_unit_test(a_send_is_acknowledged_once),
-		cmocka_unit_test(each_terminate_code_has_its_status),
-	};
-
 	alarm(300);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests_name("soft_stream", tests, stream_test_open_device, stream_test_close_device);
+	return unit_run(stream_test_open_device, stream_test_close_device);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tap.c - captures of the software device: its verbs before, during and after one, and what is recorded of posts
  * and completions. The socket is full, so requests wait in the send queue; completions are the test's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
-#include <errno.h>
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
 #include "dapl/soft/verbs/poll.h"
@@ -17,6 +10,7 @@
 #include "dapl/soft/verbs/tap.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/tap_records.h"
+#include "test/unit/unit.h"
 
 enum { SNAP = 100, OFFSET = 512 };
 
@@ -85,7 +79,6 @@ static int set_up(void **state)
 
 static int set_up_shared_queue(void **state)
 {
-	(void)state;
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	prepare();
 	return 0;
@@ -143,13 +136,14 @@ static void completes(uint64_t id, enum ibv_wc_opcode opcode, enum ibv_wc_status
 	assert_memory_equal(&wc, completions, sizeof wc);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- begin and end ---------------------------------------------------------------------------------------------- */
 
-static void device_has_its_own_verbs_without_a_capture(void **state)
+TEST(device_has_its_own_verbs_without_a_capture)
 {
 	const struct ibv_context_ops *ops = &stream_device.dev->verbs.ops;
 
-	(void)state;
 	assert_true(ops->post_send != soft_qp_post_send && ops->post_recv != soft_qp_post_recv &&
 		    ops->post_srq_recv != soft_srq_post && ops->poll_cq != soft_cq_poll);
 	soft_tap(stream_device.dev, true);	/* the client asks again */
@@ -162,9 +156,8 @@ static void device_has_its_own_verbs_without_a_capture(void **state)
 	assert_false(next_record());
 }
 
-static void each_capture_has_the_addresses_with_the_first_message(void **state)
+TEST(each_capture_has_the_addresses_with_the_first_message)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		sends(7);
 		is_recorded(TAP_POSTED, TAP_SEND, 7, "payload");
@@ -182,9 +175,8 @@ static void each_capture_has_the_addresses_with_the_first_message(void **state)
 	}
 }
 
-static void a_record_tells_the_carrier_and_the_side(void **state)
+TEST(a_record_tells_the_carrier_and_the_side)
 {
-	(void)state;
 	sends(0);
 	assert_true(next_record());
 	assert_int_equal(seen.entry.flags, TAP_ACTIVE);
@@ -198,11 +190,10 @@ static void a_record_tells_the_carrier_and_the_side(void **state)
 
 /* --- posts ------------------------------------------------------------------------------------------------------ */
 
-static void payload_is_that_of_all_segments(void **state)
+TEST(payload_is_that_of_all_segments)
 {
 	struct ibv_sge sge[3] = { bytes(3), bytes(0), bytes(4) };
 
-	(void)state;
 	sge[2].addr += 3;
 	posts(IBV_WR_RDMA_WRITE, sge, 3);
 	is_recorded(TAP_POSTED, TAP_WRITE, 7, "payload");
@@ -210,11 +201,10 @@ static void payload_is_that_of_all_segments(void **state)
 	is_recorded(TAP_POSTED, TAP_SEND, 0, "");
 }
 
-static void payload_is_cut(void **state)
+TEST(payload_is_cut)
 {
 	struct ibv_sge sge[2] = { bytes(SNAP - 1), bytes(2) };
 
-	(void)state;
 	memset(stream_device.memory->local + OFFSET, 'x', SNAP);
 	posts(IBV_WR_SEND, sge, 2);
 	assert_true(next_record());
@@ -224,25 +214,23 @@ static void payload_is_cut(void **state)
 }
 
 /* The device reports the failure in a completion. */
-static void memory_that_is_not_registered_is_left_out(void **state)
+TEST(memory_that_is_not_registered_is_left_out)
 {
 	struct ibv_sge sge[3] = { bytes(7), { .addr = 0, .length = 20, .lkey = stream_device.foreign->lkey },
 		bytes(7) };
 
-	(void)state;
 	posts(IBV_WR_SEND, sge, 3);
 	is_recorded(TAP_POSTED, TAP_SEND, 34, "payload");
 	posts(IBV_WR_SEND, &sge[1], 2);
 	is_recorded(TAP_POSTED, TAP_SEND, 27, "");
 }
 
-static void a_list_is_posted_up_to_the_request_that_is_refused(void **state)
+TEST(a_list_is_posted_up_to_the_request_that_is_refused)
 {
 	struct ibv_sge sge = bytes(7);
 	struct ibv_send_wr wr[3], *bad = NULL;
 	uint32_t before = s.qp->sq_tail;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		wr[i] = request(IBV_WR_SEND, &sge, 1);
 		wr[i].wr_id = i + 1;
@@ -261,12 +249,11 @@ static void a_list_is_posted_up_to_the_request_that_is_refused(void **state)
 	assert_true(next_record() && next_record() && next_record());
 }
 
-static void a_request_that_is_refused_is_not_shown(void **state)
+TEST(a_request_that_is_refused_is_not_shown)
 {
 	struct ibv_sge sge[5] = { bytes(1), bytes(1), bytes(1), bytes(1), bytes(1) };
 	struct ibv_send_wr wr = request(IBV_WR_SEND, sge, 5), *bad = NULL;
 
-	(void)state;
 	assert_int_equal(ibv_post_send(&s.qp->qp, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr);
 	assert_false(next_record());
@@ -274,13 +261,12 @@ static void a_request_that_is_refused_is_not_shown(void **state)
 	assert_false(next_record());
 }
 
-static void requests_that_are_no_messages_of_a_connection_are_left_out(void **state)
+TEST(requests_that_are_no_messages_of_a_connection_are_left_out)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD, .send_cq = stream_device.cq,
 		.recv_cq = stream_device.cq, .cap = { 2, 2, 1, 1, 0 } };
 	struct ibv_qp *qp;
 
-	(void)state;
 	posts(IBV_WR_LOCAL_INV, NULL, 0);
 	assert_int_equal(soft_qp_create(stream_device.dev, stream_device.pd, &attr, &qp), 0);
 	completions[0] = (struct ibv_wc){ .opcode = IBV_WC_RECV, .qp_num = qp->qp_num };
@@ -299,11 +285,10 @@ static void requests_that_are_no_messages_of_a_connection_are_left_out(void **st
 
 /* --- completions ------------------------------------------------------------------------------------------------ */
 
-static void a_read_has_its_payload_when_it_completes(void **state)
+TEST(a_read_has_its_payload_when_it_completes)
 {
 	struct ibv_sge sge = bytes(6);
 
-	(void)state;
 	posts(IBV_WR_RDMA_READ, &sge, 1);
 	is_recorded(TAP_POSTED, TAP_READ, 6, "");
 	assert_int_equal(seen.memory.sink, sge.addr);
@@ -315,12 +300,11 @@ static void a_read_has_its_payload_when_it_completes(void **state)
 	assert_false(next_record());
 }
 
-static void an_atomic_tells_its_operands_and_the_old_value(void **state)
+TEST(an_atomic_tells_its_operands_and_the_old_value)
 {
 	struct ibv_sge sge = bytes(8);
 	struct ibv_send_wr wr = request(IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 1), *bad;
 
-	(void)state;
 	wr.wr.atomic.compare_add = 3;
 	wr.wr.atomic.swap = 4;
 	assert_int_equal(ibv_post_send(&s.qp->qp, &wr, &bad), 0);
@@ -332,11 +316,10 @@ static void an_atomic_tells_its_operands_and_the_old_value(void **state)
 	is_recorded(TAP_ANSWERED, TAP_CMP_SWAP, 8, "oldvalue");
 }
 
-static void a_read_that_was_posted_without_a_capture_is_not_shown(void **state)
+TEST(a_read_that_was_posted_without_a_capture_is_not_shown)
 {
 	struct ibv_sge sge = bytes(6);
 
-	(void)state;
 	end_capture();
 	assert_int_equal(post(&s.qp->qp, IBV_WR_RDMA_READ, &sge, 1), 0);
 	begin_capture();
@@ -349,13 +332,12 @@ static struct ibv_recv_wr receive(struct ibv_sge *sge)
 	return (struct ibv_recv_wr){ .wr_id = 128, .sg_list = sge, .num_sge = 1 };
 }
 
-static void a_receive_has_what_has_come(void **state)
+TEST(a_receive_has_what_has_come)
 {
 	struct ibv_sge sge = bytes(100);
 	struct ibv_recv_wr wr = receive(&sge), *bad;
 	uint32_t before = s.qp->rq.tail;
 
-	(void)state;
 	assert_int_equal(ibv_post_recv(&s.qp->qp, &wr, &bad), 0);
 	assert_int_equal(s.qp->rq.tail, before + 1);
 	completes(128, IBV_WC_RECV, IBV_WC_SUCCESS, 7);
@@ -369,12 +351,11 @@ static void a_receive_has_what_has_come(void **state)
 
 /* The segments of a receive of a shared queue belong to the protection domain of that queue; those of a read to that
  * of the QP. */
-static void a_shared_receive_is_of_the_protection_domain_of_its_queue(void **state)
+UNIT_TEST_WITH(a_shared_receive_is_of_the_protection_domain_of_its_queue, set_up_shared_queue, tear_down)
 {
 	struct ibv_sge sge = bytes(100);
 	struct ibv_recv_wr wr = receive(&sge), *bad;
 
-	(void)state;
 	posts(IBV_WR_RDMA_READ, &sge, 1);
 	assert_true(next_record());
 	assert_int_equal(ibv_post_srq_recv(&s.srq->srq, &wr, &bad), 0);
@@ -387,12 +368,11 @@ static void a_shared_receive_is_of_the_protection_domain_of_its_queue(void **sta
 	s.qp->qp.pd = stream_device.pd;
 }
 
-static void each_completion_of_a_poll_is_looked_at(void **state)
+TEST(each_completion_of_a_poll_is_looked_at)
 {
 	struct ibv_sge sge = bytes(6);
 	struct ibv_wc wc[4];
 
-	(void)state;
 	posts(IBV_WR_RDMA_READ, &sge, 1);
 	is_recorded(TAP_POSTED, TAP_READ, 6, "");
 	for (int i = 0; i < 4; i++)
@@ -411,30 +391,9 @@ static void each_completion_of_a_poll_is_looked_at(void **state)
 	assert_false(next_record());
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(device_has_its_own_verbs_without_a_capture),
-		TEST(each_capture_has_the_addresses_with_the_first_message),
-		TEST(a_record_tells_the_carrier_and_the_side),
-		TEST(payload_is_that_of_all_segments),
-		TEST(payload_is_cut),
-		TEST(memory_that_is_not_registered_is_left_out),
-		TEST(a_list_is_posted_up_to_the_request_that_is_refused),
-		TEST(a_request_that_is_refused_is_not_shown),
-		TEST(requests_that_are_no_messages_of_a_connection_are_left_out),
-		TEST(a_read_has_its_payload_when_it_completes),
-		TEST(an_atomic_tells_its_operands_and_the_old_value),
-		TEST(a_read_that_was_posted_without_a_capture_is_not_shown),
-		TEST(a_receive_has_what_has_come),
-		cmocka_unit_test_setup_teardown(a_shared_receive_is_of_the_protection_domain_of_its_queue,
-						set_up_shared_queue, tear_down),
-		TEST(each_completion_of_a_poll_is_looked_at),
-	};
-
 	dapl_tap_init();
 	dapl_tap_posts_init();
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
+	return unit_run(stream_test_open_device, stream_test_close_device);
 }

@@ -3,6 +3,7 @@
  * and the traffic class of its socket. */
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/cm/liveness.h"
+#include "test/unit/unit.h"
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -30,9 +31,8 @@ static void close_both(void)
 	ends[0].tuning = ends[1].tuning = (struct dapl_conn_tuning){ 0 };
 }
 
-static void each_end_has_its_traffic_class(void **state)
+UNIT_TEST(each_end_has_its_traffic_class)
 {
-	(void)state;
 	connect_with((struct dapl_conn_tuning){ .traffic_class = 0x28 + 1 },
 		     (struct dapl_conn_tuning){ .traffic_class = 0x48 + 1 });
 	assert_int_equal(option(&ends[0], IPPROTO_IP, IP_TOS), 0x28);
@@ -40,9 +40,8 @@ static void each_end_has_its_traffic_class(void **state)
 	close_both();
 }
 
-static void class_0_overrides_the_environment(void **state)
+UNIT_TEST(class_0_overrides_the_environment)
 {
-	(void)state;
 	connect_with((struct dapl_conn_tuning){ .traffic_class = 0 + 1 },
 		     (struct dapl_conn_tuning){ 0 });
 	assert_int_equal(option(&ends[0], IPPROTO_IP, IP_TOS), 0);
@@ -51,9 +50,8 @@ static void class_0_overrides_the_environment(void **state)
 }
 
 /* 4.096 us * 2^20 * (1 + 1) = 8.6 s. */
-static void each_end_has_its_patience(void **state)
+UNIT_TEST(each_end_has_its_patience)
 {
-	(void)state;
 	connect_with((struct dapl_conn_tuning){ .ack_timeout = 20 + 1, .ack_retry = 1 + 1 },
 		     (struct dapl_conn_tuning){ .ack_timeout = 22 + 1, .ack_retry = 0 + 1 });
 	assert_int_equal(cm_patience_ms(&ends[0].conn->tuning), 8589);
@@ -63,23 +61,12 @@ static void each_end_has_its_patience(void **state)
 	close_both();
 }
 
-static void timeout_0_is_for_ever(void **state)
+UNIT_TEST(timeout_0_is_for_ever)
 {
-	(void)state;
 	connect_with((struct dapl_conn_tuning){ 0 }, (struct dapl_conn_tuning){ .ack_timeout = 0 + 1 });
 	assert_int_equal(cm_patience_ms(&ends[1].conn->tuning), 0);
 	assert_int_equal(option(&ends[1], SOL_SOCKET, SO_KEEPALIVE), 0);
 	close_both();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_end_has_its_traffic_class),
-		cmocka_unit_test(class_0_overrides_the_environment),
-		cmocka_unit_test(each_end_has_its_patience),
-		cmocka_unit_test(timeout_0_is_for_ever),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

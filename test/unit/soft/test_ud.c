@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ud.c - the format of datagrams, which ones are sent and taken, and what their receives hold. The UDP socket is
  * replaced here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
-#include <errno.h>
 #include <limits.h>
 #include <sys/socket.h>
 #include "common/address.h"
-#include "dapl/soft/obj/device.h"
-#include "dapl/soft/obj/progress_lock.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 enum {
 	HEADER = 24, MAGIC = 0x44504c01, IMMEDIATE = 1, SOLICITED = 2,	/* of the wire format */
@@ -47,7 +39,7 @@ void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool is_sol
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	assert_int_equal(fd, stream_device.dev->udp);
+	assert_int_equal(fd, stream_device.dev->datagrams.fd);
 	assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
 	calls++;
 	errno = fails[0];
@@ -63,7 +55,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 ssize_t __wrap_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from, socklen_t *length)
 {
-	assert_int_equal(fd, stream_device.dev->udp);
+	assert_int_equal(fd, stream_device.dev->datagrams.fd);
 	assert_int_equal(flags, MSG_DONTWAIT);
 	assert_true(size >= datagram_length);
 	errno = EAGAIN;
@@ -90,7 +82,6 @@ static int set_up(void **state)
 		.recv_cq = stream_device.cq, .cap = { WRS, WRS, SGES, SGES, 64 } };
 	struct ibv_qp *made;
 
-	(void)state;
 	if (soft_qp_create(stream_device.dev, stream_device.pd, &attr, &made))
 		return -1;
 	qp = (struct soft_qp *)made;
@@ -106,7 +97,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	soft_ah_destroy(ah);
 	return soft_qp_destroy(&qp->qp);
 }
@@ -172,30 +162,30 @@ static void expect_nothing(void)
 	assert_int_equal(soft_cq_take((struct soft_cq *)stream_device.cq, 1, &wc), 0);
 }
 
+#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* With peers on this host only, polls would look at rings for long before they look at a socket. */
-static void polls_look_for_datagrams_at_once(void **state)
+CASE(polls_look_for_datagrams_at_once)
 {
 	struct dapl_device *dev = stream_device.dev;
-	unsigned streams = dev->streams;
+	unsigned streams = dev->progress.streams;
 
-	(void)state;
 	soft_ud_close(dev);
-	dev->turns = UINT_MAX;
+	dev->progress.turns = UINT_MAX;
 	assert_int_equal(soft_ud_open(dev), 0);
-	assert_int_equal(dev->turns, 0);
-	assert_int_equal(dev->streams, streams + 1);
-	dev->streams = streams;
+	assert_int_equal(dev->progress.turns, 0);
+	assert_int_equal(dev->progress.streams, streams + 1);
+	dev->progress.streams = streams;
 }
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-static void address_handle_keeps_its_domain(void **state)
+CASE(address_handle_keeps_its_domain)
 {
 	struct soft_pd *pd = (struct soft_pd *)stream_device.pd;
 	unsigned refs = pd->refs;
 	struct ibv_ah *made;
 
-	(void)state;
 	assert_int_equal(soft_ah_create(stream_device.pd, (struct sockaddr *)&peer, 5555, &made), 0);
 	assert_int_equal(pd->refs, refs + 1);
 	assert_ptr_equal(made->pd, stream_device.pd);
@@ -204,13 +194,12 @@ static void address_handle_keeps_its_domain(void **state)
 	assert_int_equal(pd->refs, refs);
 }
 
-static void datagram_has_a_header_and_its_pieces(void **state)
+CASE(datagram_has_a_header_and_its_pieces)
 {
 	struct ibv_sge sge[] = { stream_test_sge(0, 10), { 0, 0, 12345 }, stream_test_sge(100, 20) };
 	struct ibv_send_wr wr = wr_of(sge, 3);
 	enum ibv_wc_status status;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		wr.opcode = i ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 		wr.send_flags = i ? IBV_SEND_SOLICITED : 0;
@@ -231,13 +220,12 @@ static void datagram_has_a_header_and_its_pieces(void **state)
 	}
 }
 
-static void malformed_request_is_refused(void **state)
+CASE(malformed_request_is_refused)
 {
 	struct ibv_sge sge[SGES + 1] = { stream_test_sge(0, 10) };
 	struct ibv_send_wr wr = wr_of(sge, 1);
 	enum ibv_wc_status status;
 
-	(void)state;
 	wr.opcode = IBV_WR_RDMA_WRITE;
 	assert_int_equal(send_it(&wr, &status), EOPNOTSUPP);
 	wr = wr_of(sge, SGES + 1);
@@ -250,13 +238,12 @@ static void malformed_request_is_refused(void **state)
 	assert_int_equal(calls, 0);
 }
 
-static void failed_request_is_not_sent(void **state)
+CASE(failed_request_is_not_sent)
 {
 	struct ibv_sge sge[2] = { stream_test_sge(0, SOFT_UD_MTU), stream_test_sge(0, 1) };
 	struct ibv_send_wr wr = wr_of(sge, 2);
 	enum ibv_wc_status status;
 
-	(void)state;
 	assert_int_equal(send_it(&wr, &status), 0);
 	assert_int_equal(status, IBV_WC_LOC_LEN_ERR);
 	sge[1].lkey = 12345;
@@ -269,13 +256,12 @@ static void failed_request_is_not_sent(void **state)
 	assert_int_equal(sent_length, HEADER + SOFT_UD_MTU);
 }
 
-static void errors_of_the_socket_lose_a_datagram_at_most(void **state)
+CASE(errors_of_the_socket_lose_a_datagram_at_most)
 {
 	struct ibv_sge sge = stream_test_sge(0, 10);
 	struct ibv_send_wr wr = wr_of(&sge, 1);
 	enum ibv_wc_status status;
 
-	(void)state;
 	fails[0] = EINTR;
 	fails[1] = ECONNREFUSED;	/* of a datagram before it */
 	assert_int_equal(send_it(&wr, &status), 0);
@@ -289,12 +275,11 @@ static void errors_of_the_socket_lose_a_datagram_at_most(void **state)
 
 /* --- receiving -------------------------------------------------------------------------------------------------- */
 
-static void malformed_datagram_is_not_parsed(void **state)
+CASE(malformed_datagram_is_not_parsed)
 {
 	uint8_t p[HEADER + SOFT_UD_MTU + 1] = { 0 };
 	struct soft_datagram is;
 
-	(void)state;
 	wire_put32(p, MAGIC);
 	for (uint32_t i = 1; i < 6; i++)
 		wire_put32(p + 4 * i, i);
@@ -314,12 +299,11 @@ static void malformed_datagram_is_not_parsed(void **state)
 	assert_false(soft_ud_parse(&is, p, HEADER));
 }
 
-static void receive_holds_a_route_header_and_the_payload(void **state)
+CASE(receive_holds_a_route_header_and_the_payload)
 {
 	char *at = stream_device.memory->local + AT;
 	struct ibv_wc wc;
 
-	(void)state;
 	memset(at, 'x', 100);
 	receive(5, AT, 100);
 	come(qp->qp.qp_num, KEY, 0, "payload", 1);
@@ -334,11 +318,10 @@ static void receive_holds_a_route_header_and_the_payload(void **state)
 	assert_memory_equal(at + SOFT_GRH, "payloadx", 8);
 }
 
-static void flags_of_a_datagram_reach_the_completion(void **state)
+CASE(flags_of_a_datagram_reach_the_completion)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	receive(5, AT, 100);
 	come(qp->qp.qp_num, KEY, IMMEDIATE | SOLICITED, "", 1);
 	wc = completion();
@@ -347,7 +330,7 @@ static void flags_of_a_datagram_reach_the_completion(void **state)
 	assert_true(solicited);
 }
 
-static void route_header_names_both_hosts(void **state)
+CASE(route_header_names_both_hosts)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = { { { 0xfd, 1, 2, 3, [15] = 9 } } } };
@@ -355,7 +338,6 @@ static void route_header_names_both_hosts(void **state)
 	struct soft_datagram is = { .data = (const uint8_t *)"abc", .length = 3 };
 	struct ibv_grh grh;
 
-	(void)state;
 	memcpy(&from, &peer, sizeof peer);
 	memcpy(&to, &six, sizeof six);
 	receive(5, AT, 100);
@@ -368,9 +350,8 @@ static void route_header_names_both_hosts(void **state)
 	assert_memory_equal(grh.dgid.raw, &six.sin6_addr, 16);
 }
 
-static void datagram_for_another_is_dropped(void **state)
+CASE(datagram_for_another_is_dropped)
 {
-	(void)state;
 	receive(5, AT, 100);
 	come(qp->qp.qp_num + 1, KEY, 0, "payload", 1);
 	come(qp->qp.qp_num, KEY + 1, 0, "payload", 1);
@@ -385,17 +366,15 @@ static void datagram_for_another_is_dropped(void **state)
 	assert_int_equal(completion().wr_id, 5);
 }
 
-static void datagram_without_a_receive_is_lost(void **state)
+CASE(datagram_without_a_receive_is_lost)
 {
-	(void)state;
 	come(qp->qp.qp_num, KEY, 0, "payload", 2);
 	receive(5, AT, 100);
 	expect_nothing();
 }
 
-static void short_receive_fails(void **state)
+CASE(short_receive_fails)
 {
-	(void)state;
 	receive(5, AT, SOFT_GRH + 6);
 	receive(6, AT, SOFT_GRH + 7);
 	come(qp->qp.qp_num, KEY, 0, "payload", 2);
@@ -403,11 +382,10 @@ static void short_receive_fails(void **state)
 	assert_int_equal(completion().status, IBV_WC_SUCCESS);
 }
 
-static void receive_whose_memory_went_away_fails(void **state)
+CASE(receive_whose_memory_went_away_fails)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	receive(5, AT, 100);
 	soft_rwqe(&qp->rq, 0)->sge->lkey = 12345;
 	come(qp->qp.qp_num, KEY, 0, "payload", 1);
@@ -417,33 +395,10 @@ static void receive_whose_memory_went_away_fails(void **state)
 	expect_nothing();
 }
 
-static void one_look_takes_a_batch(void **state)
+CASE(one_look_takes_a_batch)
 {
-	(void)state;
 	come(qp->qp.qp_num, KEY, 0, "payload", UD_BATCH + 3);
 	assert_int_equal(datagrams, 3);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(polls_look_for_datagrams_at_once),
-		CASE(address_handle_keeps_its_domain),
-		CASE(datagram_has_a_header_and_its_pieces),
-		CASE(malformed_request_is_refused),
-		CASE(failed_request_is_not_sent),
-		CASE(errors_of_the_socket_lose_a_datagram_at_most),
-		CASE(malformed_datagram_is_not_parsed),
-		CASE(receive_holds_a_route_header_and_the_payload),
-		CASE(flags_of_a_datagram_reach_the_completion),
-		CASE(route_header_names_both_hosts),
-		CASE(datagram_for_another_is_dropped),
-		CASE(datagram_without_a_receive_is_lost),
-		CASE(short_receive_fails),
-		CASE(receive_whose_memory_went_away_fails),
-		CASE(one_look_takes_a_batch),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

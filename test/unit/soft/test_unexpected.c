@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_unexpected.c - messages that come before their receive: what they cost, how much of them is kept, and how
  * they are delivered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/soft/rdmap/unexpected.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/unit.h"
 
 static struct soft_unexpected *add(uint8_t op, uint32_t word, const char *text, bool complete)
 {
@@ -43,14 +37,15 @@ static struct ibv_wc completion(void)
 	return wc;
 }
 
-static void memory_grows_by_doubling(void **state)
+#define CASE(name) UNIT_TEST_WITH(name, stream_test_open, stream_test_close)
+
+CASE(memory_grows_by_doubling)
 {
 	static const struct {
 		uint32_t size, capacity;
 	} steps[] = { { 0, 0 }, { 1, 256 }, { 256, 256 }, { 3, 256 }, { 257, 512 }, { 5000, 8192 }, { 8192, 8192 } };
 	struct soft_unexpected unexpected = { .op = WIRE_SEND };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		assert_true(soft_unexpected_reserve(&unexpected, steps[i].size));
 		assert_int_equal(unexpected.capacity, steps[i].capacity);
@@ -62,9 +57,8 @@ static void memory_grows_by_doubling(void **state)
 	free(unexpected.data);
 }
 
-static void message_costs_its_payload_and_a_charge(void **state)
+CASE(message_costs_its_payload_and_a_charge)
 {
-	(void)state;
 	add(WIRE_SEND, 0, "", true);
 	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE);
 	s.conn->rx.unexpected = add(WIRE_SEND, 0, "abc", false);
@@ -76,9 +70,8 @@ static void message_costs_its_payload_and_a_charge(void **state)
 	soft_unexpected_drop(s.conn);
 }
 
-static void peer_of_this_implementation_must_stay_within_the_window(void **state)
+CASE(peer_of_this_implementation_must_stay_within_the_window)
 {
-	(void)state;
 	s.conn->unexpected_bytes = SOFT_WINDOW;
 	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
 	s.conn->unexpected_bytes = SOFT_WINDOW + 1;
@@ -88,11 +81,10 @@ static void peer_of_this_implementation_must_stay_within_the_window(void **state
 }
 
 /* Other implementations have no window: the socket is read again once half of the window is free. */
-static void other_peers_are_paused_and_go_on(void **state)
+CASE(other_peers_are_paused_and_go_on)
 {
 	uint64_t waiting = SOFT_WINDOW / 2 + 1;
 
-	(void)state;
 	s.conn->peer_is_dapl = false;
 	s.conn->unexpected_bytes = SOFT_WINDOW;
 	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
@@ -111,11 +103,10 @@ static void other_peers_are_paused_and_go_on(void **state)
 	s.conn->unexpected_bytes = 0;
 }
 
-static void messages_fill_receives_in_order(void **state)
+CASE(messages_fill_receives_in_order)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	add(WIRE_SEND, 0, "first", true);
 	add(WIRE_SEND, 0, "second", true);
 	add(WIRE_SEND, 0, "third", true);
@@ -137,11 +128,10 @@ static void messages_fill_receives_in_order(void **state)
 	soft_unexpected_drop(s.conn);
 }
 
-static void empty_message_needs_no_room(void **state)
+CASE(empty_message_needs_no_room)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	add(WIRE_SEND, 0, "", true);
 	assert_true(stream_receive(&s, 1, 0, 0));
 	wc = completion();
@@ -149,11 +139,10 @@ static void empty_message_needs_no_room(void **state)
 	assert_int_equal(wc.byte_len, 0);
 }
 
-static void message_that_is_longer_than_its_receive_ends_the_connection(void **state)
+CASE(message_that_is_longer_than_its_receive_ends_the_connection)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	add(WIRE_SEND, 0, "four", true);
 	assert_true(stream_receive(&s, 1, 0, 3));
 	wc = completion();
@@ -164,9 +153,8 @@ static void message_that_is_longer_than_its_receive_ends_the_connection(void **s
 }
 
 /* The part that is on its way must fit, too. */
-static void rest_of_an_open_message_must_fit(void **state)
+CASE(rest_of_an_open_message_must_fit)
 {
-	(void)state;
 	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
 	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
 	s.conn->rx.payload_left = 5;
@@ -177,9 +165,8 @@ static void rest_of_an_open_message_must_fit(void **state)
 	s.conn->rx.payload_left = 0;
 }
 
-static void rest_of_an_open_message_goes_straight_into_the_receive(void **state)
+CASE(rest_of_an_open_message_goes_straight_into_the_receive)
 {
-	(void)state;
 	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
 	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
 	s.conn->rx.payload_left = 4;
@@ -196,9 +183,8 @@ static void rest_of_an_open_message_goes_straight_into_the_receive(void **state)
 }
 
 /* A receive of a message whose segment is still being thrown away elsewhere keeps that sink. */
-static void delivery_of_an_earlier_message_leaves_the_sink(void **state)
+CASE(delivery_of_an_earlier_message_leaves_the_sink)
 {
-	(void)state;
 	add(WIRE_SEND, 0, "first", true);
 	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
 	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
@@ -210,11 +196,10 @@ static void delivery_of_an_earlier_message_leaves_the_sink(void **state)
 	soft_unexpected_drop(s.conn);
 }
 
-static void immediate_tells_the_length_of_its_write(void **state)
+CASE(immediate_tells_the_length_of_its_write)
 {
 	static const uint8_t ops[] = { WIRE_IMMEDIATE, WIRE_IMMEDIATE_SE };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct soft_unexpected *unexpected = add(ops[i], 7, "", true);
 		struct ibv_wc wc;
@@ -227,9 +212,8 @@ static void immediate_tells_the_length_of_its_write(void **state)
 	}
 }
 
-static void writes_behind_a_message_count_as_delivered_with_it(void **state)
+CASE(writes_behind_a_message_count_as_delivered_with_it)
 {
-	(void)state;
 	add(WIRE_SEND, 0, "x", true)->writes_after = 3;
 	add(WIRE_SEND, 0, "y", true)->writes_after = 2;
 	assert_true(stream_receive(&s, 1, 0, 8));
@@ -241,11 +225,10 @@ static void writes_behind_a_message_count_as_delivered_with_it(void **state)
 }
 
 /* A connection that ends takes no receive: the flush completes them all. */
-static void ending_connection_delivers_nothing(void **state)
+CASE(ending_connection_delivers_nothing)
 {
 	bool *const ends[] = { &s.conn->tx.terminate, &s.conn->tx.close_notice };
 
-	(void)state;
 	add(WIRE_SEND, 0, "x", true);
 	for (int i = 0; i < 2; i++) {
 		*ends[i] = true;
@@ -257,24 +240,4 @@ static void ending_connection_delivers_nothing(void **state)
 	assert_int_equal(completion().wr_id, 0);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, stream_test_open, stream_test_close)
-	const struct CMUnitTest tests[] = {
-		CASE(memory_grows_by_doubling),
-		CASE(message_costs_its_payload_and_a_charge),
-		CASE(peer_of_this_implementation_must_stay_within_the_window),
-		CASE(other_peers_are_paused_and_go_on),
-		CASE(messages_fill_receives_in_order),
-		CASE(empty_message_needs_no_room),
-		CASE(message_that_is_longer_than_its_receive_ends_the_connection),
-		CASE(rest_of_an_open_message_must_fit),
-		CASE(rest_of_an_open_message_goes_straight_into_the_receive),
-		CASE(delivery_of_an_earlier_message_leaves_the_sink),
-		CASE(immediate_tells_the_length_of_its_write),
-		CASE(writes_behind_a_message_count_as_delivered_with_it),
-		CASE(ending_connection_delivers_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -4,6 +4,7 @@
  * Data goes over TCP. */
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/progress/progress.h"
+#include "test/unit/unit.h"
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@ static struct end *polls = &ends[1], *other = &ends[0];
 
 static void let_go(void)
 {
-	dapl_mutex_unlock(&polls->dev->owner_lock);
+	dapl_mutex_unlock(&polls->dev->progress.owner_lock);
 	soft_progress_unlock(polls->dev);
 }
 
@@ -37,8 +38,8 @@ static void hold_quiet(void)
 		done(other);
 		served = NULL;
 		soft_progress_lock(polls->dev);
-		dapl_mutex_lock(&polls->dev->owner_lock);
-		if (polls->dev->suppressed == polls->conn)
+		dapl_mutex_lock(&polls->dev->progress.owner_lock);
+		if (polls->dev->progress.suppressed == polls->conn)
 			return;
 		let_go();
 		assert_true(now() <= end);
@@ -76,7 +77,7 @@ static bool acks(void)
 
 static const struct dapl_conn *suppressed(void)
 {
-	return __atomic_load_n(&polls->dev->suppressed, __ATOMIC_RELAXED);
+	return __atomic_load_n(&polls->dev->progress.suppressed, __ATOMIC_RELAXED);
 }
 
 static uint32_t delivered(void)
@@ -101,23 +102,22 @@ static void await_delivery(uint32_t n)
 
 static int open_over_tcp(void **state)
 {
-	(void)state;
 	open_two(OVER_TCP);
 	return 0;
 }
 
 static int close_ends(void **state)
 {
-	(void)state;
 	close_two();
 	return 0;
 }
 
-static void data_for_a_poller_causes_no_wake_up(void **state)
+#define WITH_ENDS(test) UNIT_TEST_WITH(test, open_over_tcp, close_ends)
+
+WITH_ENDS(data_for_a_poller_causes_no_wake_up)
 {
 	uint32_t before;
 
-	(void)state;
 	hold_quiet();
 	before = polls->conn->delivered;
 	send_into_socket();
@@ -129,11 +129,10 @@ static void data_for_a_poller_causes_no_wake_up(void **state)
 	assert_int_equal(delivered(), before + 1);
 }
 
-static void data_is_received_after_polling_stopped(void **state)
+WITH_ENDS(data_is_received_after_polling_stopped)
 {
 	uint32_t before;
 
-	(void)state;
 	hold_quiet();
 	before = polls->conn->delivered;
 	send_into_socket();
@@ -155,11 +154,10 @@ static void await_event(void)
 }
 
 /* Polls once more before it sleeps, as every waiter must. */
-static void blocked_thread_is_woken(void **state)
+WITH_ENDS(blocked_thread_is_woken)
 {
 	struct ibv_wc wc;
 
-	(void)state;
 	for (int unexpected = 0; unexpected < 2; unexpected++) {
 		hold_quiet();
 		if (!unexpected)
@@ -177,9 +175,8 @@ static void blocked_thread_is_woken(void **state)
 	}
 }
 
-static void an_end_is_heard(void **state)
+WITH_ENDS(an_end_is_heard)
 {
-	(void)state;
 	hold_quiet();
 	let_go();
 	OK(ops->disconnect(other->conn));
@@ -187,9 +184,8 @@ static void an_end_is_heard(void **state)
 	assert_null(suppressed());
 }
 
-static void a_large_message_comes_whole(void **state)
+WITH_ENDS(a_large_message_comes_whole)
 {
-	(void)state;
 	for (uint32_t length = 1024; length <= HALF; length *= 3) {
 		hold_quiet();
 		let_go();
@@ -202,17 +198,4 @@ static void a_large_message_comes_whole(void **state)
 	}
 }
 
-#define WITH_ENDS(test) cmocka_unit_test_setup_teardown(test, open_over_tcp, close_ends)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_ENDS(data_for_a_poller_causes_no_wake_up),
-		WITH_ENDS(data_is_received_after_polling_stopped),
-		WITH_ENDS(blocked_thread_is_woken),
-		WITH_ENDS(an_end_is_heard),
-		WITH_ENDS(a_large_message_comes_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_wire.c - the encoding of MPA, DDP and RDMAP headers, byte by byte, and CRC32C.
  * test_foreign_peer.c tests what a device does with them. */
-#include "dapl/soft/tcp/wire.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "dapl/soft/wire/wire.h"
+#include "test/unit/unit.h"
 #include <stdio.h>
-#include <cmocka.h>
 
-static void numbers_are_big_endian(void **state)
+UNIT_TEST(numbers_are_big_endian)
 {
 	uint8_t p[8];
 
-	(void)state;
 	wire_put16(p, 0x1234);
 	assert_memory_equal(p, "\x12\x34", 2);
 	assert_int_equal(wire_get16(p), 0x1234);
@@ -23,13 +20,12 @@ static void numbers_are_big_endian(void **state)
 	assert_true(wire_get64(p) == 0x0123456789abcdef);
 }
 
-static void mpa_frames_have_key_flags_and_length(void **state)
+UNIT_TEST(mpa_frames_have_key_flags_and_length)
 {
 	struct wire_mpa request = { .flags = WIRE_MPA_CRC | WIRE_MPA_S, .revision = 2, .length = 0x102 };
 	struct wire_mpa reply = request, read;
 	uint8_t p[WIRE_MPA_HEADER];
 
-	(void)state;
 	reply.reply = true;
 	wire_mpa_put(p, &request);
 	assert_memory_equal(p, "MPA ID Req Frame\x50\x02\x01\x02", WIRE_MPA_HEADER);
@@ -44,12 +40,11 @@ static void mpa_frames_have_key_flags_and_length(void **state)
 	assert_false(wire_mpa_get(p, false, &read));
 }
 
-static void mpa_header_alone_has_no_enhanced_data(void **state)
+UNIT_TEST(mpa_header_alone_has_no_enhanced_data)
 {
 	struct wire_mpa written = { .revision = 1 }, read;
 	uint8_t p[WIRE_MPA_HEADER];
 
-	(void)state;
 	memset(&read, 0xff, sizeof read);
 	wire_mpa_put(p, &written);
 	assert_true(wire_mpa_get(p, false, &read));
@@ -59,7 +54,7 @@ static void mpa_header_alone_has_no_enhanced_data(void **state)
 }
 
 /* RFC 6581: A, B and IRD in the first half, C, D and ORD in the second. */
-static void enhanced_data_has_its_bits(void **state)
+UNIT_TEST(enhanced_data_has_its_bits)
 {
 	static const struct {
 		struct wire_mpa mpa;
@@ -71,7 +66,6 @@ static void enhanced_data_has_its_bits(void **state)
 		{ { .p2p_read = true, .ord = 0x1234 }, "\x00\x00\x52\x34" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct wire_mpa read = { 0 };
 		uint8_t p[WIRE_MPA_ENHANCED];
@@ -88,14 +82,13 @@ static void enhanced_data_has_its_bits(void **state)
 	}
 }
 
-static void trailer_keeps_all_fields(void **state)
+UNIT_TEST(trailer_keeps_all_fields)
 {
 	struct wire_trailer trailer = { .version = WIRE_TRAILER_VERSION, .features = 0x1122,
 		.max_ulpdu = 0x33445566, .qpn = 0x778899, .qkey = 0xaabbccdd, .udp_port = 0xeeff,
 		.token = { 1, 2, 3, 15, [15] = 16 } }, read;
 	uint8_t p[WIRE_TRAILER];
 
-	(void)state;
 	wire_trailer_put(p, &trailer);
 	assert_true(wire_trailer_get(p, &read));
 	assert_int_equal(read.features, trailer.features);
@@ -111,14 +104,13 @@ static void trailer_keeps_all_fields(void **state)
 	assert_false(wire_trailer_get(p, &read));
 }
 
-static void segment_headers_have_the_bytes_of_the_rfcs(void **state)
+UNIT_TEST(segment_headers_have_the_bytes_of_the_rfcs)
 {
 	struct wire_segment write = { .tagged = true, .last = true, .op = WIRE_WRITE, .stag = 0x11223344,
 				      .to = 0x5566778899aabbcc };
 	struct wire_segment send = { .op = WIRE_SEND, .stag = 0x01020304, .qn = 1, .msn = 2, .mo = 3 };
 	uint8_t p[WIRE_UNTAGGED];
 
-	(void)state;
 	assert_int_equal(wire_segment_put(p, &write), WIRE_TAGGED);
 	assert_memory_equal(p, "\xc1\x40\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc", WIRE_TAGGED);
 	assert_int_equal(wire_segment_put(p, &send), WIRE_UNTAGGED);
@@ -135,9 +127,8 @@ static const enum wire_term terms[] = {
 };
 enum { TERMS = sizeof terms / sizeof *terms };
 
-static void each_terminate_is_read_as_it_was_written(void **state)
+UNIT_TEST(each_terminate_is_read_as_it_was_written)
 {
-	(void)state;
 	for (int i = 0; i < TERMS; i++) {
 		uint8_t p[4];
 
@@ -147,9 +138,8 @@ static void each_terminate_is_read_as_it_was_written(void **state)
 }
 
 /* A peer that is known to swap the halves of the first byte, as siw. */
-static void terminate_of_a_swapping_peer_is_understood(void **state)
+UNIT_TEST(terminate_of_a_swapping_peer_is_understood)
 {
-	(void)state;
 	for (int i = 0; i < TERMS; i++) {
 		uint8_t p[4];
 
@@ -160,7 +150,7 @@ static void terminate_of_a_swapping_peer_is_understood(void **state)
 }
 
 /* The usual test vectors of CRC32C. */
-static void crc_is_crc32c(void **state)
+UNIT_TEST(crc_is_crc32c)
 {
 	static const struct {
 		const char *bytes;
@@ -172,7 +162,6 @@ static void crc_is_crc32c(void **state)
 		{ "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, "\xaa\x36\x91\x8a" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		uint8_t p[4];
 
@@ -181,12 +170,11 @@ static void crc_is_crc32c(void **state)
 	}
 }
 
-static void crc_continues_at_any_byte(void **state)
+UNIT_TEST(crc_continues_at_any_byte)
 {
 	uint8_t bytes[100];
 	uint32_t whole;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = i * 37;
 	whole = wire_crc(WIRE_CRC_START, bytes, sizeof bytes);
@@ -195,20 +183,4 @@ static void crc_continues_at_any_byte(void **state)
 					  sizeof bytes - cut), whole);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_big_endian),
-		cmocka_unit_test(mpa_frames_have_key_flags_and_length),
-		cmocka_unit_test(mpa_header_alone_has_no_enhanced_data),
-		cmocka_unit_test(enhanced_data_has_its_bits),
-		cmocka_unit_test(trailer_keeps_all_fields),
-		cmocka_unit_test(segment_headers_have_the_bytes_of_the_rfcs),
-		cmocka_unit_test(each_terminate_is_read_as_it_was_written),
-		cmocka_unit_test(terminate_of_a_swapping_peer_is_understood),
-		cmocka_unit_test(crc_is_crc32c),
-		cmocka_unit_test(crc_continues_at_any_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

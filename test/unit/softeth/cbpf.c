@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cbpf.c - see cbpf.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/softeth/filter.h"
 #include "test/unit/softeth/cbpf.h"
+#include "test/unit/unit.h"
 
 struct machine {
 	const uint8_t *frame;

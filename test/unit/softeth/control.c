@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* control.c - see control.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/softeth/control.h"
+#include "test/unit/unit.h"
 
 void control_add(struct msghdr *message, size_t *used, int level, int type, const void *data, size_t size)
 {

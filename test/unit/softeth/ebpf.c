@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ebpf.c - see ebpf.h. A pointer is a number: its upper half says what it points to. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include "test/unit/softeth/ebpf.h"
+#include "test/unit/unit.h"
 
 enum { STACK = 512, REGISTERS = 11, FP = 10 };
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parsed.c - see parsed.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include "test/unit/softeth/parsed.h"
+#include "test/unit/unit.h"
 
 const struct dapl_eth_key no_headers;
 

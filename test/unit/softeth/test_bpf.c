@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_bpf.c - the assembler of eBPF programs, what bpf(2) is asked for, and whether the kernel has tcx. The system
  * call is replaced here; what programs do is steer.c's matter. */
-#include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "dapl/softeth/bpf.h"
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 /* Descriptors that the process does not have. Memory is counted from 1; 0: none fails. */
 enum { PROGRAM = 1000, MAP, LINK, COMMANDS = BPF_LINK_UPDATE + 1, INGRESS = 46, ENTRIES = 4 };
@@ -111,7 +104,6 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(result_of, 0, sizeof result_of);
 	result_of[BPF_PROG_LOAD] = PROGRAM;
 	result_of[BPF_MAP_CREATE] = MAP;
@@ -123,7 +115,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	bpf_code_end(&code);
 	return 0;
 }
@@ -146,11 +137,12 @@ static void assert_insn(int at, uint8_t op, int dst, int src, int off, int32_t i
 	assert_int_equal(i->imm, imm);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- assembling ------------------------------------------------------------------------------------------------- */
 
-static void instruction_has_what_it_is_given(void **state)
+TEST(instruction_has_what_it_is_given)
 {
-	(void)state;
 	bpf_emit(&code, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
 	bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
 	bpf_load_map(&code, 1, 77);
@@ -164,11 +156,10 @@ static void instruction_has_what_it_is_given(void **state)
 	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
 }
 
-static void jumps_lead_to_their_labels(void **state)
+TEST(jumps_lead_to_their_labels)
 {
 	int end = bpf_label(&code), middle = bpf_label(&code);
 
-	(void)state;
 	bpf_jump_if(&code, BPF_JEQ, 4, 99, end);
 	bpf_jump(&code, middle);
 	emit(2);
@@ -184,11 +175,10 @@ static void jumps_lead_to_their_labels(void **state)
 	assert_insn(5, BPF_JMP32 | BPF_JLT | BPF_K, 2, 0, 0, -1);
 }
 
-static void program_has_a_longest_length(void **state)
+TEST(program_has_a_longest_length)
 {
 	int end = bpf_label(&code);
 
-	(void)state;
 	bpf_jump(&code, end);
 	emit(BPF_LONGEST - 2);
 	bpf_here(&code, end);
@@ -203,9 +193,8 @@ static void program_has_a_longest_length(void **state)
 }
 
 /* The last one that was given out is of use, so the caller need not check each. */
-static void program_has_a_limit_of_labels(void **state)
+TEST(program_has_a_limit_of_labels)
 {
-	(void)state;
 	for (int i = 0; i < BPF_LABELS; i++)
 		assert_int_equal(bpf_label(&code), i);
 	assert_int_equal(bpf_resolve(&code), 0);
@@ -213,11 +202,10 @@ static void program_has_a_limit_of_labels(void **state)
 	assert_int_equal(bpf_resolve(&code), E2BIG);
 }
 
-static void assembler_needs_memory(void **state)
+TEST(assembler_needs_memory)
 {
 	struct bpf_code other;
 
-	(void)state;
 	for (fails = 1; fails <= 2; fails++) {
 		allocations = 0;
 		assert_int_equal(bpf_code_begin(&other), ENOMEM);
@@ -233,11 +221,10 @@ static void assert_asked(const union bpf_attr *expected)
 	assert_memory_equal(&asked, expected, sizeof asked);
 }
 
-static void program_is_loaded_for_traffic_control(void **state)
+TEST(program_is_loaded_for_traffic_control)
 {
 	union bpf_attr expected;
 
-	(void)state;
 	bpf_emit(&code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	assert_int_equal(bpf_load_program(BPF_PROG_TYPE_SCHED_CLS, code.insns, code.n), PROGRAM);
 	assert_string_equal((const char *)(uintptr_t)asked.license, "Dual BSD/GPL");
@@ -250,11 +237,10 @@ static void program_is_loaded_for_traffic_control(void **state)
 	assert_asked(&expected);
 }
 
-static void map_has_two_numbers_an_entry(void **state)
+TEST(map_has_two_numbers_an_entry)
 {
 	union bpf_attr expected;
 
-	(void)state;
 	assert_int_equal(bpf_create_counters(64), MAP);
 	memset(&expected, 0, sizeof expected);
 	expected.map_type = BPF_MAP_TYPE_ARRAY;
@@ -264,24 +250,22 @@ static void map_has_two_numbers_an_entry(void **state)
 	assert_asked(&expected);
 }
 
-/* With the members of tcx: kernels refuse a length that ends within them. */
-static void program_is_attached_to_the_ingress(void **state)
+/* Before the programs of others (BPF_F_BEFORE); with the members of tcx: kernels refuse a length that ends in them. */
+TEST(program_is_attached_to_the_ingress)
 {
 	uint32_t words[8];
 
-	(void)state;
 	assert_int_equal(bpf_attach_ingress(PROGRAM, 5), LINK);
 	assert_int_equal(asked_size, sizeof words);
 	memcpy(words, &asked, sizeof words);
-	assert_memory_equal(words, ((uint32_t[8]){ PROGRAM, 5, INGRESS }), sizeof words);
+	assert_memory_equal(words, ((uint32_t[8]){ PROGRAM, 5, INGRESS, 8 }), sizeof words);
 }
 
 /* ETH-40. Where the driver refuses it the kernel runs it; not if another program is there. */
-static void xdp_program_is_attached_to_the_driver_or_the_kernel(void **state)
+TEST(xdp_program_is_attached_to_the_driver_or_the_kernel)
 {
 	uint32_t words[8];
 
-	(void)state;
 	assert_int_equal(bpf_attach_xdp(PROGRAM, 5), LINK);
 	assert_int_equal(calls, 1);
 	memcpy(words, &asked, sizeof words);
@@ -296,11 +280,10 @@ static void xdp_program_is_attached_to_the_driver_or_the_kernel(void **state)
 	assert_int_equal(calls, 4);
 }
 
-static void map_of_sockets_is_made(void **state)
+TEST(map_of_sockets_is_made)
 {
 	union bpf_attr expected;
 
-	(void)state;
 	assert_int_equal(bpf_create_sockets(3), MAP);
 	memset(&expected, 0, sizeof expected);
 	expected.map_type = BPF_MAP_TYPE_XSKMAP;
@@ -309,11 +292,10 @@ static void map_of_sockets_is_made(void **state)
 	assert_asked(&expected);
 }
 
-static void link_gets_another_program(void **state)
+TEST(link_gets_another_program)
 {
 	union bpf_attr expected;
 
-	(void)state;
 	assert_int_equal(bpf_replace(LINK, PROGRAM), 0);
 	memset(&expected, 0, sizeof expected);
 	expected.link_update.link_fd = LINK;
@@ -321,11 +303,10 @@ static void link_gets_another_program(void **state)
 	assert_asked(&expected);
 }
 
-static void counters_are_read_and_cleared(void **state)
+TEST(counters_are_read_and_cleared)
 {
 	uint64_t counters[2];
 
-	(void)state;
 	for (unsigned i = 0; i < ENTRIES; i++)
 		map[i][0] = map[i][1] = 10 + i;
 	map[2][1] = 4400;
@@ -339,11 +320,10 @@ static void counters_are_read_and_cleared(void **state)
 }
 
 /* Descriptors and errors share a number below 0; calls without a descriptor return a positive errno. */
-static void error_of_the_kernel_is_returned(void **state)
+TEST(error_of_the_kernel_is_returned)
 {
 	uint64_t counters[2];
 
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++)
 		result_of[i] = -EPERM;
 	bpf_emit(&code, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
@@ -383,16 +363,15 @@ static int look(int load, int attach)
 }
 
 /* Kernels without tcx do not get so far as to look for the device. */
-static void tcx_is_there_if_only_the_device_is_missing(void **state)
+TEST(tcx_is_there_if_only_the_device_is_missing)
 {
-	(void)state;
 	assert_int_equal(look(PROGRAM, -ENODEV), HAS_TCX | AGAIN);
 	assert_int_equal(look(PROGRAM, -EINVAL), 0);
 	assert_int_equal(look(PROGRAM, LINK), 0);
 }
 
 /* A process that may not ask goes by the version, so that the capability it lacks can be named. */
-static void version_tells_a_process_that_may_load_no_program(void **state)
+TEST(version_tells_a_process_that_may_load_no_program)
 {
 	static const struct {
 		const char *release;
@@ -400,7 +379,6 @@ static void version_tells_a_process_that_may_load_no_program(void **state)
 	} rows[] = { { "6.6.0", true }, { "6.12.9+deb13-amd64", true }, { "7.0-rc1", true }, { "6.5.11", false },
 		{ "5.19.0", false }, { "4.6", false }, { "six", false }, { "7", false }, { NULL, false } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		release = rows[i].release;
 		assert_int_equal(look(-EPERM, LINK), rows[i].has ? HAS_TCX | AGAIN : 0);
@@ -409,26 +387,4 @@ static void version_tells_a_process_that_may_load_no_program(void **state)
 	assert_int_equal(look(-ENOSYS, LINK), 0);	/* a kernel without bpf(2) */
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(instruction_has_what_it_is_given),
-		TEST(jumps_lead_to_their_labels),
-		TEST(program_has_a_longest_length),
-		TEST(program_has_a_limit_of_labels),
-		TEST(assembler_needs_memory),
-		TEST(program_is_loaded_for_traffic_control),
-		TEST(map_has_two_numbers_an_entry),
-		TEST(program_is_attached_to_the_ingress),
-		TEST(xdp_program_is_attached_to_the_driver_or_the_kernel),
-		TEST(map_of_sockets_is_made),
-		TEST(link_gets_another_program),
-		TEST(counters_are_read_and_cleared),
-		TEST(error_of_the_kernel_is_returned),
-		TEST(tcx_is_there_if_only_the_device_is_missing),
-		TEST(version_tells_a_process_that_may_load_no_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_change.c - a change and the threads that look at frames meanwhile. A thread that nothing stops would be through
  * within PAUSE_US; one that is slower hides an error, and fails no correct program. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <time.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/softeth/change.h"
+#include "test/unit/unit.h"
 
 enum { PAUSE_US = 20000, INSTANT_NS = 123456789 };
 
@@ -78,7 +72,6 @@ static void *change_once_more(void *unused)
 
 static int set_up(void **state)
 {
-	(void)state;
 	from_ns = 1;
 	seen_ns = 0;
 	begun_at_clock = NULL;
@@ -88,7 +81,6 @@ static int set_up(void **state)
 /* A case that fails leaves no change that the next one would wait for. */
 static int tear_down(void **state)
 {
-	(void)state;
 	if (changing)
 		end();
 	if (running)
@@ -96,9 +88,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void frames_are_not_held_up_without_a_change(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(frames_are_not_held_up_without_a_change)
 {
-	(void)state;
 	look_at_frame(NULL);
 	assert_int_equal(seen(), 1);
 	begin();
@@ -106,16 +99,14 @@ static void frames_are_not_held_up_without_a_change(void **state)
 	look_at_frame(NULL);
 }
 
-static void instant_is_of_the_clock_of_time_stamps(void **state)
+TEST(instant_is_of_the_clock_of_time_stamps)
 {
-	(void)state;
 	assert_int_equal(begin(), 7000000000ull + INSTANT_NS);
 	end();
 }
 
-static void thread_that_sees_a_change_reads_its_times(void **state)
+TEST(thread_that_sees_a_change_reads_its_times)
 {
-	(void)state;
 	begin();
 	start(look_at_frame);
 	assert_int_equal(seen(), 0);
@@ -126,9 +117,8 @@ static void thread_that_sees_a_change_reads_its_times(void **state)
 }
 
 /* Else a thread could look at a frame of after the instant, and see no change. */
-static void change_is_announced_before_the_clock_is_read(void **state)
+TEST(change_is_announced_before_the_clock_is_read)
 {
-	(void)state;
 	begun_at_clock = look_at_frame;
 	begin();
 	assert_int_equal(seen(), 0);
@@ -138,9 +128,8 @@ static void change_is_announced_before_the_clock_is_read(void **state)
 	assert_int_equal(seen(), 5);
 }
 
-static void changes_exclude_each_other(void **state)
+TEST(changes_exclude_each_other)
 {
-	(void)state;
 	begin();
 	start(change_once_more);
 	assert_int_equal(seen(), 0);
@@ -149,16 +138,4 @@ static void changes_exclude_each_other(void **state)
 	assert_int_not_equal(seen(), 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(frames_are_not_held_up_without_a_change),
-		TEST(instant_is_of_the_clock_of_time_stamps),
-		TEST(thread_that_sees_a_change_reads_its_times),
-		TEST(change_is_announced_before_the_clock_is_read),
-		TEST(changes_exclude_each_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,12 +2,6 @@
 /* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_matches()
  * does, as few others as it can, and reads nothing behind the end of a frame. The hash of groups is
  * test_filter_hash.c's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -15,6 +9,7 @@
 #include "dapl/softeth/filter.h"
 #include "test/unit/softeth/cbpf.h"
 #include "test/unit/softeth/parsed.h"
+#include "test/unit/unit.h"
 
 enum { SNAP = 1234, MANY = 200, PORT = 4791 };
 
@@ -90,11 +85,10 @@ static bool is_structure(size_t byte, size_t part)
 	       (byte == 23 && parts[part].offset >= offsetof(struct dapl_eth_key, port_src));
 }
 
-static void frames_of_a_rule_are_accepted_and_others_rejected(void **state)
+UNIT_TEST(frames_of_a_rule_are_accepted_and_others_rejected)
 {
 	static const uint8_t masks[] = { 0xff, 0xf0, 0x3c };
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof masks * PARTS; i++) {
 		size_t part = i % PARTS;
 		struct frame f = frame_over(i / PARTS % 2 ? 4 : 6, IPPROTO_UDP, PORT);
@@ -116,9 +110,8 @@ static void frames_of_a_rule_are_accepted_and_others_rejected(void **state)
 }
 
 /* cbpf_run() fails if a byte behind the end is read. */
-static void cut_frame_is_accepted_only_if_it_may_match(void **state)
+UNIT_TEST(cut_frame_is_accepted_only_if_it_may_match)
 {
-	(void)state;
 	for (size_t i = 0; i < 2 * PARTS; i++) {
 		const struct frame f = frame_over(i / PARTS ? 4 : 6, IPPROTO_UDP, PORT);
 		const struct dapl_eth_rule rule = rule_of(&f, i % PARTS, 0xff);
@@ -134,9 +127,8 @@ static void cut_frame_is_accepted_only_if_it_may_match(void **state)
 }
 
 /* Each first byte of the IP header, and each length of the frame. */
-static void unreadable_ip_headers_are_accepted_and_readable_ones_rejected(void **state)
+UNIT_TEST(unreadable_ip_headers_are_accepted_and_readable_ones_rejected)
 {
-	(void)state;
 	for (int version = 4; version <= 6; version += 2) {
 		struct frame f = frame_over(version, IPPROTO_UDP, PORT);
 		struct dapl_eth_rule rule = { .mode = ETH_COPY };
@@ -160,12 +152,11 @@ static void unreadable_ip_headers_are_accepted_and_readable_ones_rejected(void *
 	}
 }
 
-static void ports_are_found_behind_ipv4_options_in_first_fragments_only(void **state)
+UNIT_TEST(ports_are_found_behind_ipv4_options_in_first_fragments_only)
 {
 	struct frame f = { .length = 0 };
 	struct dapl_eth_rule rule = { .mode = ETH_COPY };
 
-	(void)state;
 	frame_put_ethernet_ipv4(&f, IPPROTO_UDP);
 	f.bytes[ETH_HLEN] = 0x46;
 	FRAME_PUT(&f, "\x01\x01\x01\x01");
@@ -181,14 +172,13 @@ static void ports_are_found_behind_ipv4_options_in_first_fragments_only(void **s
 	assert_false(accepts(&rule, &f));
 }
 
-static void headers_that_the_filter_does_not_read_are_let_through(void **state)
+UNIT_TEST(headers_that_the_filter_does_not_read_are_let_through)
 {
 	static const uint8_t extensions[] = { IPPROTO_HOPOPTS, IPPROTO_ROUTING, IPPROTO_FRAGMENT, IPPROTO_DSTOPTS };
 	static const uint16_t tags[] = { ETH_P_8021Q, ETH_P_8021AD };
 	struct frame six = frame_over(6, IPPROTO_UDP, PORT);
 	const struct dapl_eth_rule rule = rule_of(&six, PARTS - 1, 0xff), of_protocol = rule_of(&six, 6, 0xff);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof extensions; i++) {
 		struct frame f = six;
 
@@ -207,13 +197,12 @@ static void headers_that_the_filter_does_not_read_are_let_through(void **state)
 	}
 }
 
-static void rule_for_a_version_rejects_other_types(void **state)
+UNIT_TEST(rule_for_a_version_rejects_other_types)
 {
 	const struct frame four = frame_over(4, IPPROTO_UDP, PORT), six = frame_over(6, IPPROTO_UDP, PORT);
 	struct dapl_eth_rule rule = { .mode = ETH_COPY };
 	struct frame arp = { .length = 0 };
 
-	(void)state;
 	frame_put_ethernet(&arp, ETH_P_ARP);
 	rule.key.ip_version = 4;
 	rule.mask.ip_version = 0xff;
@@ -232,7 +221,7 @@ static void rule_for_a_version_rejects_other_types(void **state)
 
 /* --- directions ------------------------------------------------------------------------------------------ */
 
-static void direction_and_host_are_those_of_the_rule(void **state)
+UNIT_TEST(direction_and_host_are_those_of_the_rule)
 {
 	static const struct {
 		uint32_t flags;
@@ -243,7 +232,6 @@ static void direction_and_host_are_those_of_the_rule(void **state)
 	};
 	const struct frame f = frame_over(4, IPPROTO_UDP, PORT);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct dapl_eth_rule of_dst = rule_of(&f, 0, 0xff), none = { .mode = ETH_COPY };
 		struct dapl_eth_rule rule = rows[i].names_dst ? of_dst : none;
@@ -259,21 +247,20 @@ static void direction_and_host_are_those_of_the_rule(void **state)
 
 /* --- several rules ----------------------------------------------------------------------------------------- */
 
-static void one_of_several_rules_is_enough(void **state)
+UNIT_TEST(one_of_several_rules_is_enough)
 {
 	const struct frame four = frame_over(4, IPPROTO_UDP, PORT), six = frame_over(6, IPPROTO_UDP, PORT);
 	const struct dapl_eth_rule of_four = rule_of(&four, PARTS - 1, 0xff), of_six = rule_of(&six, PARTS - 1, 0xff);
 	const struct dapl_eth_rule *rules[] = { &of_four, &of_six };
 	struct frame arp = { .length = 0 };
 
-	(void)state;
 	frame_put_ethernet(&arp, ETH_P_ARP);
 	assert_int_equal(run(rules, 2, &four, four.length, PACKET_HOST), SNAP);
 	assert_int_equal(run(rules, 2, &six, six.length, PACKET_HOST), SNAP);
 	assert_int_equal(run(rules, 2, &arp, arp.length, PACKET_HOST), 0);
 }
 
-static void no_rules_accept_nothing_too_many_accept_all(void **state)
+UNIT_TEST(no_rules_accept_nothing_too_many_accept_all)
 {
 	const struct frame four = frame_over(4, IPPROTO_UDP, PORT);
 	const struct dapl_eth_rule rule = rule_of(&four, PARTS - 1, 0xff);
@@ -281,7 +268,6 @@ static void no_rules_accept_nothing_too_many_accept_all(void **state)
 	struct frame arp = { .length = 0 };
 	unsigned fit = 0;
 
-	(void)state;
 	frame_put_ethernet(&arp, ETH_P_ARP);
 	assert_int_equal(run(NULL, 0, &four, four.length, PACKET_HOST), 0);
 	for (unsigned i = 0; i < MANY; i++)
@@ -294,12 +280,11 @@ static void no_rules_accept_nothing_too_many_accept_all(void **state)
 }
 
 /* A rule for everything is one instruction, and the program has one of its own. */
-static void program_that_just_fits_is_complete(void **state)
+UNIT_TEST(program_that_just_fits_is_complete)
 {
 	static const struct dapl_eth_rule all = { .mode = ETH_COPY, .flags = ETH_ALL | ETH_EGRESS };
 	static const struct dapl_eth_rule *rules[ETH_FILTER_MAX];
 
-	(void)state;
 	for (unsigned i = 0; i < ETH_FILTER_MAX; i++)
 		rules[i] = &all;
 	assert_int_equal(eth_filter_make(code, rules, ETH_FILTER_MAX - 1, SNAP), ETH_FILTER_MAX);
@@ -308,20 +293,4 @@ static void program_that_just_fits_is_complete(void **state)
 	assert_int_equal(code[0].k, SNAP);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_of_a_rule_are_accepted_and_others_rejected),
-		cmocka_unit_test(cut_frame_is_accepted_only_if_it_may_match),
-		cmocka_unit_test(unreadable_ip_headers_are_accepted_and_readable_ones_rejected),
-		cmocka_unit_test(ports_are_found_behind_ipv4_options_in_first_fragments_only),
-		cmocka_unit_test(headers_that_the_filter_does_not_read_are_let_through),
-		cmocka_unit_test(rule_for_a_version_rejects_other_types),
-		cmocka_unit_test(direction_and_host_are_those_of_the_rule),
-		cmocka_unit_test(one_of_several_rules_is_enough),
-		cmocka_unit_test(no_rules_accept_nothing_too_many_accept_all),
-		cmocka_unit_test(program_that_just_fits_is_complete),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_filter_hash.c - the hash of a group in the kernel's filter (dapl/softeth/filter_hash.c): it selects the entry
  * of the table that spread_hash() does, and lets a frame through where it cannot know. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
@@ -14,6 +8,7 @@
 #include "dapl/softeth/filter.h"
 #include "test/unit/softeth/cbpf.h"
 #include "test/unit/softeth/parsed.h"
+#include "test/unit/unit.h"
 
 enum { SNAP = 1234 };
 
@@ -23,7 +18,6 @@ static struct eth_spread spread;	/* key, size, and what is hashed */
 
 static int set_up(void **state)
 {
-	(void)state;
 	spread = (struct eth_spread){ .ports = true, .size = 128 };
 	for (unsigned i = 0; i < TOEPLITZ_KEY; i++)
 		spread.key[i] = (uint8_t)(37 * i + 11);
@@ -67,11 +61,12 @@ static bool finds_entry(const struct frame *f, size_t length)
 	return !accepts(&others, f, length);
 }
 
-static void entry_of_each_protocol_is_found(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(entry_of_each_protocol_is_found)
 {
 	static const uint8_t protocols[] = { IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP, IPPROTO_GRE };
 
-	(void)state;
 	for (size_t i = 0; i < 4 * sizeof protocols; i++) {
 		const struct frame f = frame_over(i & 1 ? 4 : 6, protocols[i / 4], 4711);
 
@@ -81,9 +76,8 @@ static void entry_of_each_protocol_is_found(void **state)
 }
 
 /* Other addresses and ports select other entries; the first 36 bytes behind the Ethernet header have all of IPv4's. */
-static void each_bit_of_addresses_and_ports_counts(void **state)
+TEST(each_bit_of_addresses_and_ports_counts)
 {
-	(void)state;
 	for (int version = 4; version <= 6; version += 2) {
 		struct frame f = frame_over(version, IPPROTO_TCP, 4711);
 		size_t first = ETH_HLEN + (version == 4 ? 12 : 8), end = ETH_HLEN + (version == 4 ? 24 : 44);
@@ -96,30 +90,27 @@ static void each_bit_of_addresses_and_ports_counts(void **state)
 	}
 }
 
-static void tables_of_each_size_are_looked_up(void **state)
+TEST(tables_of_each_size_are_looked_up)
 {
 	const struct frame f = frame_over(4, IPPROTO_UDP, 4711);
 
-	(void)state;
 	for (spread.size = 1; spread.size <= SPREAD_TABLE_MAX; spread.size *= 2)
 		assert_true(finds_entry(&f, f.length));
 }
 
-static void frame_without_ip_has_the_hash_0(void **state)
+TEST(frame_without_ip_has_the_hash_0)
 {
 	struct frame f = { .length = 0 };
 
-	(void)state;
 	frame_put_ethernet(&f, ETH_P_ARP);
 	FRAME_PUT(&f, "no address of IP");
 	assert_true(finds_entry(&f, f.length));
 }
 
-static void fragment_has_the_hash_of_its_addresses(void **state)
+TEST(fragment_has_the_hash_of_its_addresses)
 {
 	static const uint8_t places[][2] = { { 0x20, 0 }, { 0, 1 }, { 0x20, 7 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		struct frame f = frame_over(4, IPPROTO_UDP, 4711);
 
@@ -129,9 +120,8 @@ static void fragment_has_the_hash_of_its_addresses(void **state)
 }
 
 /* cbpf_run() fails if a byte behind the end is read. */
-static void cut_frame_is_never_rejected_for_a_wrong_entry(void **state)
+TEST(cut_frame_is_never_rejected_for_a_wrong_entry)
 {
-	(void)state;
 	for (int version = 4; version <= 6; version += 2) {
 		const struct frame f = frame_over(version, IPPROTO_UDP, 4711);
 
@@ -140,7 +130,7 @@ static void cut_frame_is_never_rejected_for_a_wrong_entry(void **state)
 	}
 }
 
-static void headers_that_are_not_read_are_let_through(void **state)
+TEST(headers_that_are_not_read_are_let_through)
 {
 	static const struct {
 		int version;
@@ -152,7 +142,6 @@ static void headers_that_are_not_read_are_let_through(void **state)
 		{ 6, 20, IPPROTO_DSTOPTS }, { 6, ETH_HLEN, 0x50 }, { 4, ETH_HLEN, 0x55 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct frame f = frame_over(rows[i].version, IPPROTO_UDP, 4711);
 
@@ -170,7 +159,7 @@ static void headers_that_are_not_read_are_let_through(void **state)
 	}
 }
 
-static void tunnels_are_let_through_if_inner_headers_count(void **state)
+TEST(tunnels_are_let_through_if_inner_headers_count)
 {
 	static const struct {
 		uint8_t protocol;
@@ -182,7 +171,6 @@ static void tunnels_are_let_through_if_inner_headers_count(void **state)
 	};
 	struct frame mpls = { .length = 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++) {
 		const struct frame f = frame_over(i & 1 ? 4 : 6, rows[i / 4].protocol, rows[i / 4].port);
 
@@ -201,7 +189,7 @@ static void tunnels_are_let_through_if_inner_headers_count(void **state)
 
 /* --- rules of a group ------------------------------------------------------------------------------------- */
 
-static void each_rule_of_a_group_leads_to_the_hash(void **state)
+TEST(each_rule_of_a_group_leads_to_the_hash)
 {
 	struct dapl_eth_rule four = { .mode = ETH_COPY }, six = { .mode = ETH_COPY };
 	const struct dapl_eth_rule *rules[] = { &four, &six };
@@ -209,7 +197,6 @@ static void each_rule_of_a_group_leads_to_the_hash(void **state)
 	struct filter_part all = part_of(rules, 2), none = all;
 	struct frame arp = { .length = 0 };
 
-	(void)state;
 	frame_put_ethernet(&arp, ETH_P_ARP);
 	four.key.ip_version = 4;
 	six.key.ip_version = 6;
@@ -224,20 +211,4 @@ static void each_rule_of_a_group_leads_to_the_hash(void **state)
 	assert_false(accepts(&all, &frames[0], frames[0].length));
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(entry_of_each_protocol_is_found),
-		TEST(each_bit_of_addresses_and_ports_counts),
-		TEST(tables_of_each_size_are_looked_up),
-		TEST(frame_without_ip_has_the_hash_0),
-		TEST(fragment_has_the_hash_of_its_addresses),
-		TEST(cut_frame_is_never_rejected_for_a_wrong_entry),
-		TEST(headers_that_are_not_read_are_let_through),
-		TEST(tunnels_are_let_through_if_inner_headers_count),
-		TEST(each_rule_of_a_group_leads_to_the_hash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_group.c - groups of ports: their life, ports that leave, and changes of the table, which filters must know
  * before it begins. Rules and filters of ports (rules.c) are replaced here; tables themselves are spread.c's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/softeth/port_calls.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 4 };
 
@@ -44,13 +37,11 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now);
 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
 {
-	(void)times;
 	note_call(purged ? 'p' : 'u', port);
 }
 
 void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times)
 {
-	(void)times;
 	note_call('d', port);
 }
 
@@ -139,7 +130,6 @@ static int create(struct eth_group **created)
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (int i = 0; i < PORTS; i++) {
 		ports[i].fd = i;
 		dapl_mutex_init(&ports[i].lock, RANK_SOFT_ETH);
@@ -154,7 +144,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	if (group)
 		eth_group_free(group);
 	return 0;
@@ -180,11 +169,12 @@ static unsigned tables(void)
 	return n;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- tables ------------------------------------------------------------------------------------------------ */
 
-static void frames_go_by_the_table_of_their_time(void **state)
+TEST(frames_go_by_the_table_of_their_time)
 {
-	(void)state;
 	assert_table(first_table, 0);
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	assert_table(first_table, 99);
@@ -196,19 +186,17 @@ static void frames_go_by_the_table_of_their_time(void **state)
 }
 
 /* Else a filter would reject frames that the table has given to its port. */
-static void all_filters_know_a_table_before_it_begins(void **state)
+TEST(all_filters_know_a_table_before_it_begins)
 {
-	(void)state;
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	assert_string_equal(calls, "r0 r1 r2");
 	assert_int_equal(announced, PORTS);
 }
 
-static void table_is_withdrawn_if_any_filter_fails(void **state)
+TEST(table_is_withdrawn_if_any_filter_fails)
 {
 	static const char *const calls_that_fail[] = { "r0", "r1", "r2" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof calls_that_fail / sizeof *calls_that_fail; i++) {
 		forget_calls();
 		announced = 0;
@@ -221,9 +209,8 @@ static void table_is_withdrawn_if_any_filter_fails(void **state)
 	}
 }
 
-static void tables_are_kept_for_ten_seconds(void **state)
+TEST(tables_are_kept_for_ten_seconds)
 {
-	(void)state;
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	now_s = 105;
 	assert_int_equal(eth_group_set(group, first_table), 0);
@@ -236,9 +223,8 @@ static void tables_are_kept_for_ten_seconds(void **state)
 	assert_string_equal(calls, "r0 r1 r2 t0");	/* no port reads a table when it is freed */
 }
 
-static void table_needs_memory(void **state)
+TEST(table_needs_memory)
 {
-	(void)state;
 	no_memory = true;
 	assert_int_equal(eth_group_set(group, second_table), ENOMEM);
 	assert_string_equal(calls, "");
@@ -247,9 +233,8 @@ static void table_needs_memory(void **state)
 }
 
 /* An old table is taken off the list before it is known that there is no memory for the new one. */
-static void old_table_is_freed_without_memory_for_a_new_one(void **state)
+TEST(old_table_is_freed_without_memory_for_a_new_one)
 {
-	(void)state;
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	forget_calls();
 	no_memory = true;
@@ -260,9 +245,8 @@ static void old_table_is_freed_without_memory_for_a_new_one(void **state)
 	assert_table(second_table, 200);
 }
 
-static void changes_of_tables_exclude_each_other(void **state)
+TEST(changes_of_tables_exclude_each_other)
 {
-	(void)state;
 	is_raced = true;
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	assert_int_equal(pthread_join(other_thread, NULL), 0);
@@ -271,11 +255,10 @@ static void changes_of_tables_exclude_each_other(void **state)
 
 /* --- ports that leave ----------------------------------------------------------------------------------------- */
 
-static void closed_port_leaves_all_its_groups(void **state)
+TEST(closed_port_leaves_all_its_groups)
 {
 	struct eth_group *other;
 
-	(void)state;
 	assert_int_equal(create(&other), 0);
 	eth_rule_free_all(&ports[1]);
 	assert_string_equal(calls, "f1 n1");	/* its own rules, and those of groups */
@@ -287,11 +270,10 @@ static void closed_port_leaves_all_its_groups(void **state)
 	eth_group_free(other);
 }
 
-static void table_that_names_a_port_that_left_is_refused(void **state)
+TEST(table_that_names_a_port_that_left_is_refused)
 {
 	static const uint16_t without_port_1[SIZE] = { 0, 0, 0, 2 }, last_is_port_1[SIZE] = { 0, 0, 0, 1 };
 
-	(void)state;
 	eth_rule_free_all(&ports[1]);
 	forget_calls();
 	assert_int_equal(eth_group_set(group, second_table), EINVAL);
@@ -305,11 +287,10 @@ static void table_that_names_a_port_that_left_is_refused(void **state)
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
-static void group_needs_memory(void **state)
+TEST(group_needs_memory)
 {
 	struct eth_group *created = NULL;
 
-	(void)state;
 	no_memory = true;
 	assert_int_equal(create(&created), ENOMEM);
 	no_memory = false;
@@ -331,12 +312,11 @@ static struct group_rule *add_rule(void)
 }
 
 /* Rules of ports that were moved out of it count on. */
-static void rules_of_a_freed_group_go_from_all_programs_first(void **state)
+TEST(rules_of_a_freed_group_go_from_all_programs_first)
 {
 	struct rule_counts *counts;
 	struct rule_times *times;
 
-	(void)state;
 	add_rule();
 	counts = add_rule()->part.counts;
 	times = group->rules->part.times;
@@ -352,11 +332,10 @@ static void rules_of_a_freed_group_go_from_all_programs_first(void **state)
 	rule_times_put(times);
 }
 
-static void table_outlives_the_group_at_rules_that_were_moved(void **state)
+TEST(table_outlives_the_group_at_rules_that_were_moved)
 {
 	struct eth_spread *spread = group->spread;
 
-	(void)state;
 	spread_get(spread);
 	eth_group_free(group);
 	group = NULL;
@@ -366,11 +345,10 @@ static void table_outlives_the_group_at_rules_that_were_moved(void **state)
 }
 
 /* A port that leaves does not look at groups that are gone. */
-static void freed_group_is_forgotten(void **state)
+TEST(freed_group_is_forgotten)
 {
 	struct eth_group *second, *third;
 
-	(void)state;
 	assert_int_equal(create(&second), 0);
 	assert_int_equal(create(&third), 0);
 	eth_group_free(second);
@@ -382,24 +360,4 @@ static void freed_group_is_forgotten(void **state)
 	assert_null(group->ports[1]);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(frames_go_by_the_table_of_their_time),
-		TEST(all_filters_know_a_table_before_it_begins),
-		TEST(table_is_withdrawn_if_any_filter_fails),
-		TEST(tables_are_kept_for_ten_seconds),
-		TEST(table_needs_memory),
-		TEST(old_table_is_freed_without_memory_for_a_new_one),
-		TEST(changes_of_tables_exclude_each_other),
-		TEST(closed_port_leaves_all_its_groups),
-		TEST(table_that_names_a_port_that_left_is_refused),
-		TEST(group_needs_memory),
-		TEST(rules_of_a_freed_group_go_from_all_programs_first),
-		TEST(table_outlives_the_group_at_rules_that_were_moved),
-		TEST(freed_group_is_forgotten),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

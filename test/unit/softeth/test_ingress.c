@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ingress.c - the life of the program on a device's ingress, and the counters of its rules. The calls of the
  * kernel (bpf.c) are replaced and recorded here; what the program does is steer.c's matter. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <sys/ioctl.h>
 #include "common/interface.h"
 #include "dapl/softeth/ingress.h"
@@ -16,6 +8,7 @@
 #include "dapl/softeth/steer.h"
 #include "dapl/softeth/xdp.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 /* Descriptors that the process does not have. */
 enum { PROGRAM = 1000, LINK, COUNTERS, SOCKETS, INDEX = 5, RULES = 4 };
@@ -38,7 +31,7 @@ int __wrap_bpf_replace(int link, int program);
 int __wrap_steer_make_xdp(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters,
 			  const struct steer_xdp *xdp);
 int __wrap_bpf_attach_xdp(int program, int interface);
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
 int __wrap_eth_xdp_sockets(const struct eth_xdp *xdp);
 int __wrap_bpf_read_counters(int map, uint32_t entry, uint64_t counters[2]);
 int __wrap_bpf_clear_counters(int map, uint32_t entry);
@@ -94,9 +87,9 @@ int __wrap_bpf_attach_xdp(int program, int interface)
 	return step("xdp") ? -ENOBUFS : LINK;
 }
 
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 {
-	assert_string_equal(netdev, "eth9");
+	assert_int_equal(index, INDEX);
 	assert_int_equal(request, SIOCGIFHWADDR);
 	memcpy(ifr->ifr_hwaddr.sa_data, "\2\0\0\0\0\7", 6);
 	return step("address") ? ENODEV : 0;
@@ -147,7 +140,6 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static int set_up(void **state)
 {
-	(void)state;
 	forget_steps();
 	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
 	memset(rules, 0, sizeof rules);
@@ -181,12 +173,13 @@ static void attach_program(void)
 	forget_steps();
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- the program ------------------------------------------------------------------------------------------------- */
 
 /* The link keeps the program, which needs no descriptor of its own. */
-static void first_rule_that_steers_attaches_a_program(void **state)
+TEST(first_rule_that_steers_attaches_a_program)
 {
-	(void)state;
 	steer_rules(1);
 	assert_int_equal(eth_steer_renew(&port), 0);
 	assert_steps("counters make load attach unload");
@@ -195,9 +188,8 @@ static void first_rule_that_steers_attaches_a_program(void **state)
 }
 
 /* Frames meet the old program or the new one; the counters stay. */
-static void program_is_replaced_while_it_is_attached(void **state)
+TEST(program_is_replaced_while_it_is_attached)
 {
-	(void)state;
 	attach_program();
 	steer_rules(2);
 	assert_int_equal(eth_steer_renew(&port), 0);
@@ -205,9 +197,8 @@ static void program_is_replaced_while_it_is_attached(void **state)
 	assert_int_equal(port.link, LINK);
 }
 
-static void program_goes_with_the_last_rule_that_steers(void **state)
+TEST(program_goes_with_the_last_rule_that_steers)
 {
-	(void)state;
 	attach_program();
 	port.steering = 0;		/* a rule that copies remains */
 	assert_int_equal(eth_steer_renew(&port), 0);
@@ -222,11 +213,10 @@ static void program_goes_with_the_last_rule_that_steers(void **state)
 }
 
 /* Rules that copy are in it, too: the first rule that matches decides. */
-static void program_has_the_rules_in_their_order(void **state)
+TEST(program_has_the_rules_in_their_order)
 {
 	struct eth_spread spread = { .id = 7 };
 
-	(void)state;
 	steer_rules(4);
 	rules[0].rule.mode = ETH_COPY;
 	rules[1].moved = true;
@@ -244,11 +234,9 @@ static void program_has_the_rules_in_their_order(void **state)
 }
 
 /* ETH-40. Without a rule it passes everything; it goes when its port is closed. */
-static void xdp_program_stays_without_rules(void **state)
+TEST(xdp_program_stays_without_rules)
 {
-	(void)state;
 	port.xdp = (struct eth_xdp *)&port;	/* it is not looked at */
-	strcpy(port.netdev, "eth9");
 	assert_int_equal(eth_steer_renew(&port), 0);
 	assert_steps("counters address make load xdp unload");
 	assert_int_equal(made, 0);
@@ -275,7 +263,7 @@ static void xdp_program_stays_without_rules(void **state)
 
 /* --- errors ---------------------------------------------------------------------------------------------------- */
 
-static void program_that_cannot_be_attached_is_unloaded(void **state)
+TEST(program_that_cannot_be_attached_is_unloaded)
 {
 	static const struct {
 		const char *step, *steps;
@@ -283,7 +271,6 @@ static void program_that_cannot_be_attached_is_unloaded(void **state)
 	} rows[] = { { "counters", "counters", ENOBUFS }, { "make", "counters make", E2BIG },
 		{ "load", "counters make load", ENOBUFS }, { "attach", "counters make load attach unload", ENOBUFS } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		steer_rules(1);
@@ -302,7 +289,7 @@ static void program_that_cannot_be_attached_is_unloaded(void **state)
 	}
 }
 
-static void failed_renewal_leaves_the_program_that_is_attached(void **state)
+TEST(failed_renewal_leaves_the_program_that_is_attached)
 {
 	static const struct {
 		const char *step, *steps;
@@ -310,7 +297,6 @@ static void failed_renewal_leaves_the_program_that_is_attached(void **state)
 	} rows[] = { { "make", "make", E2BIG }, { "load", "make load", ENOBUFS },
 		{ "replace", "make load replace unload", ENOBUFS } };
 
-	(void)state;
 	attach_program();
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		failing = rows[i].step;
@@ -320,9 +306,8 @@ static void failed_renewal_leaves_the_program_that_is_attached(void **state)
 	}
 }
 
-static void program_needs_memory(void **state)
+TEST(program_needs_memory)
 {
-	(void)state;
 	steer_rules(1);
 	no_memory = true;
 	assert_int_equal(eth_steer_renew(&port), ENOMEM);
@@ -332,12 +317,11 @@ static void program_needs_memory(void **state)
 
 /* --- counters of rules ------------------------------------------------------------------------------------------- */
 
-static void each_rule_has_a_counter_of_its_own(void **state)
+TEST(each_rule_has_a_counter_of_its_own)
 {
 	struct eth_rule *all = calloc(ETH_MAX_RULES + 1, sizeof *all), *again = all + ETH_MAX_RULES;
 	uint64_t seen = 0;
 
-	(void)state;
 	assert_non_null(all);
 	for (unsigned i = 0; i < ETH_MAX_RULES; i++) {
 		assert_int_equal(eth_steer_get_counter(&port, &all[i]), 0);
@@ -352,9 +336,8 @@ static void each_rule_has_a_counter_of_its_own(void **state)
 }
 
 /* It may have been another rule's. Before there is a program nothing has been counted. */
-static void counter_of_a_new_rule_is_cleared(void **state)
+TEST(counter_of_a_new_rule_is_cleared)
 {
-	(void)state;
 	assert_int_equal(eth_steer_get_counter(&port, &rules[0]), 0);
 	assert_steps("");
 	port.counters = COUNTERS;
@@ -369,11 +352,10 @@ static void counter_of_a_new_rule_is_cleared(void **state)
 	assert_int_equal(rules[3].counter, rules[2].counter);
 }
 
-static void counts_are_read_at_the_rules_counter(void **state)
+TEST(counts_are_read_at_the_rules_counter)
 {
 	uint64_t frames = 1, bytes = 2;
 
-	(void)state;
 	port.counters = COUNTERS;
 	rules[1].counter = 9;
 	counted[0] = 33;
@@ -389,22 +371,4 @@ static void counts_are_read_at_the_rules_counter(void **state)
 	assert_int_equal(bytes, 4400);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(first_rule_that_steers_attaches_a_program),
-		TEST(program_is_replaced_while_it_is_attached),
-		TEST(program_goes_with_the_last_rule_that_steers),
-		TEST(program_has_the_rules_in_their_order),
-		TEST(xdp_program_stays_without_rules),
-		TEST(program_that_cannot_be_attached_is_unloaded),
-		TEST(failed_renewal_leaves_the_program_that_is_attached),
-		TEST(program_needs_memory),
-		TEST(each_rule_has_a_counter_of_its_own),
-		TEST(counter_of_a_new_rule_is_cleared),
-		TEST(counts_are_read_at_the_rules_counter),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_match.c - what the parser reads from a frame without a tunnel, whole and cut off, and which rules match. That
  * the kernel's filter and the program for TAKE and DROP agree is tested by test/eth/match.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "test/unit/softeth/parsed.h"
+#include "test/unit/unit.h"
 
 static struct frame frame;
 
 static int set_up(void **state)
 {
-	(void)state;
 	frame.length = 0;
 	return 0;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- Ethernet and VLAN ------------------------------------------------------------------------------- */
 
-static void frame_of_another_protocol_has_addresses_and_type(void **state)
+TEST(frame_of_another_protocol_has_addresses_and_type)
 {
 	const struct dapl_eth_key arp = key_of_ethernet(ETH_P_ARP);
 	struct eth_headers h;
 
-	(void)state;
 	frame_put_ethernet(&frame, ETH_P_ARP);
 	frame_put_ipv4(&frame, IPPROTO_UDP);
 	h = parse(&frame);
@@ -39,12 +33,11 @@ static void frame_of_another_protocol_has_addresses_and_type(void **state)
 	assert_false(h.inner_fragmented);
 }
 
-static void type_is_read_behind_two_tags(void **state)
+TEST(type_is_read_behind_two_tags)
 {
 	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
 	struct eth_headers h;
 
-	(void)state;
 	expected.vlan_tci = htons(0xe007);
 	frame_put_ethernet(&frame, ETH_P_8021AD);
 	FRAME_PUT(&frame, "\xe0\x07\x81\x00\x00\x09\x08\x00");
@@ -53,12 +46,11 @@ static void type_is_read_behind_two_tags(void **state)
 	assert_key(&h.outer, &expected);
 }
 
-static void third_tag_is_the_type(void **state)
+TEST(third_tag_is_the_type)
 {
 	struct dapl_eth_key expected = key_of_ethernet(ETH_P_8021Q);
 	struct eth_headers h;
 
-	(void)state;
 	expected.vlan_tci = htons(7);
 	frame_put_ethernet(&frame, ETH_P_8021Q);
 	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x81\x00\x00\x0a\x08\x00");
@@ -68,13 +60,12 @@ static void third_tag_is_the_type(void **state)
 }
 
 /* The kernel has taken it from the frame, so the one in the bytes is the second. */
-static void stripped_tag_is_the_first(void **state)
+TEST(stripped_tag_is_the_first)
 {
 	const struct eth_tag stripped = { ETH_P_8021Q, 0x2003 };
 	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
 	struct eth_headers h;
 
-	(void)state;
 	expected.vlan_tci = htons(0x2003);
 	frame_put_ethernet_ipv4(&frame, IPPROTO_ICMP);
 	h = parse_cut(&frame, frame.length, stripped);
@@ -94,7 +85,7 @@ static void stripped_tag_is_the_first(void **state)
 
 /* --- IP ------------------------------------------------------------------------------------------- */
 
-static void ports_are_those_of_tcp_udp_and_sctp(void **state)
+TEST(ports_are_those_of_tcp_udp_and_sctp)
 {
 	static const struct {
 		uint8_t protocol;
@@ -102,7 +93,6 @@ static void ports_are_those_of_tcp_udp_and_sctp(void **state)
 	} rows[] = { { IPPROTO_TCP, true }, { IPPROTO_UDP, true }, { IPPROTO_SCTP, true },
 		{ IPPROTO_ICMP, false }, { IPPROTO_ESP, false } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct dapl_eth_key v4 = key_of_ipv4(rows[i].protocol), v6 = key_of_ipv6(rows[i].protocol);
 		struct eth_headers h;
@@ -125,12 +115,11 @@ static void ports_are_those_of_tcp_udp_and_sctp(void **state)
 	}
 }
 
-static void ipv4_options_are_skipped(void **state)
+TEST(ipv4_options_are_skipped)
 {
 	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_TCP);
 	struct eth_headers h;
 
-	(void)state;
 	frame_put_ethernet_ipv4(&frame, IPPROTO_TCP);
 	frame.bytes[ETH_HLEN] = 0x47;
 	FRAME_PUT(&frame, "\x01\x01\x01\x01\x01\x01\x01\x00");
@@ -140,13 +129,12 @@ static void ipv4_options_are_skipped(void **state)
 	assert_key(&h.outer, &expected);
 }
 
-static void header_of_another_version_is_not_read(void **state)
+TEST(header_of_another_version_is_not_read)
 {
 	static const uint8_t of_ipv4[] = { 0x65, 0x55, 0x44, 0x40 }, of_ipv6[] = { 0x41, 0x71 };
 	const struct dapl_eth_key v4 = key_of_ethernet(ETH_P_IP), v6 = key_of_ethernet(ETH_P_IPV6);
 	struct eth_headers h;
 
-	(void)state;
 	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
 	frame_put_udp(&frame, 53);
 	for (size_t i = 0; i < sizeof of_ipv4; i++) {
@@ -187,24 +175,22 @@ static void expect_fragments(size_t at, const struct fragment_row *rows, size_t 
 	}
 }
 
-static void fragments_of_ipv4_are_told_apart(void **state)
+TEST(fragments_of_ipv4_are_told_apart)
 {
 	static const struct fragment_row rows[] = { { 0x00, 0, false, false }, { 0x40, 0, false, false },
 		{ 0x80, 0, false, false }, { 0x20, 0, true, false }, { 0x20, 1, true, true },
 		{ 0x00, 1, true, true }, { 0x10, 0, true, true } };
 
-	(void)state;
 	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
 	frame_put_udp(&frame, 53);
 	expect_fragments(ETH_HLEN + 6, rows, sizeof rows / sizeof *rows, key_of_ipv4(IPPROTO_UDP));
 }
 
-static void fragments_of_ipv6_are_told_apart(void **state)
+TEST(fragments_of_ipv6_are_told_apart)
 {
 	static const struct fragment_row rows[] = { { 0, 0, false, false }, { 0, 6, false, false },
 		{ 0, 1, true, false }, { 0, 8, true, true }, { 1, 0, true, true }, { 1, 1, true, true } };
 
-	(void)state;
 	frame_put_ethernet(&frame, ETH_P_IPV6);
 	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
 	FRAME_PUT(&frame, "\x11\xff\x00\x00\x00\x00\x00\x07");	/* its second byte is no length */
@@ -213,12 +199,11 @@ static void fragments_of_ipv6_are_told_apart(void **state)
 }
 
 /* Hop-by-hop options, routing and destination options say how long they are. */
-static void extension_headers_are_skipped(void **state)
+TEST(extension_headers_are_skipped)
 {
 	struct dapl_eth_key expected = key_of_ipv6(IPPROTO_TCP);
 	struct eth_headers h;
 
-	(void)state;
 	key_set_ports(&expected, 80);
 	frame_put_ethernet(&frame, ETH_P_IPV6);
 	frame_put_ipv6(&frame, IPPROTO_HOPOPTS);
@@ -231,9 +216,8 @@ static void extension_headers_are_skipped(void **state)
 	assert_key(&h.outer, &expected);
 }
 
-static void extension_headers_have_a_limit(void **state)
+TEST(extension_headers_have_a_limit)
 {
-	(void)state;
 	for (unsigned n = 6; n <= 7; n++) {
 		struct dapl_eth_key expected = key_of_ipv6(n == 6 ? IPPROTO_TCP : IPPROTO_DSTOPTS);
 		struct eth_headers h;
@@ -254,9 +238,8 @@ static void extension_headers_have_a_limit(void **state)
 
 /* --- frames that are cut off ---------------------------------------------------------------------- */
 
-static void header_that_is_cut_off_is_0(void **state)
+TEST(header_that_is_cut_off_is_0)
 {
-	(void)state;
 	frame_put_ethernet(&frame, ETH_P_8021AD);
 	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x86\xdd");
 	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
@@ -272,7 +255,7 @@ static void header_that_is_cut_off_is_0(void **state)
 }
 
 /* With a byte less, the fields of the header are not known. */
-static void headers_are_read_once_they_are_complete(void **state)
+TEST(headers_are_read_once_they_are_complete)
 {
 	static const struct {
 		size_t length, offset;
@@ -283,7 +266,6 @@ static void headers_are_read_once_they_are_complete(void **state)
 #undef UNTIL
 	};
 
-	(void)state;
 	frame_put_ethernet(&frame, ETH_P_8021Q);
 	FRAME_PUT(&frame, "\x00\x07\x08\x00");
 	frame_put_ipv4(&frame, IPPROTO_TCP);
@@ -327,12 +309,11 @@ static uint8_t *byte_of_headers(struct eth_headers *headers, size_t i)
 enum { KEYS_SIZE = 2 * sizeof(struct dapl_eth_key) };
 
 /* Each bit of outer and inner headers, with all other bits compared, too. */
-static void bit_is_compared_if_it_is_in_the_mask(void **state)
+TEST(bit_is_compared_if_it_is_in_the_mask)
 {
 	struct eth_headers headers;
 	struct dapl_eth_rule rule;
 
-	(void)state;
 	memset(&headers, 0, sizeof headers);
 	memset(&rule, 0, sizeof rule);
 	for (size_t i = 0; i < KEYS_SIZE; i++) {
@@ -356,12 +337,11 @@ static void bit_is_compared_if_it_is_in_the_mask(void **state)
 	assert_true(eth_matches(&rule, &headers));
 }
 
-static void rule_without_a_mask_matches_all(void **state)
+TEST(rule_without_a_mask_matches_all)
 {
 	struct dapl_eth_rule rule = { .mode = ETH_TAKE, .flags = ETH_ALL, .priority = 3, .tag = 9 };
 	struct eth_headers headers;
 
-	(void)state;
 	assert_true(eth_matches_all(&rule));
 	memset(&headers, 255, sizeof headers);
 	assert_true(eth_matches(&rule, &headers));
@@ -373,12 +353,11 @@ static void rule_without_a_mask_matches_all(void **state)
 }
 
 /* No frame can have the value. */
-static void rule_with_a_value_outside_its_mask_matches_none(void **state)
+TEST(rule_with_a_value_outside_its_mask_matches_none)
 {
 	struct dapl_eth_rule rule = { .mode = ETH_TAKE };
 	struct eth_headers headers;
 
-	(void)state;
 	memset(&headers, 255, sizeof headers);
 	for (size_t i = 0; i < KEYS_SIZE; i++) {
 		*byte_of_key(&rule, i) = 1;
@@ -388,27 +367,4 @@ static void rule_with_a_value_outside_its_mask_matches_none(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(frame_of_another_protocol_has_addresses_and_type),
-		TEST(type_is_read_behind_two_tags),
-		TEST(third_tag_is_the_type),
-		TEST(stripped_tag_is_the_first),
-		TEST(ports_are_those_of_tcp_udp_and_sctp),
-		TEST(ipv4_options_are_skipped),
-		TEST(header_of_another_version_is_not_read),
-		TEST(fragments_of_ipv4_are_told_apart),
-		TEST(fragments_of_ipv6_are_told_apart),
-		TEST(extension_headers_are_skipped),
-		TEST(extension_headers_have_a_limit),
-		TEST(header_that_is_cut_off_is_0),
-		TEST(headers_are_read_once_they_are_complete),
-		TEST(bit_is_compared_if_it_is_in_the_mask),
-		TEST(rule_without_a_mask_matches_all),
-		TEST(rule_with_a_value_outside_its_mask_matches_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_match_tunnels.c - headers within VXLAN, Geneve, GRE, NVGRE and MPLS, as the parser of match.c reads them. The
  * tunnels' own headers are read by common/tunnel.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "test/unit/softeth/parsed.h"
+#include "test/unit/unit.h"
 
 static struct frame frame;
 
 static int set_up(void **state)
 {
-	(void)state;
 	frame.length = 0;
 	return 0;
 }
@@ -68,21 +61,21 @@ static void assert_tunnel(struct dapl_eth_key outer, enum dapl_eth_tunnel tunnel
 	assert_key(&h.inner, inner);
 }
 
-static void vxlan_carries_a_frame(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(vxlan_carries_a_frame)
 {
 	struct dapl_eth_key outer = put_udp_around(4789), inner;
 
-	(void)state;
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\xff");
 	inner = put_inner_frame();
 	assert_tunnel(outer, ETH_VXLAN, 0x010203, &inner);
 }
 
-static void geneve_carries_a_frame_or_a_packet_behind_its_options(void **state)
+TEST(geneve_carries_a_frame_or_a_packet_behind_its_options)
 {
 	struct dapl_eth_key outer = put_udp_around(6081), inner;
 
-	(void)state;
 	FRAME_PUT(&frame, "\x02\x00\x65\x58\x01\x02\x03\xff\x01\x02\x03\x04\x05\x06\x07\x08");
 	inner = put_inner_frame();
 	assert_tunnel(outer, ETH_GENEVE, 0x010203, &inner);
@@ -93,11 +86,10 @@ static void geneve_carries_a_frame_or_a_packet_behind_its_options(void **state)
 	assert_tunnel(outer, ETH_GENEVE, 0x010203, &inner);
 }
 
-static void gre_carries_a_packet_or_a_frame(void **state)
+TEST(gre_carries_a_packet_or_a_frame)
 {
 	struct dapl_eth_key outer = key_of_ipv4(IPPROTO_GRE), inner;
 
-	(void)state;
 	frame_put_ethernet_ipv4(&frame, IPPROTO_GRE);
 	FRAME_PUT(&frame, "\x30\x00\x86\xdd\x01\x02\x03\x04\xaa\xbb\xcc\xdd");
 	inner = put_inner_ipv6();
@@ -114,11 +106,10 @@ static void gre_carries_a_packet_or_a_frame(void **state)
 	assert_tunnel(outer, ETH_NVGRE, 0x010203, &inner);
 }
 
-static void labels_carry_a_packet(void **state)
+TEST(labels_carry_a_packet)
 {
 	struct dapl_eth_key outer = key_of_ethernet(ETH_P_MPLS_UC), inner;
 
-	(void)state;
 	frame_put_ethernet(&frame, ETH_P_MPLS_UC);
 	FRAME_PUT(&frame, "\x12\x34\x5e\x40\x00\x02\x01\x40");
 	inner = put_inner_ipv6();
@@ -137,11 +128,10 @@ static void labels_carry_a_packet(void **state)
 	assert_tunnel(outer, ETH_MPLS, 0x12345, &no_headers);
 }
 
-static void labels_have_a_limit(void **state)
+TEST(labels_have_a_limit)
 {
 	struct dapl_eth_key outer = key_of_ethernet(ETH_P_MPLS_UC), inner;
 
-	(void)state;
 	for (unsigned n = 8; n <= 9; n++) {
 		set_up(NULL);
 		frame_put_ethernet(&frame, ETH_P_MPLS_UC);
@@ -154,7 +144,7 @@ static void labels_have_a_limit(void **state)
 }
 
 /* Another version, another port, no flag that says so, or TCP. */
-static void what_only_looks_like_a_tunnel_is_none(void **state)
+TEST(what_only_looks_like_a_tunnel_is_none)
 {
 	static const struct {
 		uint8_t protocol;
@@ -168,7 +158,6 @@ static void what_only_looks_like_a_tunnel_is_none(void **state)
 	};
 	struct dapl_eth_key expected;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		frame_put_ethernet_ipv4(&frame, rows[i].protocol);
@@ -186,11 +175,10 @@ static void what_only_looks_like_a_tunnel_is_none(void **state)
 	assert_tunnel(key_of_ipv4(IPPROTO_GRE), ETH_NO_TUNNEL, 0, &no_headers);
 }
 
-static void tunnel_within_a_tunnel_is_not_entered(void **state)
+TEST(tunnel_within_a_tunnel_is_not_entered)
 {
 	struct dapl_eth_key outer = put_udp_around(4789), inner = key_of_ipv4(IPPROTO_UDP);
 
-	(void)state;
 	key_set_ports(&inner, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\x00");
 	put_udp_around(4789);
@@ -216,12 +204,11 @@ static void tunnel_within_a_tunnel_is_not_entered(void **state)
 	assert_tunnel(outer, ETH_VXLAN, 0x010203, &inner);
 }
 
-static void fragments_within_a_tunnel_are_told_apart(void **state)
+TEST(fragments_within_a_tunnel_are_told_apart)
 {
 	size_t inner;
 	struct eth_headers h;
 
-	(void)state;
 	put_udp_around(4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\x00");
 	inner = frame.length;
@@ -238,11 +225,10 @@ static void fragments_within_a_tunnel_are_told_apart(void **state)
 	assert_int_equal(h.outer.fragment, 0);
 }
 
-static void stripped_tag_is_not_one_of_the_inner_frame(void **state)
+TEST(stripped_tag_is_not_one_of_the_inner_frame)
 {
 	struct eth_headers h;
 
-	(void)state;
 	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\x00");
@@ -261,9 +247,8 @@ static void put_ports_only(void)
 	FRAME_PUT(&frame, "\x30\x39\x00\x63");
 }
 
-static void header_that_is_cut_off_is_0(void **state)
+TEST(header_that_is_cut_off_is_0)
 {
-	(void)state;
 	put_udp_around(4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\x00");
 	frame_put_ethernet(&frame, ETH_P_8021Q);
@@ -292,7 +277,7 @@ static void header_that_is_cut_off_is_0(void **state)
 }
 
 /* Where each header of the frame is complete; a byte less, and what it says is not known. */
-static void headers_are_read_once_they_are_complete(void **state)
+TEST(headers_are_read_once_they_are_complete)
 {
 	static const struct {
 		size_t length, offset;
@@ -304,7 +289,6 @@ static void headers_are_read_once_they_are_complete(void **state)
 #undef UNTIL
 	};
 
-	(void)state;
 	put_udp_around(6081);
 	FRAME_PUT(&frame, "\x01\x00\x65\x58\x01\x02\x03\x00\x01\x02\x03\x04");	/* a word of options */
 	frame_put_ethernet(&frame, ETH_P_IP);
@@ -321,22 +305,4 @@ static void headers_are_read_once_they_are_complete(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(vxlan_carries_a_frame),
-		TEST(geneve_carries_a_frame_or_a_packet_behind_its_options),
-		TEST(gre_carries_a_packet_or_a_frame),
-		TEST(labels_carry_a_packet),
-		TEST(labels_have_a_limit),
-		TEST(what_only_looks_like_a_tunnel_is_none),
-		TEST(tunnel_within_a_tunnel_is_not_entered),
-		TEST(fragments_within_a_tunnel_are_told_apart),
-		TEST(stripped_tag_is_not_one_of_the_inner_frame),
-		TEST(header_that_is_cut_off_is_0),
-		TEST(headers_are_read_once_they_are_complete),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_place.c - rules as objects at a port or at a group: the order in which filters and programs get and
  * lose them, moves, failures, counts. The rules of a port (rules.c) are replaced here. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/place.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/softeth/port_calls.h"
+#include "test/unit/unit.h"
 
 enum { RULES = 8 };
 
@@ -113,7 +106,6 @@ static unsigned rules_of_ports(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	group = calloc(1, sizeof *group + PORTS * sizeof *group->ports);
 	group->spread = &spread;
 	group->n = PORTS;
@@ -125,7 +117,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	while (group->rules) {
 		struct group_rule *rule = group->rules;
 
@@ -171,10 +162,11 @@ static int try_add(struct eth_place at, const char *fails)
 	return eth_place_add(at, &rule, &added);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* The packet socket sees a frame before the program that takes it away does: no frame is missed by both. */
-static void rule_is_in_all_filters_before_the_first_program_has_it(void **state)
+TEST(rule_is_in_all_filters_before_the_first_program_has_it)
 {
-	(void)state;
 	assert_int_equal(try_add(at_group(), NULL), 0);
 	assert_string_equal(calls, "a0 a2 s0 s2");
 	assert_int_equal(attached[0].rule.member, 0);
@@ -183,22 +175,20 @@ static void rule_is_in_all_filters_before_the_first_program_has_it(void **state)
 	assert_ptr_equal(attached[0].rule.times, attached[1].rule.times);
 }
 
-static void rule_goes_from_all_programs_before_the_first_filter_loses_it(void **state)
+TEST(rule_goes_from_all_programs_before_the_first_filter_loses_it)
 {
 	void *rule = add(at_group(), ETH_TAKE);
 
-	(void)state;
 	eth_place_free(at_group(), rule);
 	assert_string_equal(calls, "u0 u2 d0 d2");
 	assert_int_equal(rules_of_ports(), 0);
 	assert_null(group->rules);
 }
 
-static void rule_of_a_port_is_the_ports_alone(void **state)
+TEST(rule_of_a_port_is_the_ports_alone)
 {
 	void *rule = add(at_port(1), ETH_TAKE);
 
-	(void)state;
 	assert_ptr_equal(rule, &attached[0].rule);
 	assert_null(attached[0].rule.spread);
 	assert_int_equal(attached[0].rule.times->from_ns, 0);
@@ -206,12 +196,11 @@ static void rule_of_a_port_is_the_ports_alone(void **state)
 	assert_string_equal(calls, "u1 d1");
 }
 
-static void rule_among_others_of_its_group_is_freed(void **state)
+TEST(rule_among_others_of_its_group_is_freed)
 {
 	void *first = add(at_group(), ETH_TAKE), *second = add(at_group(), ETH_COPY),
 		*third = add(at_group(), ETH_TAKE);
 
-	(void)state;
 	eth_place_free(at_group(), second);
 	assert_int_equal(rules_of_ports(), 4);
 	assert_ptr_equal(group->rules, third);
@@ -219,11 +208,10 @@ static void rule_among_others_of_its_group_is_freed(void **state)
 	assert_null(group->rules->next->next);
 }
 
-static void failure_at_any_port_leaves_no_rule(void **state)
+TEST(failure_at_any_port_leaves_no_rule)
 {
 	static const char *const calls_that_fail[] = { "a0", "a2", "s0", "s2" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof calls_that_fail / sizeof *calls_that_fail; i++) {
 		*calls = 0;
 		assert_int_equal(try_add(at_group(), calls_that_fail[i]), ENOSPC);
@@ -233,11 +221,10 @@ static void failure_at_any_port_leaves_no_rule(void **state)
 	assert_string_equal(calls, "a0 a2 s0 s2 u0 u2 d0 d2");
 }
 
-static void rule_that_has_ended_is_not_freed_again(void **state)
+TEST(rule_that_has_ended_is_not_freed_again)
 {
 	void *rule = add(at_group(), ETH_TAKE), *own = add(at_port(1), ETH_TAKE);
 
-	(void)state;
 	eth_place_free(at_group(), rule);
 	eth_place_free(at_port(1), own);
 	*calls = 0;
@@ -248,12 +235,11 @@ static void rule_that_has_ended_is_not_freed_again(void **state)
 
 /* --- moves ------------------------------------------------------------------------------------------ */
 
-static void moved_rule_is_at_its_new_port_before_it_leaves(void **state)
+TEST(moved_rule_is_at_its_new_port_before_it_leaves)
 {
 	void *rule = add(at_port(0), ETH_TAKE), *moved = NULL;
 	const struct rule_times *old = attached[0].rule.times, *new;
 
-	(void)state;
 	assert_int_equal(eth_place_move(at_port(0), rule, at_port(1), &moved), 0);
 	assert_string_equal(calls, "a1 s1 p0");
 	assert_ptr_equal(moved, &attached[1].rule);
@@ -265,11 +251,10 @@ static void moved_rule_is_at_its_new_port_before_it_leaves(void **state)
 	assert_int_equal(attached[1].rule.rule.tag, 5);
 }
 
-static void rule_moves_into_a_group_and_out_of_it(void **state)
+TEST(rule_moves_into_a_group_and_out_of_it)
 {
 	void *rule = add(at_port(1), ETH_TAKE), *in_group = NULL, *out = NULL;
 
-	(void)state;
 	assert_int_equal(eth_place_move(at_port(1), rule, at_group(), &in_group), 0);
 	assert_string_equal(calls, "a0 a2 s0 s2 p1");
 	assert_ptr_equal(in_group, group->rules);
@@ -281,12 +266,11 @@ static void rule_moves_into_a_group_and_out_of_it(void **state)
 	assert_null(((struct eth_rule *)out)->spread);
 }
 
-static void move_that_fails_changes_nothing(void **state)
+TEST(move_that_fails_changes_nothing)
 {
 	void *rule = add(at_port(0), ETH_TAKE), *moved = NULL;
 	uint64_t frames, bytes;
 
-	(void)state;
 	failing = "s1";
 	assert_int_equal(eth_place_move(at_port(0), rule, at_port(1), &moved), ENOSPC);
 	assert_string_equal(calls, "a1 s1 u1 d1");
@@ -298,11 +282,10 @@ static void move_that_fails_changes_nothing(void **state)
 	assert_int_equal(frames, 1);
 }
 
-static void rule_that_has_ended_does_not_move(void **state)
+TEST(rule_that_has_ended_does_not_move)
 {
 	void *rule = add(at_group(), ETH_TAKE), *moved = NULL;
 
-	(void)state;
 	eth_place_free(at_group(), rule);
 	*calls = 0;
 	assert_int_equal(eth_place_move(at_group(), rule, at_port(1), &moved), ENOENT);
@@ -320,11 +303,10 @@ static void assert_counts(struct eth_place at, const void *rule, uint64_t frames
 	assert_int_equal(found_bytes, bytes);
 }
 
-static void frames_are_counted_across_a_group(void **state)
+TEST(frames_are_counted_across_a_group)
 {
 	void *rule = add(at_group(), ETH_TAKE);
 
-	(void)state;
 	attached[0].rule.counts->frames += 3;
 	attached[1].rule.counts->frames += 4;
 	attached[1].rule.counts->bytes = 500;
@@ -336,30 +318,10 @@ static void frames_are_counted_across_a_group(void **state)
 }
 
 /* No thread sees a frame that is dropped: the program counts it. */
-static void dropped_frames_are_counted_by_the_program(void **state)
+TEST(dropped_frames_are_counted_by_the_program)
 {
-	(void)state;
 	assert_counts(at_port(1), add(at_port(1), ETH_DROP), 700, 70000);
 	assert_counts(at_port(1), add(at_port(1), ETH_TAKE), 0, 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(rule_is_in_all_filters_before_the_first_program_has_it),
-		TEST(rule_goes_from_all_programs_before_the_first_filter_loses_it),
-		TEST(rule_of_a_port_is_the_ports_alone),
-		TEST(rule_among_others_of_its_group_is_freed),
-		TEST(failure_at_any_port_leaves_no_rule),
-		TEST(rule_that_has_ended_is_not_freed_again),
-		TEST(moved_rule_is_at_its_new_port_before_it_leaves),
-		TEST(rule_moves_into_a_group_and_out_of_it),
-		TEST(move_that_fails_changes_nothing),
-		TEST(rule_that_has_ended_does_not_move),
-		TEST(frames_are_counted_across_a_group),
-		TEST(dropped_frames_are_counted_by_the_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_port.c - opening and closing a port over a packet socket, and what a device can do. System calls are
  * replaced and recorded here; receiving is test_receive.c's matter. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if_arp.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
@@ -22,39 +15,35 @@
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { SOCKET = 1000, INET_SOCKET, COUNTERS, INDEX = 5, MTU = 1500 };	/* descriptors that the process does not have */
 
 static unsigned sockets;		/* that are open */
 static bool has_tcx, tells_departures;
+static uint16_t link_type;
 static size_t fails_size;		/* the allocation that fails */
 static uint32_t ring_frames, ring_max_frame;
 
 /* --- system calls and functions of other files -------------------------------------------------------------- */
 
-unsigned __wrap_if_nametoindex(const char *name);
 int __wrap_socket(int family, int type, int protocol);
 int __real_close(int fd);
 int __wrap_close(int fd);
-int __wrap_ioctl(int fd, unsigned long request, void *argument);
+int __wrap_interface_ethtool(int index, void *command);
+void __wrap_interface_queues(int index, uint32_t *rx, uint32_t *tx);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
 int __wrap_getifaddrs(struct ifaddrs **list);
 void __wrap_freeifaddrs(struct ifaddrs *list);
 bool __wrap_bpf_has_tcx(void);
 int __wrap_port_filter_none(int fd);
-int __wrap_eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
-void __wrap_eth_ring_close(struct eth_port *port);
+int __wrap_packet_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
+void __wrap_packet_ring_close(struct eth_port *port);
 void __wrap_eth_rule_free_all(struct eth_port *port);
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
-
-unsigned __wrap_if_nametoindex(const char *name)
-{
-	assert_string_equal(name, "eth0");
-	return step("index") ? 0 : INDEX;
-}
 
 /* A packet socket of a protocol would receive before it is bound. */
 int __wrap_socket(int family, int type, int protocol)
@@ -82,19 +71,23 @@ int __wrap_close(int fd)
 	return 0;
 }
 
-int __wrap_ioctl(int fd, unsigned long request, void *argument)
+int __wrap_interface_ethtool(int index, void *command)
 {
-	const struct ifreq *ifr = argument;
-	struct ethtool_ts_info *info = (struct ethtool_ts_info *)ifr->ifr_data;
+	struct ethtool_ts_info *info = command;
 
-	assert_int_equal(fd, INET_SOCKET);
-	assert_int_equal(request, SIOCETHTOOL);
-	assert_string_equal(ifr->ifr_name, "eth0");
+	assert_int_equal(index, INDEX);
 	assert_int_equal(info->cmd, ETHTOOL_GET_TS_INFO);
 	info->so_timestamping = SOF_TIMESTAMPING_RX_SOFTWARE;
 	if (tells_departures)
 		info->so_timestamping |= SOF_TIMESTAMPING_TX_SOFTWARE;
-	return failing && !strcmp(failing, "ethtool") ? -1 : 0;
+	return failing && !strcmp(failing, "ethtool") ? EOPNOTSUPP : 0;
+}
+
+void __wrap_interface_queues(int index, uint32_t *rx, uint32_t *tx)
+{
+	assert_int_equal(index, INDEX);
+	*rx = 4;
+	*tx = 3;
 }
 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
@@ -105,7 +98,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	} options[] = { { SOL_PACKET, PACKET_VNET_HDR, "vnet" }, { SOL_PACKET, PACKET_QDISC_BYPASS, "bypass" },
 		{ SOL_SOCKET, SO_TIMESTAMPNS, "time" }, { SOL_SOCKET, SO_RCVBUFFORCE, "force" },
 		{ SOL_SOCKET, SO_RCVBUF, "buffer" }, { SOL_PACKET, PACKET_AUXDATA, "aux" },
-		{ SOL_SOCKET, SO_RXQ_OVFL, "overflow" } };
+		{ SOL_SOCKET, SO_RXQ_OVFL, "overflow" },
+		{ SOL_PACKET, PACKET_IGNORE_OUTGOING, "incoming" } };
 	int number;
 
 	assert_int_equal(fd, SOCKET);
@@ -132,15 +126,17 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
 	return step("bind");
 }
 
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 {
 	const char *word = request == SIOCGIFMTU ? "mtu" : "address";
 
-	assert_string_equal(netdev, "eth0");
+	assert_int_equal(index, INDEX);
 	memset(ifr, 0, sizeof *ifr);
 	if (request == SIOCGIFMTU)
 		ifr->ifr_mtu = MTU;
 	else
+		ifr->ifr_hwaddr.sa_family = link_type;
+	if (request == SIOCGIFHWADDR)
 		memcpy(ifr->ifr_hwaddr.sa_data, "\x02\x03\x04\x05\x06\x07", 6);
 	return failing && !strcmp(failing, word) ? ENODEV : 0;
 }
@@ -148,8 +144,9 @@ int __wrap_interface_request(const char *netdev, unsigned long request, struct i
 int __wrap_getifaddrs(struct ifaddrs **list)
 {
 	static struct rtnl_link_stats counters = { .rx_missed_errors = 7 };
-	static struct sockaddr packet = { .sa_family = AF_PACKET };
-	static struct ifaddrs only = { .ifa_name = "eth0", .ifa_addr = &packet, .ifa_data = &counters };
+	static struct sockaddr_ll packet = { .sll_family = AF_PACKET, .sll_ifindex = INDEX };
+	static struct ifaddrs only = { .ifa_name = "eth0", .ifa_addr = (struct sockaddr *)&packet,
+		.ifa_data = &counters };
 
 	*list = &only;
 	return failing && !strcmp(failing, "ifaddrs") ? -1 : 0;
@@ -171,7 +168,7 @@ int __wrap_port_filter_none(int fd)
 	return step("filter") ? ENOBUFS : 0;
 }
 
-int __wrap_eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame)
+int __wrap_packet_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame)
 {
 	assert_int_equal(port->fd, SOCKET);
 	ring_frames = frames;
@@ -179,15 +176,13 @@ int __wrap_eth_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_fr
 	return step("ring") ? ENOBUFS : 0;
 }
 
-void __wrap_eth_ring_close(struct eth_port *port)
+void __wrap_packet_ring_close(struct eth_port *port)
 {
-	(void)port;
 	step("unmap");
 }
 
 void __wrap_eth_rule_free_all(struct eth_port *port)
 {
-	(void)port;
 	step("rules");
 }
 
@@ -202,10 +197,10 @@ static struct eth_port *port;
 
 static int set_up(void **state)
 {
-	(void)state;
 	forget_steps();
 	sockets = 0;
 	has_tcx = tells_departures = false;
+	link_type = ARPHRD_ETHER;
 	fails_size = 0;
 	port = NULL;
 	return 0;
@@ -213,7 +208,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	forget_steps();
 	if (port)
 		dapl_softeth_ops.close(port);
@@ -223,30 +217,40 @@ static int tear_down(void **state)
 
 static void want_purge(void *context)
 {
-	(void)context;
 }
 
 static int open_port(const struct dapl_eth_config *config, bool bypass)
 {
 	const char *tried = "";
-	int err = dapl_softeth_ops.open("eth0", config, bypass, want_purge, steps, &tried, &port);
+	int err = dapl_softeth_ops.open(INDEX, config, bypass, want_purge, steps, &tried, &port);
 
 	assert_null(tried);
+	return err;
+}
+
+static int query(struct dapl_eth_attr *attr)
+{
+	uint16_t found;
+	int err = dapl_softeth_ops.query(INDEX, attr, &found);
+
+	if (!failing || strcmp(failing, "address"))
+		assert_int_equal(found, link_type);
 	return err;
 }
 
 static const struct dapl_eth_config posted = { .snap = 99, .verify = true };
 static const struct dapl_eth_config ring = { .ring_frames = 4096, .snap = 99 };
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
 /* The socket gets no frame before its filter passes none, and is bound when all that comes with a frame
  * is asked for. */
-static void socket_is_bound_when_it_is_complete(void **state)
+TEST(socket_is_bound_when_it_is_complete)
 {
-	(void)state;
 	assert_int_equal(open_port(&posted, false), 0);
-	assert_string_equal(steps, "index socket filter vnet time force aux overflow bind");
+	assert_string_equal(steps, "socket filter vnet time force aux overflow bind");
 	assert_int_equal(dapl_softeth_ops.descriptor(port), SOCKET);
 	assert_int_equal(port->snap, 0);
 	assert_int_equal(port->mtu, MTU);
@@ -259,46 +263,63 @@ static void socket_is_bound_when_it_is_complete(void **state)
 	assert_int_equal(sockets, 1);
 }
 
-static void ring_takes_the_place_of_the_sockets_buffer(void **state)
+TEST(ring_takes_the_place_of_the_sockets_buffer)
 {
-	(void)state;
 	assert_int_equal(open_port(&ring, false), 0);
-	assert_string_equal(steps, "index socket filter vnet time ring bind");
+	assert_string_equal(steps, "socket filter vnet time ring bind");
 	assert_int_equal(ring_frames, 4096);
 	assert_int_equal(ring_max_frame, MTU + 14 + 4);		/* with a tag */
 	assert_int_equal(port->snap, 99);
 	assert_false(port->verify);
 }
 
-static void queueing_discipline_is_bypassed_where_asked_for(void **state)
+/* A packet socket sees each frame on the loopback device twice. */
+TEST(frames_on_loopback_come_once)
 {
-	(void)state;
+	link_type = ARPHRD_LOOPBACK;
+	assert_int_equal(open_port(&ring, false), 0);
+	assert_string_equal(steps, "socket filter vnet incoming time ring bind");
+}
+
+TEST(device_without_ethernet_headers_has_no_port)
+{
+	static const uint16_t types[] = { ARPHRD_NONE, ARPHRD_TUNNEL, ARPHRD_INFINIBAND, ARPHRD_IPGRE };
+	struct dapl_eth_attr attr;
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		link_type = types[i];
+		assert_int_equal(query(&attr), EOPNOTSUPP);
+		assert_int_equal(open_port(&ring, false), EOPNOTSUPP);
+		assert_int_equal(sockets, 0);
+	}
+}
+
+TEST(queueing_discipline_is_bypassed_where_asked_for)
+{
 	assert_int_equal(open_port(&posted, true), 0);
-	assert_string_equal(steps, "index socket filter vnet bypass time force aux overflow bind");
+	assert_string_equal(steps, "socket filter vnet bypass time force aux overflow bind");
 	assert_true(port->bypass);
 }
 
 /* A larger buffer than the system's limit needs CAP_NET_ADMIN. */
-static void buffer_is_as_large_as_the_process_may_have_it(void **state)
+TEST(buffer_is_as_large_as_the_process_may_have_it)
 {
-	(void)state;
 	failing = "force";
 	assert_int_equal(open_port(&posted, false), 0);
-	assert_string_equal(steps, "index socket filter vnet time force buffer aux overflow bind");
+	assert_string_equal(steps, "socket filter vnet time force buffer aux overflow bind");
 }
 
-static void port_that_cannot_be_opened_leaves_no_socket(void **state)
+TEST(port_that_cannot_be_opened_leaves_no_socket)
 {
 	static const struct {
 		const char *step;
 		int err;
 		bool with_ring;
-	} rows[] = { { "index", ENODEV, false }, { "socket", ENOBUFS, false }, { "filter", ENOBUFS, false },
+	} rows[] = { { "socket", ENOBUFS, false }, { "filter", ENOBUFS, false },
 		{ "mtu", ENODEV, false }, { "address", ENODEV, false }, { "vnet", ENOBUFS, false },
 		{ "bypass", ENOBUFS, false }, { "time", ENOBUFS, false }, { "aux", ENOBUFS, false },
 		{ "overflow", ENOBUFS, false }, { "bind", ENOBUFS, false }, { "ring", ENOBUFS, true } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		failing = rows[i].step;
@@ -308,29 +329,27 @@ static void port_that_cannot_be_opened_leaves_no_socket(void **state)
 	}
 }
 
-static void port_needs_memory(void **state)
+TEST(port_needs_memory)
 {
-	(void)state;
 	fails_size = sizeof *port;
 	assert_int_equal(open_port(&posted, false), ENOMEM);
 	assert_string_equal(steps, "");
 }
 
-static void losses_before_the_opening_are_not_the_ports(void **state)
+TEST(losses_before_the_opening_are_not_the_ports)
 {
-	(void)state;
 	assert_int_equal(open_port(&posted, false), 0);
-	assert_int_equal(port->lost_device_before, 7);
+	assert_int_equal(port->device.missed, 7);
+	assert_false(port->device.unknown);
 	dapl_softeth_ops.close(port);
 	failing = "ifaddrs";
 	assert_int_equal(open_port(&posted, false), 0);
-	assert_int_equal(port->lost_device_before, ~(uint64_t)0);
+	assert_true(port->device.unknown);
 }
 
 /* Rules end while the socket is there: it has joined groups for them. */
-static void closed_port_gives_back_what_it_has(void **state)
+TEST(closed_port_gives_back_what_it_has)
 {
-	(void)state;
 	assert_int_equal(open_port(&ring, false), 0);
 	port->counters = COUNTERS;
 	*steps = 0;
@@ -345,16 +364,15 @@ static uint64_t capabilities(void)
 {
 	struct dapl_eth_attr attr;
 
-	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), 0);
+	assert_int_equal(query(&attr), 0);
 	assert_int_equal(sockets, 0);
 	return attr.caps;
 }
 
-static void capabilities_depend_on_kernel_and_driver(void **state)
+TEST(capabilities_depend_on_kernel_and_driver)
 {
 	uint64_t least = capabilities();
 
-	(void)state;
 	assert_int_equal(least & (ETH_CAP_TAKE | ETH_CAP_SEND_STAMP), 0);
 	assert_int_equal(least & ETH_CAP_COPY, ETH_CAP_COPY);
 	assert_int_equal(least & ETH_CAP_RSS_LOSSLESS, ETH_CAP_RSS_LOSSLESS);
@@ -367,12 +385,11 @@ static void capabilities_depend_on_kernel_and_driver(void **state)
 	assert_int_equal(capabilities(), least);
 }
 
-static void limits_are_those_of_device_and_library(void **state)
+TEST(limits_are_those_of_device_and_library)
 {
 	struct dapl_eth_attr attr;
 
-	(void)state;
-	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), 0);
+	assert_int_equal(query(&attr), 0);
 	assert_int_equal(attr.mtu, MTU);
 	assert_int_equal(attr.max_frame, MTU + 14);
 	assert_memory_equal(attr.address, "\x02\x03\x04\x05\x06\x07", 6);
@@ -380,27 +397,12 @@ static void limits_are_those_of_device_and_library(void **state)
 	assert_int_equal(attr.max_rules, ETH_MAX_RULES);
 	assert_int_equal(attr.max_group, ETH_MAX_GROUP);
 	assert_int_equal(attr.max_table, SPREAD_TABLE_MAX);
+	assert_int_equal(attr.rx_queues, 4);
+	assert_int_equal(attr.tx_queues, 3);
 	failing = "mtu";
-	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), ENODEV);
+	assert_int_equal(query(&attr), ENODEV);
 	failing = "address";
-	assert_int_equal(dapl_softeth_ops.query("eth0", &attr), ENODEV);
+	assert_int_equal(query(&attr), ENODEV);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(socket_is_bound_when_it_is_complete),
-		TEST(ring_takes_the_place_of_the_sockets_buffer),
-		TEST(queueing_discipline_is_bypassed_where_asked_for),
-		TEST(buffer_is_as_large_as_the_process_may_have_it),
-		TEST(port_that_cannot_be_opened_leaves_no_socket),
-		TEST(port_needs_memory),
-		TEST(losses_before_the_opening_are_not_the_ports),
-		TEST(closed_port_gives_back_what_it_has),
-		TEST(capabilities_depend_on_kernel_and_driver),
-		TEST(limits_are_those_of_device_and_library),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

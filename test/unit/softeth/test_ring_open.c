@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ring_open.c - opening and closing of a ring of TPACKET_V3: what the kernel is asked for, how large the ring
  * is, and what a step that fails leaves. What is polled from a ring is test_ring.c's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/if_packet.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "dapl/softeth/ring.h"
+#include "dapl/softeth/packet_ring.h"
+#include "test/unit/unit.h"
 
 /* --- in place of the system, when a ring is opened -------------------------------------------------------------- */
 
@@ -86,22 +79,22 @@ static int opens(uint32_t n, uint32_t max_frame)
 {
 	*calls = '\0';
 	port.ring = (struct eth_ring){ .map = NULL };
-	return eth_ring_open(&port, n, max_frame);
+	return packet_ring_open(&port, n, max_frame);
 }
 
 /* --- cases ------------------------------------------------------------------------------------------------------ */
 
 static int begin(void **state)
 {
-	(void)state;
 	port = (struct eth_port){ .fd = 33 };
 	failing = NULL;
 	return 0;
 }
 
-static void ring_is_described_to_the_kernel_before_it_is_mapped(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
+TEST(ring_is_described_to_the_kernel_before_it_is_mapped)
 {
-	(void)state;
 	assert_int_equal(opens(100, 1514), 0);
 	assert_string_equal(calls, "version ring map ");
 	assert_int_equal(version, TPACKET_V3);
@@ -111,7 +104,7 @@ static void ring_is_described_to_the_kernel_before_it_is_mapped(void **state)
 	assert_int_equal(request.tp_feature_req_word, TP_FT_REQ_FILL_RXHASH);
 	assert_int_equal(request.tp_retire_blk_tov, 2);		/* 0: when the kernel thinks fit */
 	assert_int_equal(mapped, (size_t)request.tp_block_size * request.tp_block_nr);
-	eth_ring_close(&port);
+	packet_ring_close(&port);
 	assert_string_equal(calls, "version ring map unmap ");
 }
 
@@ -122,15 +115,14 @@ static uint64_t room_for(uint32_t n, uint32_t max_frame)
 	assert_int_equal(opens(n, max_frame), 0);
 	assert_true(port.ring.block_size > 65536);		/* the kernel's longest frame */
 	room = (uint64_t)port.ring.blocks * port.ring.block_size;
-	eth_ring_close(&port);
+	packet_ring_close(&port);
 	return room;
 }
 
-static void ring_has_room_for_its_frames(void **state)
+TEST(ring_has_room_for_its_frames)
 {
 	const uint64_t whole = room_for(10000, 1514);
 
-	(void)state;
 	assert_in_range(whole, 10000 * 1514, 10000 * 1514 * 2);
 	assert_in_range(room_for(10000, 65536), 10000ull * 65536, 10000ull * 65536 * 2);
 	port.snap = 128;
@@ -139,41 +131,27 @@ static void ring_has_room_for_its_frames(void **state)
 	assert_int_equal(room_for(10000, 1514), whole);
 }
 
-static void ring_has_a_least_and_a_largest_size(void **state)
+TEST(ring_has_a_least_and_a_largest_size)
 {
-	(void)state;
 	assert_int_equal(room_for(1, 60), 512 << 10);
 	assert_int_equal(room_for(0, 60), 512 << 10);
 	assert_int_equal(room_for(UINT32_MAX, UINT32_MAX - 128), 4ull << 30);
 }
 
-static void step_that_fails_leaves_a_ring_that_can_be_closed(void **state)
+TEST(step_that_fails_leaves_a_ring_that_can_be_closed)
 {
 	static const struct { const char *step, *calls; } cases[] = {
 		{ "use ", "use " }, { "version ", "version " }, { "ring ", "version ring " },
 		{ "map ", "version ring map " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		failing = cases[i].step;
 		assert_int_equal(opens(100, 1514), i ? ENOBUFS : ENOMEM);
 		assert_string_equal(calls, cases[i].calls);
-		eth_ring_close(&port);
+		packet_ring_close(&port);
 		assert_string_equal(calls, cases[i].calls);	/* nothing is unmapped */
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(ring_is_described_to_the_kernel_before_it_is_mapped),
-		TEST(ring_has_room_for_its_frames),
-		TEST(ring_has_a_least_and_a_largest_size),
-		TEST(step_that_fails_leaves_a_ring_that_can_be_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,15 +2,7 @@
 /* test_rule_find.c - which rule of a port gets a frame (dapl/softeth/rule_find.c): by priority, direction, destination,
  * time and the member of a group; rules that leave a port and come back; groups that the socket joins. Order and
  * memberships are test_rules.c's. */
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/filter.h>
 #include <sys/socket.h>
 #include "dapl/softeth/counters.h"
@@ -19,6 +11,7 @@
 #include "dapl/softeth/spread.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/softeth/frames.h"
+#include "test/unit/unit.h"
 
 enum { INDEX = 7, MEMBERS = 2 };
 
@@ -47,7 +40,6 @@ static unsigned descriptors;
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
-	(void)fd;
 	errno = ENODEV;
 	if (level == SOL_SOCKET)
 		return replace_filter(value);
@@ -70,7 +62,6 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 static int set_up(void **state)
 {
-	(void)state;
 	descriptors = open_descriptors();
 	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
@@ -86,7 +77,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	eth_rules_free(&port);
 	assert_null(port.rules);
 	assert_int_equal(port.rule_count, 0);
@@ -150,15 +140,16 @@ static struct eth_rule *find(uint64_t time)
 	return find_as(time, false, false);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- which frames ---------------------------------------------------------------------------------------------- */
 
-static void first_rule_that_matches_gets_the_frame(void **state)
+TEST(first_rule_that_matches_gets_the_frame)
 {
 	const struct dapl_eth_rule all = { .mode = ETH_COPY, .priority = 9 }, address = to_address(1, 5),
 		other = to_address(3, 1);
 	struct eth_rule *of_all = attach(&all, 0), *of_address = attach(&address, 0), *of_other = attach(&other, 0);
 
-	(void)state;
 	assert_ptr_equal(find(1), of_address);
 	frame.bytes[5] = 3;
 	assert_ptr_equal(find(1), of_other);
@@ -166,22 +157,20 @@ static void first_rule_that_matches_gets_the_frame(void **state)
 	assert_ptr_equal(find(1), of_all);
 }
 
-static void frame_that_no_rule_matches_is_left(void **state)
+TEST(frame_that_no_rule_matches_is_left)
 {
 	const struct dapl_eth_rule other = to_address(3, 0);
 
-	(void)state;
 	assert_null(find(1));
 	attach(&other, 0);
 	assert_null(find(1));
 }
 
-static void rule_that_drops_hides_the_later_ones(void **state)
+TEST(rule_that_drops_hides_the_later_ones)
 {
 	const struct dapl_eth_rule all = { .mode = ETH_COPY, .priority = 9 };
 	struct dapl_eth_rule drop = to_address(1, 5);
 
-	(void)state;
 	attach(&all, 0);
 	assert_non_null(find(1));
 	drop.mode = ETH_DROP;
@@ -189,13 +178,12 @@ static void rule_that_drops_hides_the_later_ones(void **state)
 	assert_null(find(1));
 }
 
-static void outgoing_frame_needs_a_rule_that_asks(void **state)
+TEST(outgoing_frame_needs_a_rule_that_asks)
 {
 	const struct dapl_eth_rule in = { .mode = ETH_COPY },
 		both = { .mode = ETH_COPY, .priority = 1, .flags = ETH_EGRESS };
 	struct eth_rule *of_in = attach(&in, 0), *of_both;
 
-	(void)state;
 	assert_null(find_as(1, true, false));
 	of_both = attach(&both, 0);
 	assert_ptr_equal(find_as(1, true, false), of_both);
@@ -203,13 +191,12 @@ static void outgoing_frame_needs_a_rule_that_asks(void **state)
 }
 
 /* A device in promiscuous mode receives it for another rule. */
-static void frame_for_another_host_needs_all_or_its_address(void **state)
+TEST(frame_for_another_host_needs_all_or_its_address)
 {
 	const struct dapl_eth_rule own = { .mode = ETH_COPY }, address = to_address(1, 2),
 		all = { .mode = ETH_COPY, .priority = 1, .flags = ETH_ALL };
 	struct eth_rule *added;
 
-	(void)state;
 	attach(&own, 0);
 	assert_null(find_as(1, false, true));
 	added = attach(&address, 0);
@@ -220,12 +207,11 @@ static void frame_for_another_host_needs_all_or_its_address(void **state)
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
 
-static void rule_gets_the_frames_of_its_time(void **state)
+TEST(rule_gets_the_frames_of_its_time)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach_at(&rule, counts, 100, 200, 0, &added), 0);
 	assert_null(find(99));
 	assert_ptr_equal(find(100), added);
@@ -247,12 +233,11 @@ static struct eth_rule *leave_and_return(const struct dapl_eth_rule *rule, struc
 	return added;
 }
 
-static void rule_that_returns_gets_frames_of_its_earlier_times(void **state)
+TEST(rule_that_returns_gets_frames_of_its_earlier_times)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach_at(&rule, counts, 100, 0, 0, &added), 0);
 	added = leave_and_return(&rule, added, 200, 300);
 	added = leave_and_return(&rule, added, 400, 500);
@@ -269,12 +254,11 @@ static void rule_that_returns_gets_frames_of_its_earlier_times(void **state)
 	assert_ptr_equal(find(550), added);
 }
 
-static void oldest_times_are_forgotten_beyond_a_limit(void **state)
+TEST(oldest_times_are_forgotten_beyond_a_limit)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach_at(&rule, counts, 100, 0, 0, &added), 0);
 	for (uint64_t i = 1; i <= ETH_MAX_PAST; i++)
 		added = leave_and_return(&rule, added, 100 * i + 50, 100 * i + 100);
@@ -284,12 +268,11 @@ static void oldest_times_are_forgotten_beyond_a_limit(void **state)
 	assert_ptr_equal(find(210), added);
 }
 
-static void rule_that_cannot_return_keeps_its_earlier_time(void **state)
+TEST(rule_that_cannot_return_keeps_its_earlier_time)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *old, *added;
 
-	(void)state;
 	assert_int_equal(attach_at(&rule, counts, 100, 200, 0, &old), 0);
 	eth_rule_unsteer(&port, old->times, false);
 	filter_refused = true;
@@ -301,12 +284,11 @@ static void rule_that_cannot_return_keeps_its_earlier_time(void **state)
 }
 
 /* It is another rule if it has counters of its own. */
-static void other_rule_takes_over_no_earlier_time(void **state)
+TEST(other_rule_takes_over_no_earlier_time)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *old, *other;
 
-	(void)state;
 	assert_int_equal(attach_at(&rule, counts, 100, 200, 0, &old), 0);
 	eth_rule_unsteer(&port, old->times, false);
 	other = attach(&rule, 0);
@@ -329,7 +311,7 @@ static void make_spread(void)
 	assert_non_null(spread);
 }
 
-static void frame_of_a_group_is_its_owners(void **state)
+TEST(frame_of_a_group_is_its_owners)
 {
 	const struct dapl_eth_rule all = { .mode = ETH_COPY };
 	struct eth_headers headers;
@@ -337,7 +319,6 @@ static void frame_of_a_group_is_its_owners(void **state)
 	uint32_t expected;
 	uint16_t owner;
 
-	(void)state;
 	make_spread();
 	eth_parse(frame.bytes, frame.length, (struct eth_tag){ 0 }, &headers);
 	expected = spread_hash(spread, &headers);
@@ -353,13 +334,12 @@ static void frame_of_a_group_is_its_owners(void **state)
 }
 
 /* Then the port gets the frames of all members. */
-static void filter_of_a_group_has_no_hash_where_there_is_no_room(void **state)
+TEST(filter_of_a_group_has_no_hash_where_there_is_no_room)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	unsigned with_hash, without;
 	struct eth_rule *added;
 
-	(void)state;
 	make_spread();
 	added = attach(&rule, 0);
 	with_hash = filter_size;
@@ -387,12 +367,11 @@ static struct dapl_eth_rule joining(uint8_t version, uint8_t first)
 	return rule;
 }
 
-static void rule_joins_its_ip_group_while_it_is_there(void **state)
+TEST(rule_joins_its_ip_group_while_it_is_there)
 {
 	const struct dapl_eth_rule four = joining(4, 239), six = joining(6, 0xff);
 	struct eth_rule *added = attach(&four, 0);
 
-	(void)state;
 	assert_int_equal(joined_level, IPPROTO_IP);
 	assert_int_equal(ntohl(group4.imr_multiaddr.s_addr), 0xef000005);
 	assert_int_equal(group4.imr_ifindex, INDEX);
@@ -405,37 +384,15 @@ static void rule_joins_its_ip_group_while_it_is_there(void **state)
 	assert_int_equal(group6.ipv6mr_interface, INDEX);
 }
 
-static void refused_join_leaves_no_rule(void **state)
+TEST(refused_join_leaves_no_rule)
 {
 	const struct dapl_eth_rule rule = joining(4, 239);
 	struct eth_rule *added;
 
-	(void)state;
 	join_refused = true;
 	assert_int_equal(attach_at(&rule, counts, 0, 0, 0, &added), ENODEV);
 	assert_null(port.rules);
 	assert_int_equal(open_descriptors(), descriptors);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(first_rule_that_matches_gets_the_frame),
-		TEST(frame_that_no_rule_matches_is_left),
-		TEST(rule_that_drops_hides_the_later_ones),
-		TEST(outgoing_frame_needs_a_rule_that_asks),
-		TEST(frame_for_another_host_needs_all_or_its_address),
-		TEST(rule_gets_the_frames_of_its_time),
-		TEST(rule_that_returns_gets_frames_of_its_earlier_times),
-		TEST(oldest_times_are_forgotten_beyond_a_limit),
-		TEST(rule_that_cannot_return_keeps_its_earlier_time),
-		TEST(other_rule_takes_over_no_earlier_time),
-		TEST(frame_of_a_group_is_its_owners),
-		TEST(filter_of_a_group_has_no_hash_where_there_is_no_room),
-		TEST(rule_joins_its_ip_group_while_it_is_there),
-		TEST(refused_join_leaves_no_rule),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rules.c - the rules of a port: their order, and the memberships that the packet socket has for them,
  * which the kernel counts. Matching is filter.c's, and rules as objects are place.c's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 #include "dapl/softeth/rules.h"
+#include "test/unit/unit.h"
 
 enum { KINDS = 4 };		/* of PACKET_MR_*: multicast, promiscuous, all multicast, unicast */
 
@@ -56,7 +49,6 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 static int set_up(void **state)
 {
-	(void)state;
 	port = (struct eth_port){ .fd = -1, .index = 1, .counters = -1, .link = -1 };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
 	memset(members, 0, sizeof members);
@@ -69,7 +61,6 @@ static int set_up(void **state)
 /* A membership that stays would make the device receive for ever. */
 static int tear_down(void **state)
 {
-	(void)state;
 	eth_rules_free(&port);
 	assert_null(port.rules);
 	assert_int_equal(port.rule_count, 0);
@@ -101,14 +92,15 @@ static struct dapl_eth_rule of_address(uint8_t first, uint32_t priority)
 	return rule;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- memberships -------------------------------------------------------------------------------------- */
 
-static void rule_makes_the_device_receive_its_frames(void **state)
+TEST(rule_makes_the_device_receive_its_frames)
 {
 	const struct dapl_eth_rule unicast = of_address(2, 0), multicast = of_address(1, 0);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach(&everything, &added), 0);
 	assert_int_equal(members[PACKET_MR_PROMISC], 1);
 	assert_int_equal(members[PACKET_MR_ALLMULTI], 1);
@@ -121,11 +113,10 @@ static void rule_makes_the_device_receive_its_frames(void **state)
 	assert_int_equal(members[PACKET_MR_UNICAST], 1);
 }
 
-static void refused_membership_leaves_none_behind(void **state)
+TEST(refused_membership_leaves_none_behind)
 {
 	struct eth_rule *added;
 
-	(void)state;
 	refused = PACKET_MR_ALLMULTI;	/* the second one */
 	assert_int_equal(attach(&everything, &added), ENOBUFS);
 	assert_int_equal(members[PACKET_MR_PROMISC], 0);
@@ -133,12 +124,11 @@ static void refused_membership_leaves_none_behind(void **state)
 }
 
 /* To drop a membership that was not added makes the kernel drop an equal one of another rule. */
-static void failed_rule_leaves_the_memberships_of_others(void **state)
+TEST(failed_rule_leaves_the_memberships_of_others)
 {
 	const struct dapl_eth_rule again = { .mode = ETH_COPY, .flags = ETH_ALL | ETH_ALL_MULTICAST, .priority = 5 };
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach(&everything, &added), 0);
 	assert_int_equal(attach(&everything, &added), EEXIST);
 	assert_int_equal(members[PACKET_MR_PROMISC], 1);
@@ -158,13 +148,12 @@ static void failed_rule_leaves_the_memberships_of_others(void **state)
 /* --- memory for filters --------------------------------------------------------------------------------- */
 
 /* The kernel has room for one filter, but not for two at a time. */
-static void filter_is_replaced_where_there_is_room_for_one(void **state)
+TEST(filter_is_replaced_where_there_is_room_for_one)
 {
 	const struct dapl_eth_rule first = of_address(2, 0), second = of_address(4, 1);
 	struct eth_rule *added;
 	unsigned size;
 
-	(void)state;
 	assert_int_equal(attach(&first, &added), 0);
 	assert_int_equal(attach(&second, &added), 0);
 	size = filter_size;
@@ -177,12 +166,11 @@ static void filter_is_replaced_where_there_is_room_for_one(void **state)
 	assert_int_equal(filter_returns, 0);	/* frames that no rule matches */
 }
 
-static void all_frames_pass_where_there_is_room_for_no_filter(void **state)
+TEST(all_frames_pass_where_there_is_room_for_no_filter)
 {
 	const struct dapl_eth_rule first = of_address(2, 0), second = of_address(4, 1);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach(&first, &added), 0);
 	filter_room = filter_size + 2;
 	assert_int_equal(attach(&second, &added), 0);
@@ -193,12 +181,11 @@ static void all_frames_pass_where_there_is_room_for_no_filter(void **state)
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
-static void rules_are_ordered_by_priority_then_by_age(void **state)
+TEST(rules_are_ordered_by_priority_then_by_age)
 {
 	const struct dapl_eth_rule late = of_address(2, 7), early = of_address(4, 3), second = of_address(6, 3);
 	struct eth_rule *of_late, *of_early, *of_second;
 
-	(void)state;
 	assert_int_equal(attach(&late, &of_late), 0);
 	assert_int_equal(attach(&early, &of_early), 0);
 	assert_int_equal(attach(&second, &of_second), 0);
@@ -208,12 +195,11 @@ static void rules_are_ordered_by_priority_then_by_age(void **state)
 	assert_null(of_late->next);
 }
 
-static void equal_rule_is_refused_unless_its_priority_differs(void **state)
+TEST(equal_rule_is_refused_unless_its_priority_differs)
 {
 	const struct dapl_eth_rule rule = of_address(2, 3), other = of_address(2, 4);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach(&rule, &added), 0);
 	assert_true(eth_rule_has(&port, added));
 	assert_int_equal(attach(&rule, &added), EEXIST);
@@ -221,12 +207,11 @@ static void equal_rule_is_refused_unless_its_priority_differs(void **state)
 	assert_int_equal(port.rule_count, 2);
 }
 
-static void rules_have_a_limit(void **state)
+TEST(rules_have_a_limit)
 {
 	struct dapl_eth_rule rule;
 	struct eth_rule *added;
 
-	(void)state;
 	for (uint32_t i = 0; i < ETH_MAX_RULES; i++) {
 		rule = of_address(2, i);
 		assert_int_equal(attach(&rule, &added), 0);
@@ -240,12 +225,11 @@ static void rules_have_a_limit(void **state)
 
 /* --- rules that leave ------------------------------------------------------------------------------------- */
 
-static void rule_that_was_moved_away_stays_for_frames_on_their_way(void **state)
+TEST(rule_that_was_moved_away_stays_for_frames_on_their_way)
 {
 	const struct dapl_eth_rule rule = of_address(2, 0);
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach(&rule, &added), 0);
 	added->times->until_ns = UINT64_MAX - 1;
 	eth_rule_unsteer(&port, added->times, false);
@@ -257,12 +241,11 @@ static void rule_that_was_moved_away_stays_for_frames_on_their_way(void **state)
 }
 
 /* It takes no more frames, and its counters are read before it is detached. A timer may purge the port in between. */
-static void purge_leaves_a_rule_that_is_being_removed(void **state)
+TEST(purge_leaves_a_rule_that_is_being_removed)
 {
 	const struct dapl_eth_rule rule = { .mode = ETH_DROP };
 	struct eth_rule *added;
 
-	(void)state;
 	assert_int_equal(attach(&rule, &added), 0);
 	eth_rule_unsteer(&port, added->times, false);
 	eth_rule_purge(&port);
@@ -271,21 +254,4 @@ static void purge_leaves_a_rule_that_is_being_removed(void **state)
 	assert_int_equal(port.counters_used, 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(rule_makes_the_device_receive_its_frames),
-		TEST(refused_membership_leaves_none_behind),
-		TEST(failed_rule_leaves_the_memberships_of_others),
-		TEST(filter_is_replaced_where_there_is_room_for_one),
-		TEST(all_frames_pass_where_there_is_room_for_no_filter),
-		TEST(rules_are_ordered_by_priority_then_by_age),
-		TEST(equal_rule_is_refused_unless_its_priority_differs),
-		TEST(rules_have_a_limit),
-		TEST(rule_that_was_moved_away_stays_for_frames_on_their_way),
-		TEST(purge_leaves_a_rule_that_is_being_removed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

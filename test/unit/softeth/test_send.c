@@ -2,15 +2,8 @@
 /* test_send.c - how frames are given to a port's socket, one or a batch: its errors, a lowered MTU, the end of a
  * bypass, and the time at which a frame left. The socket is replaced here; tags, checksums and segments are
  * test_send_offload.c's matter. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <linux/errqueue.h>
+#include <time.h>
+#include <linux/errqueue.h>	/* needs struct timespec */
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
@@ -23,8 +16,9 @@
 #include "test/unit/softeth/control.h"
 #include "test/unit/softeth/frames.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
-enum { SOCKET = 1000, BATCH = 64, MANY = BATCH + 6, STAMPS = 4, HEADERS = 54, SEGMENT = 10 };
+enum { INDEX = 5, SOCKET = 1000, BATCH = 64, MANY = BATCH + 6, STAMPS = 4, HEADERS = 54, SEGMENT = 10 };
 
 static struct eth_port port;
 static struct frame frames[MANY];	/* each of another length */
@@ -41,7 +35,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *headers, unsigned n, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr);
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr);
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
@@ -153,9 +147,9 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return step("stamping");
 }
 
-int __wrap_interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 {
-	assert_string_equal(netdev, "eth0");
+	assert_int_equal(index, INDEX);
 	assert_int_equal(request, SIOCGIFFLAGS);
 	ifr->ifr_flags = carrier ? IFF_UP | IFF_RUNNING : IFF_UP;
 	return step("flags") ? ENODEV : 0;
@@ -164,8 +158,13 @@ int __wrap_interface_request(const char *netdev, unsigned long request, struct i
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr)
 {
 	assert_int_equal(fd, SOCKET);
+	if (request == SIOCGIFNAME) {
+		assert_int_equal(ifr->ifr_ifindex, INDEX);
+		strcpy(ifr->ifr_name, "now0");		/* it was renamed */
+		return 0;
+	}
 	assert_int_equal(request, SIOCGIFMTU);
-	assert_string_equal(ifr->ifr_name, "eth0");
+	assert_string_equal(ifr->ifr_name, "now0");
 	ifr->ifr_mtu = mtu;
 	errno = ENODEV;
 	return mtu ? 0 : -1;
@@ -189,9 +188,8 @@ static void make_message(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	forget_steps();
-	port = (struct eth_port){ .fd = SOCKET, .mtu = 1500, .netdev = "eth0" };
+	port = (struct eth_port){ .fd = SOCKET, .mtu = 1500, .index = INDEX };
 	memset(errors, 0, sizeof errors);
 	call = first_time = time_count = 0;
 	accepts = MANY;
@@ -211,7 +209,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	no_memory = false;	/* the end of the process allocates, too: with --enable-coverage */
 	free(port.batch);
 	return 0;
@@ -253,13 +250,14 @@ static void assert_left(int n)
 	assert_int_equal(port.stats.sent_bytes, bytes);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- errors of the socket --------------------------------------------------------------------------------------- */
 
-static void frame_that_the_socket_refuses_is_not_counted(void **state)
+TEST(frame_that_the_socket_refuses_is_not_counted)
 {
 	static const int rows[] = { EAGAIN, ENOBUFS, EMSGSIZE, EPERM };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		errors[0] = rows[i];
@@ -271,9 +269,8 @@ static void frame_that_the_socket_refuses_is_not_counted(void **state)
 }
 
 /* The socket reports ENETDOWN once, though the device is up again. */
-static void device_that_was_down_is_tried_again(void **state)
+TEST(device_that_was_down_is_tried_again)
 {
-	(void)state;
 	errors[0] = ENETDOWN;
 	assert_int_equal(send_one(), 0);
 	assert_steps("send send");
@@ -284,7 +281,7 @@ static void device_that_was_down_is_tried_again(void **state)
 }
 
 /* Past the queueing discipline the kernel returns ENOBUFS for both. */
-static void full_queue_is_told_apart_from_a_missing_carrier(void **state)
+TEST(full_queue_is_told_apart_from_a_missing_carrier)
 {
 	static const struct {
 		bool bypass, carrier;
@@ -293,7 +290,6 @@ static void full_queue_is_told_apart_from_a_missing_carrier(void **state)
 	} rows[] = { { true, true, NULL, "send flags", ENOBUFS }, { true, false, NULL, "send flags", ENETDOWN },
 		{ true, false, "flags", "send flags", ENOBUFS }, { false, false, NULL, "send", ENOBUFS } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		port.bypass = rows[i].bypass;
@@ -313,9 +309,8 @@ static void full_queue_is_told_apart_from_a_missing_carrier(void **state)
 /* --- the bypass of the queueing discipline ---------------------------------------------------------------------- */
 
 /* The kernel would drop it where the device does not segment. Frames must not overtake it. */
-static void bypass_ends_before_a_message_is_segmented(void **state)
+TEST(bypass_ends_before_a_message_is_segmented)
 {
-	(void)state;
 	port.bypass = true;
 	assert_int_equal(send_one(), 0);
 	assert_steps("send");
@@ -327,9 +322,8 @@ static void bypass_ends_before_a_message_is_segmented(void **state)
 	assert_steps("send");
 }
 
-static void message_waits_for_the_end_of_the_bypass(void **state)
+TEST(message_waits_for_the_end_of_the_bypass)
 {
-	(void)state;
 	port.bypass = true;
 	segment(0);
 	failing = "unbypass";
@@ -343,11 +337,10 @@ static void message_waits_for_the_end_of_the_bypass(void **state)
 
 enum { PACKET = HEADERS - ETH_HLEN + SEGMENT };		/* bytes of a segment, without its Ethernet header */
 
-static void message_is_compared_with_the_mtu_of_now(void **state)
+TEST(message_is_compared_with_the_mtu_of_now)
 {
 	static const struct { int mtu, err; } rows[] = { { PACKET - 1, EMSGSIZE }, { PACKET, 0 }, { 0, 0 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		port.bypass = true;
@@ -361,9 +354,8 @@ static void message_is_compared_with_the_mtu_of_now(void **state)
 	}
 }
 
-static void frames_before_a_message_above_the_mtu_leave(void **state)
+TEST(frames_before_a_message_above_the_mtu_leave)
 {
-	(void)state;
 	segment(2);
 	mtu = PACKET - 1;
 	assert_int_equal(send_batch(5), EMSGSIZE);
@@ -373,9 +365,8 @@ static void frames_before_a_message_above_the_mtu_leave(void **state)
 	assert_left(2);
 }
 
-static void full_queue_before_a_message_above_the_mtu_is_told_first(void **state)
+TEST(full_queue_before_a_message_above_the_mtu_is_told_first)
 {
-	(void)state;
 	segment(2);
 	mtu = PACKET - 1;
 	errors[0] = EAGAIN;
@@ -391,9 +382,8 @@ static void add_time(uint64_t time)
 	times[time_count++] = time;
 }
 
-static void frame_asks_for_its_time(void **state)
+TEST(frame_asks_for_its_time)
 {
-	(void)state;
 	hows[0].flags = ETH_SEND_STAMP;
 	assert_int_equal(send_one(), 0);
 	assert_steps("stamping send");
@@ -407,9 +397,8 @@ static void frame_asks_for_its_time(void **state)
 	assert_int_equal(stamp_asked, 0);
 }
 
-static void frame_whose_time_cannot_be_told_is_not_sent(void **state)
+TEST(frame_whose_time_cannot_be_told_is_not_sent)
 {
-	(void)state;
 	hows[0].flags = ETH_SEND_STAMP;
 	failing = "stamping";
 	assert_int_equal(send_one(), ENOBUFS);
@@ -418,11 +407,10 @@ static void frame_whose_time_cannot_be_told_is_not_sent(void **state)
 	assert_left(0);
 }
 
-static void last_time_is_that_of_the_last_frame(void **state)
+TEST(last_time_is_that_of_the_last_frame)
 {
 	uint64_t time = 5;
 
-	(void)state;
 	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
 	assert_int_equal(time, 5);
 	add_time(1000000001);
@@ -432,11 +420,10 @@ static void last_time_is_that_of_the_last_frame(void **state)
 	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
 }
 
-static void older_times_are_forgotten_before_a_frame_is_sent(void **state)
+TEST(older_times_are_forgotten_before_a_frame_is_sent)
 {
 	uint64_t time;
 
-	(void)state;
 	hows[0].flags = ETH_SEND_STAMP;
 	add_time(1);
 	add_time(2);
@@ -446,9 +433,8 @@ static void older_times_are_forgotten_before_a_frame_is_sent(void **state)
 
 /* --- batches ---------------------------------------------------------------------------------------------------- */
 
-static void batch_leaves_by_one_call(void **state)
+TEST(batch_leaves_by_one_call)
 {
-	(void)state;
 	assert_int_equal(send_batch(5), 0);
 	assert_int_equal(sent, 5);
 	assert_null(wrong);
@@ -459,18 +445,16 @@ static void batch_leaves_by_one_call(void **state)
 	assert_steps("batch");
 }
 
-static void batch_has_a_largest_size(void **state)
+TEST(batch_has_a_largest_size)
 {
-	(void)state;
 	assert_int_equal(send_batch(MANY), 0);
 	assert_int_equal(sent, BATCH);
 	assert_steps("batch");
 	assert_left(BATCH);
 }
 
-static void rest_of_a_batch_is_sent_at_once(void **state)
+TEST(rest_of_a_batch_is_sent_at_once)
 {
-	(void)state;
 	accepts = 2;
 	assert_int_equal(send_batch(5), 0);
 	assert_int_equal(sent, 5);
@@ -478,9 +462,8 @@ static void rest_of_a_batch_is_sent_at_once(void **state)
 	assert_left(5);
 }
 
-static void error_of_a_frame_is_that_behind_those_that_left(void **state)
+TEST(error_of_a_frame_is_that_behind_those_that_left)
 {
-	(void)state;
 	accepts = 3;
 	errors[1] = EAGAIN;
 	assert_int_equal(send_batch(5), EAGAIN);
@@ -489,9 +472,8 @@ static void error_of_a_frame_is_that_behind_those_that_left(void **state)
 	assert_left(3);
 }
 
-static void frames_before_a_wrong_one_leave(void **state)
+TEST(frames_before_a_wrong_one_leave)
 {
-	(void)state;
 	hows[3].flags = ETH_SEND_CSUM;		/* there is no IP header */
 	assert_int_equal(send_batch(5), EINVAL);
 	assert_int_equal(sent, 3);
@@ -504,9 +486,8 @@ static void frames_before_a_wrong_one_leave(void **state)
 }
 
 /* It is told once those before it have left. */
-static void wrong_frame_behind_an_error_is_not_told(void **state)
+TEST(wrong_frame_behind_an_error_is_not_told)
 {
-	(void)state;
 	hows[3].flags = ETH_SEND_CSUM;
 	accepts = 1;
 	errors[1] = ENOBUFS;
@@ -516,9 +497,8 @@ static void wrong_frame_behind_an_error_is_not_told(void **state)
 	assert_left(1);
 }
 
-static void batch_is_tried_again_on_a_device_that_was_down(void **state)
+TEST(batch_is_tried_again_on_a_device_that_was_down)
 {
-	(void)state;
 	accepts = 2;
 	errors[1] = ENETDOWN;
 	assert_int_equal(send_batch(4), 0);
@@ -535,18 +515,16 @@ static void batch_is_tried_again_on_a_device_that_was_down(void **state)
 	assert_int_equal(send_batch(4), 0);
 }
 
-static void batch_notices_a_missing_carrier(void **state)
+TEST(batch_notices_a_missing_carrier)
 {
-	(void)state;
 	port.bypass = true;
 	errors[0] = ENOBUFS;
 	assert_int_equal(send_batch(4), ENETDOWN);
 	assert_steps("batch flags");
 }
 
-static void batch_with_a_message_to_segment_ends_the_bypass(void **state)
+TEST(batch_with_a_message_to_segment_ends_the_bypass)
 {
-	(void)state;
 	port.bypass = true;
 	assert_int_equal(send_batch(3), 0);
 	assert_steps("batch");
@@ -564,9 +542,8 @@ static void batch_with_a_message_to_segment_ends_the_bypass(void **state)
 	assert_int_equal(port.stats.sent, 3 + 2 * (2 + 3));	/* a message is as many frames as it becomes */
 }
 
-static void batch_without_memory_is_one_frame(void **state)
+TEST(batch_without_memory_is_one_frame)
 {
-	(void)state;
 	no_memory = true;
 	assert_int_equal(send_batch(5), 0);
 	assert_int_equal(sent, 1);
@@ -577,33 +554,4 @@ static void batch_without_memory_is_one_frame(void **state)
 	assert_steps("send send");
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(frame_that_the_socket_refuses_is_not_counted),
-		TEST(device_that_was_down_is_tried_again),
-		TEST(full_queue_is_told_apart_from_a_missing_carrier),
-		TEST(bypass_ends_before_a_message_is_segmented),
-		TEST(message_waits_for_the_end_of_the_bypass),
-		TEST(message_is_compared_with_the_mtu_of_now),
-		TEST(frames_before_a_message_above_the_mtu_leave),
-		TEST(full_queue_before_a_message_above_the_mtu_is_told_first),
-		TEST(frame_asks_for_its_time),
-		TEST(frame_whose_time_cannot_be_told_is_not_sent),
-		TEST(last_time_is_that_of_the_last_frame),
-		TEST(older_times_are_forgotten_before_a_frame_is_sent),
-		TEST(batch_leaves_by_one_call),
-		TEST(batch_has_a_largest_size),
-		TEST(rest_of_a_batch_is_sent_at_once),
-		TEST(error_of_a_frame_is_that_behind_those_that_left),
-		TEST(frames_before_a_wrong_one_leave),
-		TEST(wrong_frame_behind_an_error_is_not_told),
-		TEST(batch_is_tried_again_on_a_device_that_was_down),
-		TEST(batch_notices_a_missing_carrier),
-		TEST(batch_with_a_message_to_segment_ends_the_bypass),
-		TEST(batch_without_memory_is_one_frame),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

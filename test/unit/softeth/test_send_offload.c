@@ -2,14 +2,6 @@
 /* test_send_offload.c - what send.c makes of a frame that asks for a tag, checksums or segmentation, and which frames
  * it refuses. The socket is replaced here, and its part of a checksum added; the socket's errors are test_send.c's
  * matter. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/if_ether.h>
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
@@ -18,6 +10,7 @@
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/send.h"
 #include "test/unit/softeth/frames.h"
+#include "test/unit/unit.h"
 
 enum { SOCKET = 1000, MTU = 500, L3 = 14, TCP = 20, UDP = 8, VXLAN = 50, TAG = 4, PIECES = 64 };
 
@@ -135,7 +128,6 @@ static void wrap_in_vxlan(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	port = (struct eth_port){ .fd = SOCKET, .mtu = MTU };
 	messages = 0;
 	wrong = NULL;
@@ -214,11 +206,12 @@ static void assert_equal_but_checksums(void)
 	assert_memory_equal(sent, expected.bytes, sent_length);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
 /* --- tags --------------------------------------------------------------------------------------------------------- */
 
-static void frame_without_offloads_is_not_copied(void **state)
+TEST(frame_without_offloads_is_not_copied)
 {
-	(void)state;
 	make(4, IPPROTO_UDP, 20, 3);
 	send_flags(0);
 	assert_int_equal(vnet.flags | vnet.gso_type, 0);
@@ -231,12 +224,11 @@ static void frame_without_offloads_is_not_copied(void **state)
 	assert_int_equal(port.stats.sent_bytes, 2 * frame.length);
 }
 
-static void tag_is_inserted_behind_the_addresses(void **state)
+TEST(tag_is_inserted_behind_the_addresses)
 {
 	static const uint16_t types[][2] = { { 0, ETH_P_8021Q }, { ETH_P_8021Q, ETH_P_8021Q },
 		{ ETH_P_8021AD, ETH_P_8021AD } };
 
-	(void)state;
 	make(4, IPPROTO_UDP, 300, 0);
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
 		const struct dapl_eth_send how = { .flags = ETH_SEND_VLAN, .vlan_tci = 0x2003,
@@ -262,9 +254,8 @@ static const struct {
 } kinds[] = { { 4, IPPROTO_UDP }, { 4, IPPROTO_TCP }, { 6, IPPROTO_UDP }, { 6, IPPROTO_TCP } };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static void kernel_is_asked_for_the_checksum_of_a_packet(void **state)
+TEST(kernel_is_asked_for_the_checksum_of_a_packet)
 {
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++)
 		for (size_t payload = 0; payload < 320; payload += 31) {
 			make(kinds[i].version, kinds[i].protocol, payload, 0);
@@ -276,9 +267,8 @@ static void kernel_is_asked_for_the_checksum_of_a_packet(void **state)
 		}
 }
 
-static void checksum_behind_an_inserted_tag_is_found(void **state)
+TEST(checksum_behind_an_inserted_tag_is_found)
 {
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++) {
 		make(kinds[i].version, kinds[i].protocol, 300, 0);
 		send_flags(ETH_SEND_CSUM | ETH_SEND_VLAN);
@@ -289,9 +279,8 @@ static void checksum_behind_an_inserted_tag_is_found(void **state)
 }
 
 /* The kernel would add up what follows the packet. */
-static void checksum_of_a_padded_packet_is_computed_here(void **state)
+TEST(checksum_of_a_padded_packet_is_computed_here)
 {
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++)
 		for (size_t payload = 0; payload < 320; payload += 31) {
 			make(kinds[i].version, kinds[i].protocol, payload, 13);
@@ -303,9 +292,8 @@ static void checksum_of_a_padded_packet_is_computed_here(void **state)
 }
 
 /* 0 means that there is none; for TCP it is a checksum like others. */
-static void udp_checksum_is_never_0(void **state)
+TEST(udp_checksum_is_never_0)
 {
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++) {
 		size_t l4 = L3 + ip_length(kinds[i].version), at = l4 + (kinds[i].protocol == IPPROTO_UDP ? 6 : 16);
 
@@ -318,9 +306,8 @@ static void udp_checksum_is_never_0(void **state)
 	}
 }
 
-static void fragment_gets_the_checksum_of_its_ip_header(void **state)
+TEST(fragment_gets_the_checksum_of_its_ip_header)
 {
-	(void)state;
 	make(4, IPPROTO_UDP, 20, 0);
 	put16(frame.bytes + L3 + 6, 0x2000);
 	send_flags(ETH_SEND_CSUM);
@@ -330,11 +317,10 @@ static void fragment_gets_the_checksum_of_its_ip_header(void **state)
 }
 
 /* The outer checksum, which is zero here as UDP allows, stays unless it is asked for, too. */
-static void inner_checksums_are_computed_here(void **state)
+TEST(inner_checksums_are_computed_here)
 {
 	struct eth_layout outer, inner;
 
-	(void)state;
 	for (unsigned i = 0; i < KINDS; i++) {
 		make(kinds[i].version, kinds[i].protocol, 50, 0);
 		wrap_in_vxlan();
@@ -356,12 +342,11 @@ static void inner_checksums_are_computed_here(void **state)
 /* --- segmentation ----------------------------------------------------------------------------------------------- */
 
 /* The length in the IP header may be anything: it is known when the message is. */
-static void message_is_segmented_by_the_kernel(void **state)
+TEST(message_is_segmented_by_the_kernel)
 {
 	static const struct dapl_eth_send flags[] = { { .flags = ETH_SEND_TSO },
 		{ .flags = ETH_SEND_TSO | ETH_SEND_VLAN } };
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		struct dapl_eth_send how = flags[i / 2];
 		int version = i % 2 ? 6 : 4;
@@ -386,11 +371,10 @@ static void message_is_segmented_by_the_kernel(void **state)
 	}
 }
 
-static void message_of_one_frame_is_sent_as_a_frame(void **state)
+TEST(message_of_one_frame_is_sent_as_a_frame)
 {
 	const struct dapl_eth_send how = { .flags = ETH_SEND_TSO, .header_length = L3 + 20 + TCP, .mss = 250 };
 
-	(void)state;
 	make(4, IPPROTO_TCP, 250, 0);
 	assert_int_equal(send_how(&how), 0);
 	assert_int_equal(vnet.gso_type, VIRTIO_NET_HDR_GSO_NONE);
@@ -400,11 +384,10 @@ static void message_of_one_frame_is_sent_as_a_frame(void **state)
 	assert_int_equal(port.stats.sent_bytes, frame.length);
 }
 
-static void frames_of_a_message_may_fill_the_mtu(void **state)
+TEST(frames_of_a_message_may_fill_the_mtu)
 {
 	struct dapl_eth_send how = { .flags = ETH_SEND_TSO, .header_length = L3 + 20 + TCP, .mss = MTU - 20 - TCP + 1 };
 
-	(void)state;
 	make(4, IPPROTO_TCP, 250, 0);
 	assert_refused(&how);
 	how.mss--;
@@ -416,11 +399,10 @@ static void frames_of_a_message_may_fill_the_mtu(void **state)
 static const struct dapl_eth_send csum = { .flags = ETH_SEND_CSUM }, inner_csum = { .flags = ETH_SEND_INNER_CSUM },
 	tso = { .flags = ETH_SEND_TSO, .header_length = L3 + 20 + TCP, .mss = 100 };
 
-static void frame_that_lacks_headers_is_refused(void **state)
+TEST(frame_that_lacks_headers_is_refused)
 {
 	struct dapl_eth_send how = tso;
 
-	(void)state;
 	make(4, IPPROTO_UDP, 20, 0);
 	how.header_length = L3 + 20 + UDP;
 	assert_refused(&how);		/* not TCP */
@@ -439,9 +421,8 @@ static void frame_that_lacks_headers_is_refused(void **state)
 	assert_refused(&tso);
 }
 
-static void packet_that_is_longer_than_its_frame_is_refused(void **state)
+TEST(packet_that_is_longer_than_its_frame_is_refused)
 {
-	(void)state;
 	make(4, IPPROTO_UDP, 20, 0);
 	set_ip_length(&frame, frame.length - L3 + 1);
 	assert_refused(&csum);
@@ -449,11 +430,10 @@ static void packet_that_is_longer_than_its_frame_is_refused(void **state)
 	assert_refused(&inner_csum);
 }
 
-static void message_needs_the_numbers_of_its_segments(void **state)
+TEST(message_needs_the_numbers_of_its_segments)
 {
 	struct dapl_eth_send how = tso;
 
-	(void)state;
 	make(4, IPPROTO_TCP, 250, 0);
 	how.mss = 0;
 	assert_refused(&how);
@@ -464,23 +444,21 @@ static void message_needs_the_numbers_of_its_segments(void **state)
 	assert_refused(&how);
 }
 
-static void message_has_a_longest_length(void **state)
+TEST(message_has_a_longest_length)
 {
 	static uint8_t payload[0x10000];
 	struct iovec iov[] = { { frame.bytes, L3 + 20 + TCP }, { payload, 0xffff - 20 - TCP + 1 } };
 
-	(void)state;
 	make(4, IPPROTO_TCP, 0, 0);
 	assert_non_null(eth_send_check(&port, iov, 2, &tso));
 	iov[1].iov_len--;
 	assert_null(eth_send_check(&port, iov, 2, &tso));
 }
 
-static void frame_has_a_limit_of_pieces(void **state)
+TEST(frame_has_a_limit_of_pieces)
 {
 	struct iovec iov[PIECES + 1];
 
-	(void)state;
 	make(4, IPPROTO_UDP, 200, 0);
 	for (int i = 0; i <= PIECES; i++)
 		iov[i] = (struct iovec){ frame.bytes + i, 1 };
@@ -492,27 +470,4 @@ static void frame_has_a_limit_of_pieces(void **state)
 	assert_int_equal(messages, 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(frame_without_offloads_is_not_copied),
-		TEST(tag_is_inserted_behind_the_addresses),
-		TEST(kernel_is_asked_for_the_checksum_of_a_packet),
-		TEST(checksum_behind_an_inserted_tag_is_found),
-		TEST(checksum_of_a_padded_packet_is_computed_here),
-		TEST(udp_checksum_is_never_0),
-		TEST(fragment_gets_the_checksum_of_its_ip_header),
-		TEST(inner_checksums_are_computed_here),
-		TEST(message_is_segmented_by_the_kernel),
-		TEST(message_of_one_frame_is_sent_as_a_frame),
-		TEST(frames_of_a_message_may_fill_the_mtu),
-		TEST(frame_that_lacks_headers_is_refused),
-		TEST(packet_that_is_longer_than_its_frame_is_refused),
-		TEST(message_needs_the_numbers_of_its_segments),
-		TEST(message_has_a_longest_length),
-		TEST(frame_has_a_limit_of_pieces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

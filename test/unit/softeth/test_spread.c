@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_spread.c - how a group distributes frames: what of a frame is hashed, and which table names the owner at
  * what time. The hash function is toeplitz.c's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include "dapl/softeth/spread.h"
+#include "test/unit/unit.h"
 
 enum { SIZE = 4, WITH_PORTS = IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP };
 
@@ -38,7 +32,6 @@ static void make(uint64_t fields)
 
 static int set_up(void **state)
 {
-	(void)state;
 	spread = NULL;
 	make(WITH_PORTS);
 	return 0;
@@ -46,7 +39,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	spread_put(spread);
 	return 0;
 }
@@ -63,14 +55,15 @@ static struct dapl_eth_key headers_of(uint8_t protocol)
 	return of;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
 /* --- the hash ------------------------------------------------------------------------------------------ */
 
-static void ports_are_hashed_where_asked_for(void **state)
+TEST(ports_are_hashed_where_asked_for)
 {
 	const struct eth_headers tcp = { .outer = headers_of(IPPROTO_TCP) }, udp = { .outer = headers_of(IPPROTO_UDP) },
 		other = { .outer = headers_of(IPPROTO_SCTP) };
 
-	(void)state;
 	assert_int_equal(spread_hash(spread, &tcp), HASH_WITH_PORTS);
 	assert_int_equal(spread_hash(spread, &udp), HASH_WITH_PORTS);
 	assert_int_equal(spread_hash(spread, &other), HASH_OF_ADDRESSES);
@@ -78,29 +71,26 @@ static void ports_are_hashed_where_asked_for(void **state)
 	assert_int_equal(spread_hash(spread, &tcp), HASH_OF_ADDRESSES);
 }
 
-static void all_fragments_have_the_hash_of_their_addresses(void **state)
+TEST(all_fragments_have_the_hash_of_their_addresses)
 {
 	const struct eth_headers fragment = { .outer = headers_of(IPPROTO_UDP), .outer_fragmented = true };
 
-	(void)state;
 	assert_int_equal(spread_hash(spread, &fragment), HASH_OF_ADDRESSES);
 }
 
-static void frame_without_addresses_has_the_hash_0(void **state)
+TEST(frame_without_addresses_has_the_hash_0)
 {
 	const struct eth_headers arp = { .outer = { .ip_version = 0 } };
 
-	(void)state;
 	assert_int_equal(spread_hash(spread, &arp), 0);
 }
 
 /* Where the headers within a tunnel are asked for, and can be seen in each fragment. */
-static void headers_within_a_tunnel_are_hashed_where_asked_for(void **state)
+TEST(headers_within_a_tunnel_are_hashed_where_asked_for)
 {
 	struct eth_headers tunnelled = { .outer = headers_of(IPPROTO_UDP), .inner = headers_of(IPPROTO_TCP) };
 	uint32_t outer;
 
-	(void)state;
 	tunnelled.outer.tunnel = ETH_VXLAN;
 	tunnelled.outer.ip_src[3]++;
 	outer = spread_hash(spread, &tunnelled);
@@ -117,17 +107,15 @@ static void headers_within_a_tunnel_are_hashed_where_asked_for(void **state)
 
 /* --- tables -------------------------------------------------------------------------------------------- */
 
-static void lowest_bits_of_the_hash_select_the_owner(void **state)
+TEST(lowest_bits_of_the_hash_select_the_owner)
 {
-	(void)state;
 	for (uint32_t hash = 0; hash < 3 * SIZE; hash++)
 		assert_int_equal(spread_owner(spread, hash, 0), hash % SIZE);
 	assert_int_equal(spread_owner(spread, 0xfffffffe, UINT64_MAX), 2);
 }
 
-static void frame_goes_by_the_table_of_its_time(void **state)
+TEST(frame_goes_by_the_table_of_its_time)
 {
-	(void)state;
 	assert_true(spread_announce(spread, second_table));
 	assert_int_equal(spread_owner(spread, 0, 1000), 0);	/* not begun */
 	spread_begin(spread, 1000);
@@ -140,11 +128,10 @@ static void frame_goes_by_the_table_of_its_time(void **state)
 	assert_int_equal(spread_owner(spread, 1, 2000), 1);
 }
 
-static void withdrawn_table_has_never_been(void **state)
+TEST(withdrawn_table_has_never_been)
 {
 	struct spread_table *withdrawn;
 
-	(void)state;
 	assert_true(spread_announce(spread, second_table));
 	withdrawn = spread_withdraw(spread);
 	assert_memory_equal(withdrawn->owner, second_table, sizeof second_table);
@@ -154,11 +141,10 @@ static void withdrawn_table_has_never_been(void **state)
 }
 
 /* Of a frame that may still be on its way, the filters must know each table that it can go by. */
-static void bits_are_of_all_tables_that_are_valid(void **state)
+TEST(bits_are_of_all_tables_that_are_valid)
 {
 	uint32_t bits[SPREAD_TABLE_MAX / 32];
 
-	(void)state;
 	assert_false(spread_bits(spread, 1, 0, bits));
 	assert_int_equal(bits[0], 1 << 1);
 	assert_true(spread_announce(spread, second_table));
@@ -173,11 +159,10 @@ static void bits_are_of_all_tables_that_are_valid(void **state)
 	assert_int_equal(bits[0], 0);
 }
 
-static void tables_of_the_past_are_outdated(void **state)
+TEST(tables_of_the_past_are_outdated)
 {
 	struct spread_table *outdated;
 
-	(void)state;
 	assert_true(spread_announce(spread, second_table));
 	spread_begin(spread, 1000);
 	assert_null(spread_outdated(spread, 500));	/* a frame of 600 goes by the first */
@@ -189,30 +174,12 @@ static void tables_of_the_past_are_outdated(void **state)
 	assert_null(spread_outdated(spread, 1500));	/* the newest stays */
 }
 
-static void groups_are_numbered_in_their_order(void **state)
+TEST(groups_are_numbered_in_their_order)
 {
 	unsigned before = spread->id;
 
-	(void)state;
 	make(WITH_PORTS);
 	assert_true(spread->id > before);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(ports_are_hashed_where_asked_for),
-		TEST(all_fragments_have_the_hash_of_their_addresses),
-		TEST(frame_without_addresses_has_the_hash_0),
-		TEST(headers_within_a_tunnel_are_hashed_where_asked_for),
-		TEST(lowest_bits_of_the_hash_select_the_owner),
-		TEST(frame_goes_by_the_table_of_its_time),
-		TEST(withdrawn_table_has_never_been),
-		TEST(bits_are_of_all_tables_that_are_valid),
-		TEST(tables_of_the_past_are_outdated),
-		TEST(groups_are_numbered_in_their_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

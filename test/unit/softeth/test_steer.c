@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_steer.c - the program that takes frames from the kernel: that it reads headers as the matcher does, and which
  * rule decides. It runs in ebpf.c; test/eth/match.c runs random programs in the kernel. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
@@ -16,6 +8,7 @@
 #include "dapl/softeth/steer.h"
 #include "test/unit/softeth/ebpf.h"
 #include "test/unit/softeth/frames.h"
+#include "test/unit/unit.h"
 
 static struct frame frame;
 static struct ebpf_frame seen;		/* the frame as the program sees it */
@@ -29,7 +22,6 @@ static void frame_is_complete(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(counters, 0, sizeof counters);
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_IP);
@@ -41,7 +33,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	bpf_code_end(&code);
 	return 0;
 }
@@ -127,9 +118,10 @@ static void put_inner_ipv6(void)
 	put_ports();
 }
 
-static void tags_are_read_as_by_the_matcher(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(tags_are_read_as_by_the_matcher)
 {
-	(void)state;
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_8021AD);
 	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x81\x00\x00\x0a\x08\x00");
@@ -142,9 +134,8 @@ static void tags_are_read_as_by_the_matcher(void **state)
 	assert_all_read_alike();
 }
 
-static void ipv4_is_read_as_by_the_matcher(void **state)
+TEST(ipv4_is_read_as_by_the_matcher)
 {
-	(void)state;
 	begin_ipv4(IPPROTO_TCP);
 	frame.bytes[ETH_HLEN] = 0x47;
 	FRAME_PUT(&frame, "\x01\x01\x01\x01\x01\x01\x01\x00");
@@ -152,9 +143,8 @@ static void ipv4_is_read_as_by_the_matcher(void **state)
 	assert_all_read_alike();
 }
 
-static void ipv6_is_read_as_by_the_matcher(void **state)
+TEST(ipv6_is_read_as_by_the_matcher)
 {
-	(void)state;
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_IPV6);
 	frame_put_ipv6(&frame, IPPROTO_HOPOPTS);
@@ -166,9 +156,8 @@ static void ipv6_is_read_as_by_the_matcher(void **state)
 }
 
 /* Of as many as are skipped, and one more. */
-static void extension_headers_and_labels_have_the_limits_of_the_matcher(void **state)
+TEST(extension_headers_and_labels_have_the_limits_of_the_matcher)
 {
-	(void)state;
 	for (int n = 6; n <= 7; n++) {
 		frame.length = 0;
 		frame_put_ethernet(&frame, ETH_P_IPV6);
@@ -192,9 +181,8 @@ static void extension_headers_and_labels_have_the_limits_of_the_matcher(void **s
 }
 
 /* The keys are as long as the first bytes of a frame, and begin as 0. */
-static void long_frame_leaves_nothing_in_the_keys(void **state)
+TEST(long_frame_leaves_nothing_in_the_keys)
 {
-	(void)state;
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_ARP);
 	memset(frame.bytes + frame.length, 255, sizeof frame.bytes - frame.length);
@@ -203,9 +191,8 @@ static void long_frame_leaves_nothing_in_the_keys(void **state)
 	assert_read_alike();
 }
 
-static void udp_tunnels_are_read_as_by_the_matcher(void **state)
+TEST(udp_tunnels_are_read_as_by_the_matcher)
 {
-	(void)state;
 	begin_ipv4(IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\xff");
@@ -224,9 +211,8 @@ static void udp_tunnels_are_read_as_by_the_matcher(void **state)
 }
 
 /* A port of TCP is no tunnel's. */
-static void tcp_is_read_as_by_the_matcher(void **state)
+TEST(tcp_is_read_as_by_the_matcher)
 {
-	(void)state;
 	begin_ipv4(IPPROTO_TCP);
 	frame_put_udp(&frame, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\xff");
@@ -234,9 +220,8 @@ static void tcp_is_read_as_by_the_matcher(void **state)
 	assert_all_read_alike();
 }
 
-static void gre_is_read_as_by_the_matcher(void **state)
+TEST(gre_is_read_as_by_the_matcher)
 {
-	(void)state;
 	begin_ipv4(IPPROTO_GRE);
 	FRAME_PUT(&frame, "\xb0\x00\x65\x58\x00\x00\x00\x00\x01\x02\x03\x04\xaa\xbb\xcc\xdd");
 	put_inner_frame();
@@ -251,9 +236,8 @@ static void gre_is_read_as_by_the_matcher(void **state)
 	assert_all_read_alike();
 }
 
-static void labels_are_read_as_by_the_matcher(void **state)
+TEST(labels_are_read_as_by_the_matcher)
 {
-	(void)state;
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_MPLS_UC);
 	FRAME_PUT(&frame, "\x12\x34\x5e\x40\x00\x02\x01\x40");
@@ -261,9 +245,8 @@ static void labels_are_read_as_by_the_matcher(void **state)
 	assert_all_read_alike();
 }
 
-static void tunnel_within_a_tunnel_is_read_as_by_the_matcher(void **state)
+TEST(tunnel_within_a_tunnel_is_read_as_by_the_matcher)
 {
-	(void)state;
 	begin_ipv4(IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\xff");
@@ -302,12 +285,11 @@ static struct dapl_eth_rule of_port(uint16_t port, uint32_t mode)
 }
 
 /* Bits that are in no mask may differ. */
-static void bit_is_compared_if_it_is_in_the_mask(void **state)
+TEST(bit_is_compared_if_it_is_in_the_mask)
 {
 	enum { SIZE = sizeof(struct dapl_eth_key) };
 	struct eth_headers headers;
 
-	(void)state;
 	begin_ipv4(IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\xff");
@@ -328,14 +310,13 @@ static void bit_is_compared_if_it_is_in_the_mask(void **state)
 	}
 }
 
-static void frame_goes_on_unless_its_rule_takes_it(void **state)
+TEST(frame_goes_on_unless_its_rule_takes_it)
 {
 	static const struct {
 		uint32_t mode;
 		int verdict;
 	} rows[] = { { ETH_COPY, TCX_NEXT_PROGRAM }, { ETH_TAKE, TCX_DROP_FRAME }, { ETH_DROP, TCX_DROP_FRAME } };
 
-	(void)state;
 	assert_int_equal(run(NULL, 0), TCX_NEXT_PROGRAM);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct dapl_eth_rule rule = of_port(53, rows[i].mode), other = of_port(54, rows[i].mode);
@@ -345,25 +326,23 @@ static void frame_goes_on_unless_its_rule_takes_it(void **state)
 	}
 }
 
-static void first_rule_that_matches_decides(void **state)
+TEST(first_rule_that_matches_decides)
 {
 	const struct dapl_eth_rule take = of_port(53, ETH_TAKE), copy = of_port(53, ETH_COPY),
 				   drop = of_port(53, ETH_DROP), other = of_port(54, ETH_COPY);
 	const struct steer_rule copied[] = { { &other, 0, 0 }, { &copy, 0, 0 }, { &take, 0, 0 }, { &drop, 0, 0 } };
 	const struct steer_rule taken[] = { { &take, 0, 0 }, { &drop, 0, 0 }, { &copy, 0, 0 } };
 
-	(void)state;
 	assert_int_equal(run(copied, 4), TCX_NEXT_PROGRAM);
 	assert_int_equal(run(taken, 3), TCX_DROP_FRAME);
 	assert_int_equal(counters[0][0], 0);
 }
 
-static void dropped_frames_are_counted_at_their_rule(void **state)
+TEST(dropped_frames_are_counted_at_their_rule)
 {
 	const struct dapl_eth_rule drop = of_port(53, ETH_DROP), other = of_port(54, ETH_DROP);
 	const struct steer_rule rules[] = { { &other, 1, 0 }, { &drop, 2, 0 } };
 
-	(void)state;
 	assert_int_equal(run(rules, 2), TCX_DROP_FRAME);
 	seen.length--;		/* still with its ports */
 	assert_int_equal(run(rules, 2), TCX_DROP_FRAME);
@@ -374,22 +353,20 @@ static void dropped_frames_are_counted_at_their_rule(void **state)
 }
 
 /* A number that the map does not have: the frame is dropped all the same. */
-static void frame_without_a_counter_is_dropped(void **state)
+TEST(frame_without_a_counter_is_dropped)
 {
 	const struct dapl_eth_rule drop = of_port(53, ETH_DROP);
 	const struct steer_rule rule = { &drop, EBPF_COUNTERS, 0 };
 
-	(void)state;
 	assert_int_equal(run(&rule, 1), TCX_DROP_FRAME);
 }
 
 /* They come to the device while it is promiscuous for any program. */
-static void frame_for_another_host_needs_a_rule_that_asks_for_it(void **state)
+TEST(frame_for_another_host_needs_a_rule_that_asks_for_it)
 {
 	static const uint32_t types[] = { PACKET_HOST, PACKET_BROADCAST, PACKET_MULTICAST, PACKET_OTHERHOST };
 	struct dapl_eth_rule plain = of_port(53, ETH_TAKE), all = plain, addressed = plain, of_source = plain;
 
-	(void)state;
 	all.flags = ETH_ALL;
 	addressed.mask.dst[5] = 255;
 	addressed.key.dst[5] = 1;
@@ -409,7 +386,7 @@ static void frame_for_another_host_needs_a_rule_that_asks_for_it(void **state)
 /* --- groups -------------------------------------------------------------------------------------------------- */
 
 /* Which member gets the frame is not known here, so it may be one that another group gives to this port. */
-static void frame_that_a_group_copies_may_be_taken_by_another(void **state)
+TEST(frame_that_a_group_copies_may_be_taken_by_another)
 {
 	const struct dapl_eth_rule copy = of_port(53, ETH_COPY), take = of_port(53, ETH_TAKE);
 	const struct steer_rule one[] = { { &copy, 0, 1 }, { &take, 0, 1 } };
@@ -417,19 +394,17 @@ static void frame_that_a_group_copies_may_be_taken_by_another(void **state)
 	const struct steer_rule own[] = { { &copy, 0, 0 }, { &take, 0, 2 } };
 	const struct steer_rule both_copy[] = { { &copy, 0, 1 }, { &copy, 0, 2 } };
 
-	(void)state;
 	assert_int_equal(run(one, 2), TCX_NEXT_PROGRAM);
 	assert_int_equal(run(two, 2), TCX_DROP_FRAME);
 	assert_int_equal(run(own, 2), TCX_NEXT_PROGRAM);
 	assert_int_equal(run(both_copy, 2), TCX_NEXT_PROGRAM);
 }
 
-static void frame_of_no_rule_of_a_group_goes_to_the_next(void **state)
+TEST(frame_of_no_rule_of_a_group_goes_to_the_next)
 {
 	const struct dapl_eth_rule other = of_port(54, ETH_TAKE), take = of_port(53, ETH_TAKE);
 	const struct steer_rule rules[] = { { &other, 0, 0 }, { &other, 0, 1 }, { &other, 0, 2 }, { &take, 0, 2 } };
 
-	(void)state;
 	assert_int_equal(run(rules, 4), TCX_DROP_FRAME);
 	assert_int_equal(run(rules, 3), TCX_NEXT_PROGRAM);
 }
@@ -438,7 +413,7 @@ static void frame_of_no_rule_of_a_group_goes_to_the_next(void **state)
 
 /* The kernel refuses a program with instructions that nothing reaches, as those behind a rule that matches every
  * frame. */
-static void programs_have_no_dead_instructions(void **state)
+TEST(programs_have_no_dead_instructions)
 {
 	static const unsigned groups[][4] = { { 0, 0, 0, 0 }, { 0, 1, 1, 2 }, { 1, 1, 2, 2 }, { 0, 0, 0, 3 },
 		{ 1, 2, 3, 4 } };
@@ -447,7 +422,6 @@ static void programs_have_no_dead_instructions(void **state)
 		{ .mode = ETH_TAKE, .flags = ETH_ALL },
 		{ .mode = ETH_DROP, .flags = ETH_ALL } };
 
-	(void)state;
 	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
 		for (unsigned kinds = 0; kinds < 256; kinds++) {
 			struct steer_rule rules[4];
@@ -462,13 +436,12 @@ static void programs_have_no_dead_instructions(void **state)
 		}
 }
 
-static void rules_of_a_full_port_fit(void **state)
+TEST(rules_of_a_full_port_fit)
 {
 	enum { MANY = 64, TOO_MANY = 400 };
 	static struct steer_rule rules[TOO_MANY];
 	struct dapl_eth_rule rule = { .mode = ETH_DROP };
 
-	(void)state;
 	memset(&rule.mask, 255, sizeof rule.mask);
 	memset(&rule.inner_mask, 255, sizeof rule.inner_mask);
 	for (unsigned i = 0; i < TOO_MANY; i++)
@@ -479,31 +452,4 @@ static void rules_of_a_full_port_fit(void **state)
 	assert_int_equal(steer_make(&code, rules, TOO_MANY, EBPF_MAP), E2BIG);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(tags_are_read_as_by_the_matcher),
-		TEST(ipv4_is_read_as_by_the_matcher),
-		TEST(ipv6_is_read_as_by_the_matcher),
-		TEST(extension_headers_and_labels_have_the_limits_of_the_matcher),
-		TEST(long_frame_leaves_nothing_in_the_keys),
-		TEST(tcp_is_read_as_by_the_matcher),
-		TEST(udp_tunnels_are_read_as_by_the_matcher),
-		TEST(gre_is_read_as_by_the_matcher),
-		TEST(labels_are_read_as_by_the_matcher),
-		TEST(tunnel_within_a_tunnel_is_read_as_by_the_matcher),
-		TEST(bit_is_compared_if_it_is_in_the_mask),
-		TEST(frame_goes_on_unless_its_rule_takes_it),
-		TEST(first_rule_that_matches_decides),
-		TEST(dropped_frames_are_counted_at_their_rule),
-		TEST(frame_without_a_counter_is_dropped),
-		TEST(frame_for_another_host_needs_a_rule_that_asks_for_it),
-		TEST(frame_that_a_group_copies_may_be_taken_by_another),
-		TEST(frame_of_no_rule_of_a_group_goes_to_the_next),
-		TEST(programs_have_no_dead_instructions),
-		TEST(rules_of_a_full_port_fit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

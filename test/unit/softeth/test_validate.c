@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_validate.c - checksums of frames that were received, and how many frames were joined in one. */
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include "common/frame_layout.h"
 #include "dapl/softeth/validate.h"
+#include "test/unit/unit.h"
 
 enum { L3 = 14, L4 = L3 + 20, PAYLOAD = L4 + 8, LENGTH = PAYLOAD + 5 };
 
@@ -35,7 +30,6 @@ static void set_checksums(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(bytes, 0, sizeof bytes);
 	put16(12, 0x0800);
 	bytes[L3] = 0x45;
@@ -59,15 +53,15 @@ static uint32_t flags(void)
 	return frame.flags;
 }
 
-static void right_checksums_are_told(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(right_checksums_are_told)
 {
-	(void)state;
 	assert_int_equal(flags(), ETH_FRAME_IP_OK | ETH_FRAME_L4_OK);
 }
 
-static void wrong_checksums_are_told_apart(void **state)
+TEST(wrong_checksums_are_told_apart)
 {
-	(void)state;
 	bytes[L3 + 8]++;		/* the hop limit */
 	assert_int_equal(flags(), ETH_FRAME_IP_BAD | ETH_FRAME_L4_OK);
 	set_up(NULL);
@@ -75,60 +69,53 @@ static void wrong_checksums_are_told_apart(void **state)
 	assert_int_equal(flags(), ETH_FRAME_IP_OK | ETH_FRAME_L4_BAD);
 }
 
-static void payload_is_summed_if_the_program_wants_it(void **state)
+TEST(payload_is_summed_if_the_program_wants_it)
 {
-	(void)state;
 	port.verify = false;
 	assert_int_equal(flags(), ETH_FRAME_IP_OK);
 }
 
-static void word_of_the_kernel_is_taken(void **state)
+TEST(word_of_the_kernel_is_taken)
 {
-	(void)state;
 	bytes[LENGTH - 1]++;
 	frame.flags = ETH_FRAME_L4_OK;
 	assert_int_equal(flags(), ETH_FRAME_IP_OK | ETH_FRAME_L4_OK);
 }
 
 /* A frame of this host whose checksums the device would have filled in. */
-static void partial_frames_are_not_summed(void **state)
+TEST(partial_frames_are_not_summed)
 {
-	(void)state;
 	bytes[LENGTH - 1]++;
 	bytes[L3 + 8]++;
 	frame.flags = ETH_FRAME_PARTIAL;
 	assert_int_equal(flags(), ETH_FRAME_PARTIAL);
 }
 
-static void udp_may_have_no_checksum(void **state)
+TEST(udp_may_have_no_checksum)
 {
-	(void)state;
 	put16(L4 + 6, 0);
 	assert_int_equal(flags(), ETH_FRAME_IP_OK);
 }
 
-static void frame_that_was_cut_is_not_summed(void **state)
+TEST(frame_that_was_cut_is_not_summed)
 {
-	(void)state;
 	frame.length = LENGTH - 1;
 	assert_int_equal(flags(), ETH_FRAME_IP_OK);
 }
 
-static void frame_without_ip_has_no_flags(void **state)
+TEST(frame_without_ip_has_no_flags)
 {
-	(void)state;
 	put16(12, 0x0806);
 	assert_int_equal(flags(), 0);
 }
 
-static void joined_frames_are_counted(void **state)
+TEST(joined_frames_are_counted)
 {
 	static const struct {
 		uint16_t size, segments;
 		uint32_t payload;
 	} rows[] = { { 1000, 1, 1 }, { 1000, 1, 1000 }, { 1000, 2, 1001 }, { 1000, 60, 60000 }, { 0, 0, 1000 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		set_up(NULL);
 		vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_UDP, .gso_size = rows[i].size };
@@ -139,29 +126,11 @@ static void joined_frames_are_counted(void **state)
 }
 
 /* The checksum in the headers is that of one of them. */
-static void joined_frames_are_not_summed(void **state)
+TEST(joined_frames_are_not_summed)
 {
-	(void)state;
 	vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_UDP, .gso_size = 2 };
 	assert_int_equal(flags(), ETH_FRAME_IP_OK);
 	assert_int_equal(frame.segments, 3);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(right_checksums_are_told),
-		TEST(wrong_checksums_are_told_apart),
-		TEST(payload_is_summed_if_the_program_wants_it),
-		TEST(word_of_the_kernel_is_taken),
-		TEST(partial_frames_are_not_summed),
-		TEST(udp_may_have_no_checksum),
-		TEST(frame_that_was_cut_is_not_summed),
-		TEST(frame_without_ip_has_no_flags),
-		TEST(joined_frames_are_counted),
-		TEST(joined_frames_are_not_summed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_xdp.c - a port over AF_XDP sockets: its sockets and their order, what is known of a frame with and without a
  * mark, and the order of releases. Sockets (xsk.c) and the program are replaced. test/eth/xdp.c has real ones. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include <linux/ethtool.h>
-#include <net/if.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +11,7 @@
 #include "dapl/softeth/xdp.h"
 #include "dapl/softeth/xsk.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { QUEUES = 2, CHUNK = 2048, CHUNKS = 4, AT = 256, MAP = 1000, PORT_ID = 7 };
 
@@ -34,7 +24,6 @@ static unsigned waits[QUEUES];
 static char given[64];			/* queue and chunk of each frame that went back */
 static bool was_empty;
 static uint64_t drops;
-static bool tells_queues;
 
 /* --- in place of other files ---------------------------------------------------------------------------------- */
 
@@ -53,7 +42,6 @@ void __wrap_eth_steer_detach(struct eth_port *at);
 struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
 				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
 struct eth_rule *__wrap_eth_rule_by_id(const struct eth_port *at, uint32_t id);
-int __wrap_ioctl(int fd, unsigned long request, void *argument);
 int __real_close(int fd);
 int __wrap_close(int fd);
 
@@ -72,7 +60,7 @@ int __wrap_xsk_open(struct xsk *x, int interface, uint32_t queue, uint32_t frame
 	*tried = "open";
 	if (step("open"))
 		return EBUSY;
-	x->fd = eventfd(0, EFD_CLOEXEC);
+	x->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	x->memory = memory[queue];
 	x->size = sizeof memory[queue];
 	x->chunk = CHUNK;
@@ -116,7 +104,6 @@ void __wrap_xsk_give(struct xsk *x, uint64_t address)
 
 bool __wrap_xsk_commit(struct xsk *x)
 {
-	(void)x;
 	return was_empty;
 }
 
@@ -124,14 +111,13 @@ uint64_t __wrap_xsk_read_drops(struct xsk *x)
 {
 	uint64_t new = drops;
 
-	(void)x;
 	drops = 0;
 	return new;
 }
 
 int __wrap_bpf_create_sockets(uint32_t entries)
 {
-	assert_int_equal(entries, tells_queues ? QUEUES : 1);
+	assert_int_equal(entries, port.queues);
 	return step("map") ? -EPERM : MAP;
 }
 
@@ -150,7 +136,6 @@ int __wrap_eth_steer_renew(struct eth_port *at)
 
 void __wrap_eth_steer_detach(struct eth_port *at)
 {
-	(void)at;
 	step("detach");
 }
 
@@ -165,19 +150,7 @@ struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame,
 
 struct eth_rule *__wrap_eth_rule_by_id(const struct eth_port *at, uint32_t id)
 {
-	(void)at;
 	return id == PORT_ID ? &marked : NULL;
-}
-
-int __wrap_ioctl(int fd, unsigned long request, void *argument)
-{
-	struct ethtool_channels *channels = (struct ethtool_channels *)((struct ifreq *)argument)->ifr_data;
-
-	(void)fd, (void)request;
-	assert_int_equal(channels->cmd, ETHTOOL_GCHANNELS);
-	assert_string_equal(((struct ifreq *)argument)->ifr_name, "eth9");
-	channels->rx_count = channels->combined_count = 1;
-	return tells_queues ? 0 : -1;
 }
 
 int __wrap_close(int fd)
@@ -196,9 +169,9 @@ static int open_xdp(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	forget_steps();
-	port = (struct eth_port){ .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .index = 5, .netdev = "eth9" };
+	port = (struct eth_port){ .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .index = 5,
+		.queues = QUEUES };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
 	marked = found = (struct eth_rule){ .counts = rule_counts_new() };
 	found.counts = rule_counts_new();
@@ -209,13 +182,11 @@ static int set_up(void **state)
 	given[0] = 0;
 	was_empty = false;
 	drops = 0;
-	tells_queues = true;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	eth_xdp_close(&port);
 	rule_counts_put(marked.counts);
 	rule_counts_put(found.counts);
@@ -257,7 +228,6 @@ static int poll_frames(struct dapl_eth_frame *frames, int max)
 
 static void program_is_attached_before_sockets_and_ends_before_them(void **state)
 {
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	steps_are("map attach open set open set");
 	assert_int_equal(eth_xdp_sockets(port.xdp), MAP);
@@ -265,7 +235,7 @@ static void program_is_attached_before_sockets_and_ends_before_them(void **state
 	eth_xdp_close(&port);
 	steps_are("detach close close unmap");
 	assert_null(port.xdp);
-	tells_queues = false;
+	port.queues = 1;
 	assert_int_equal(open_xdp(), 0);
 	steps_are("map attach open set");
 	assert_true(eth_xdp_is_zero_copy(port.xdp));
@@ -279,7 +249,6 @@ static void failed_step_is_named_and_leaves_nothing(void **state)
 	} rows[] = { { "map", "CAP_BPF", EPERM }, { "attach", "CAP_NET_ADMIN", EBUSY }, { "open", "open", EBUSY },
 		{ "set", "socket", ENOBUFS } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		failing = rows[i].step;
 		assert_int_equal(open_xdp(), rows[i].err);
@@ -296,7 +265,6 @@ static void mark_tells_rule_and_time(void **state)
 	struct dapl_eth_frame frame;
 	struct timespec real;
 
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	store(0, 1, 0xaa, PORT_ID, tai_now() - 1000000000);
 	clock_gettime(CLOCK_REALTIME, &real);
@@ -315,7 +283,6 @@ static void frame_without_a_mark_is_matched(void **state)
 	struct dapl_eth_frame frame;
 	struct timespec real;
 
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	store(0, 1, 0xaa, PORT_ID, 1);
 	assert_int_equal(poll_frames(&frame, 1), 1);
@@ -330,7 +297,6 @@ static void frame_of_no_rule_goes_back_at_once(void **state)
 {
 	struct dapl_eth_frame frame;
 
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	store(0, 1, 0, 0, 0);
 	store(0, 2, 0xaa, PORT_ID + 1, 1);	/* its rule has ended */
@@ -344,7 +310,6 @@ static void oldest_frames_of_all_queues_are_released(void **state)
 {
 	struct dapl_eth_frame frames[8];
 
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	for (unsigned round = 0; round < 5; round++) {	/* more often than there is room */
 		store(0, 0, 0xaa, PORT_ID, 1);
@@ -367,7 +332,6 @@ static void losses_come_with_the_next_frame(void **state)
 {
 	struct dapl_eth_frame frame;
 
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	was_empty = true;
 	drops = 3;
@@ -385,7 +349,6 @@ static void losses_come_with_the_next_frame(void **state)
 
 static void frame_or_an_error_wakes(void **state)
 {
-	(void)state;
 	assert_int_equal(open_xdp(), 0);
 	assert_false(eth_xdp_has_frame(&port));
 	store(1, 0, 0xaa, PORT_ID, 1);

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_xsk.c - the rings of an AF_XDP socket: which frames come, when chunks go back, and what counts as lost. The
  * test is the kernel's side of the rings. test/eth/xdp.c opens real sockets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <sys/socket.h>
 #include "dapl/softeth/xsk.h"
+#include "test/unit/unit.h"
 
 enum { CHUNK = 2048, CHUNKS = 4, FD = 1000 };
 
@@ -45,7 +39,6 @@ ssize_t __wrap_recvfrom(int fd, void *to, size_t size, int flags, struct sockadd
 /* All chunks are the kernel's. The counts of both rings are about to wrap. */
 static int set_up(void **state)
 {
-	(void)state;
 	fill_consumer = received_producer = received_consumer = UINT32_MAX - 1;
 	fill_producer = fill_consumer + CHUNKS;
 	fill_flags = wake_ups = 0;
@@ -68,7 +61,6 @@ static void frames_come_in_order(void **state)
 {
 	struct xdp_desc frame;
 
-	(void)state;
 	assert_false(xsk_has_frame(&x));
 	assert_false(xsk_take(&x, &frame));
 	for (uint32_t i = 0; i < CHUNKS; i++)
@@ -93,7 +85,6 @@ static void frame_outside_of_the_memory_is_skipped(void **state)
 	};
 	struct xdp_desc frame;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		store(bad[i].address, bad[i].length);
 		assert_false(xsk_take(&x, &frame));
@@ -108,7 +99,6 @@ static void chunks_go_back_together(void **state)
 {
 	struct xdp_desc frame;
 
-	(void)state;
 	store(2 * CHUNK + 256, 60);
 	store(1 * CHUNK + 270, 60);
 	while (xsk_take(&x, &frame))
@@ -124,7 +114,6 @@ static void losses_are_looked_for_after_the_last_chunk_was_used(void **state)
 {
 	struct xdp_desc frame;
 
-	(void)state;
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		store(i * CHUNK, 60);
 	assert_false(xsk_commit(&x));		/* nothing is given: it stays so */
@@ -136,7 +125,6 @@ static void losses_are_looked_for_after_the_last_chunk_was_used(void **state)
 
 static void kernel_is_woken_if_it_asks(void **state)
 {
-	(void)state;
 	xsk_commit(&x);
 	assert_int_equal(wake_ups, 0);
 	fill_flags = XDP_RING_NEED_WAKEUP;
@@ -147,7 +135,6 @@ static void kernel_is_woken_if_it_asks(void **state)
 /* Looks at an empty fill ring are not frames. */
 static void drops_are_told_once(void **state)
 {
-	(void)state;
 	statistics = (struct xdp_statistics){ .rx_dropped = 5, .rx_ring_full = 2, .rx_fill_ring_empty_descs = 100 };
 	assert_int_equal(xsk_read_drops(&x), 7);
 	assert_int_equal(xsk_read_drops(&x), 0);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_datperf_stats.c - percentiles and histograms of tools/datperf/stats.c. */
 #include "tools/datperf/stats.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 
-static void percentiles_are_nearest_ranks(void **state)
+UNIT_TEST(percentiles_are_nearest_ranks)
 {
 	double times[1000];
 	struct stats s;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		times[i] = (i * 7 + 3) % 1000 + 1;	/* 1 to 1000, in another order */
 	s = stats_of(times, 1000);
@@ -21,22 +17,20 @@ static void percentiles_are_nearest_ranks(void **state)
 	assert_true(s.mean > 500.4 && s.mean < 500.6);
 }
 
-static void one_time_is_all_percentiles(void **state)
+UNIT_TEST(one_time_is_all_percentiles)
 {
 	double time = 4;
 	struct stats s = stats_of(&time, 1);
 
-	(void)state;
 	assert_true(s.min == 4 && s.median == 4 && s.p99 == 4 && s.p999 == 4 && s.max == 4 && s.mean == 4);
 }
 
-static void a_histogram_has_every_time_once(void **state)
+UNIT_TEST(a_histogram_has_every_time_once)
 {
 	double times[100];
 	struct histogram h;
 	uint32_t sum = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		times[i] = 1 + i * i;	/* up to 9802: beyond the last border */
 	h = histogram_of(times, 100);
@@ -49,24 +43,13 @@ static void a_histogram_has_every_time_once(void **state)
 	assert_true(h.counts[HISTOGRAM_BUCKETS - 1] > 0);
 }
 
-static void times_of_zero_share_a_bucket(void **state)
+UNIT_TEST(times_of_zero_share_a_bucket)
 {
 	double times[3] = { 0, 0, 1 };
 	struct histogram h = histogram_of(times, 3);
 
-	(void)state;
 	assert_int_equal(h.buckets, 1);
 	assert_int_equal(h.counts[0], 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles_are_nearest_ranks),
-		cmocka_unit_test(one_time_is_all_percentiles),
-		cmocka_unit_test(a_histogram_has_every_time_once),
-		cmocka_unit_test(times_of_zero_share_a_bucket),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

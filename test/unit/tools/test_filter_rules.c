@@ -4,17 +4,12 @@
  * off. */
 #include "tools/datcap/filter_rules.h"
 #include <pcap/pcap.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 #include "dapl/softeth/match.h"
 #include "test/unit/softeth/frames.h"
+#include "test/unit/unit.h"
 
 enum { FRAMES = 20000, SNAP = 65535 };
 
@@ -154,11 +149,10 @@ static bool ends_within_next_header(const struct frame *f)
 	return f->length > next && f->length < next + (is_fragment ? 8 : 4);
 }
 
-static void part_of_each_filter_is_expressed(void **state)
+UNIT_TEST(part_of_each_filter_is_expressed)
 {
 	struct filter_rules made;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		filter_rules_make(&made, rows[i].filter, true);
 		assert_string_equal(made.expressed, rows[i].expressed);
@@ -167,13 +161,12 @@ static void part_of_each_filter_is_expressed(void **state)
 	}
 }
 
-static void frames_that_pass_a_filter_match_its_rules(void **state)
+UNIT_TEST(frames_that_pass_a_filter_match_its_rules)
 {
 	pcap_t *dead = pcap_open_dead(DLT_EN10MB, SNAP);
 	struct bpf_program program;
 	struct filter_rules made;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		unsigned passed = 0, rejected = 0;
 
@@ -200,23 +193,21 @@ static void frames_that_pass_a_filter_match_its_rules(void **state)
 }
 
 /* Frames to other stations would match a rule for a destination. */
-static void destination_stays_in_the_filter_without_promiscuity(void **state)
+UNIT_TEST(destination_stays_in_the_filter_without_promiscuity)
 {
 	static const char filter[] = "ether dst 02:00:00:00:00:01 and ether src 02:00:00:00:00:02";
 	struct filter_rules made;
 
-	(void)state;
 	filter_rules_make(&made, filter, false);
 	assert_string_equal(made.expressed, "ether src 02:00:00:00:00:02");
 	assert_string_equal(made.left, "ether dst 02:00:00:00:00:01");
 }
 
-static void long_filter_is_left_whole(void **state)
+UNIT_TEST(long_filter_is_left_whole)
 {
 	char filter[4 * FILTER_TEXT_MAX] = "udp";
 	struct filter_rules made;
 
-	(void)state;
 	while (strlen(filter) <= FILTER_TEXT_MAX)
 		strcat(filter, "&&udp");
 	filter_rules_make(&made, filter, true);
@@ -227,14 +218,4 @@ static void long_filter_is_left_whole(void **state)
 	assert_true(strlen(made.expressed) > strlen(filter));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(part_of_each_filter_is_expressed),
-		cmocka_unit_test(frames_that_pass_a_filter_match_its_rules),
-		cmocka_unit_test(destination_stays_in_the_filter_without_promiscuity),
-		cmocka_unit_test(long_filter_is_left_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,13 +3,7 @@
  * made up here. */
 #include <jansson.h>
 #include "tools/datcap/lease.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 #include <unistd.h>
 
 static unsigned asked[2];	/* requests to each program; atomic */
@@ -43,7 +37,6 @@ static unsigned requests_to(int program)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(asked, 0, sizeof asked);
 	lease_start(json_pack("{s:i}", "client", 7));
 	return 0;
@@ -51,22 +44,19 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	lease_stop();
 	return 0;
 }
 
-static void thread_renews_while_the_caller_does_not(void **state)
+UNIT_TEST_WITH(thread_renews_while_the_caller_does_not, set_up, tear_down)
 {
-	(void)state;
 	renew(0, 2);
 	while (requests_to(0) < 2 || requests_to(1) < 2)
 		usleep(1000);
 }
 
-static void thread_asks_only_programs_of_the_last_call(void **state)
+UNIT_TEST_WITH(thread_asks_only_programs_of_the_last_call, set_up, tear_down)
 {
-	(void)state;
 	renew(0, 2);
 	renew(1, 1);
 	while (requests_to(1) < 1)
@@ -74,11 +64,10 @@ static void thread_asks_only_programs_of_the_last_call(void **state)
 	assert_int_equal(requests_to(0), 0);
 }
 
-static void no_request_follows_the_stop(void **state)
+UNIT_TEST_WITH(no_request_follows_the_stop, set_up, tear_down)
 {
 	unsigned before;
 
-	(void)state;
 	renew(0, 1);
 	while (requests_to(0) < 1)
 		usleep(1000);
@@ -89,13 +78,4 @@ static void no_request_follows_the_stop(void **state)
 	lease_stop();	/* does nothing */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(thread_renews_while_the_caller_does_not, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(thread_asks_only_programs_of_the_last_call, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(no_request_follows_the_stop, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

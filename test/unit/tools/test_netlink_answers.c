@@ -5,6 +5,7 @@
 #include "tools/control/rdma_objects.h"
 #include "tools/info/listeners.h"
 #include "tools/info/output.h"
+#include "test/unit/unit.h"
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
@@ -13,13 +14,7 @@
 #include <netlink/msg.h>
 #include <pthread.h>
 #include <rdma/rdma_netlink.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { TCP_PS = 0x106, UDP_PS = 0x111, LISTEN = 8, RC = 2, RTS = 3 };
 
@@ -82,13 +77,12 @@ static void assert_text(const json_t *list, size_t index, const char *key, const
 
 /* --- objects ------------------------------------------------------------------------------ */
 
-static void qps_of_processes_are_told(void **state)
+UNIT_TEST(qps_of_processes_are_told)
 {
 	struct nlattr *table;
 	struct nl_msg *msg = begin(&table, RDMA_NLDEV_ATTR_RES_QP);
 	json_t *list;
 
-	(void)state;
 	put_qp(msg, 17, (uint32_t)getpid(), RC, RTS);
 	put_qp(msg, 1, 0, 1, RTS);
 	put_qp(msg, 18, 0x7ffffff0, 200, 7);
@@ -112,18 +106,16 @@ static void *thread_qp(void *arg)
 	struct nlattr *table;
 	struct nl_msg *msg = begin(&table, RDMA_NLDEV_ATTR_RES_QP);
 
-	(void)arg;
 	put_qp(msg, 17, (uint32_t)gettid(), RC, RTS);
 	nla_nest_end(msg, table);
 	return parsed(RDMA_QP, msg);
 }
 
-static void object_of_a_thread_belongs_to_its_process(void **state)
+UNIT_TEST(object_of_a_thread_belongs_to_its_process)
 {
 	pthread_t thread;
 	void *list;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, thread_qp, NULL), 0);
 	assert_int_equal(pthread_join(thread, &list), 0);
 	assert_int_equal(json_array_size(list), 1);
@@ -131,14 +123,13 @@ static void object_of_a_thread_belongs_to_its_process(void **state)
 	json_decref(list);
 }
 
-static void listening_ids_have_address_and_service(void **state)
+UNIT_TEST(listening_ids_have_address_and_service)
 {
 	struct sockaddr_storage four = { 0 }, six = { 0 };
 	struct nlattr *table;
 	struct nl_msg *msg = begin(&table, RDMA_NLDEV_ATTR_RES_CM_ID);
 	json_t *list;
 
-	(void)state;
 	*(struct sockaddr_in *)&four = (struct sockaddr_in){ .sin_family = AF_INET,
 		.sin_port = htons(7174), .sin_addr.s_addr = htonl(0x0a000001) };
 	*(struct sockaddr_in6 *)&six = (struct sockaddr_in6){ .sin6_family = AF_INET6,
@@ -164,7 +155,7 @@ static void listening_ids_have_address_and_service(void **state)
 	json_decref(list);
 }
 
-static void other_kinds_need_a_process_only(void **state)
+UNIT_TEST(other_kinds_need_a_process_only)
 {
 	static const struct {
 		enum rdma_kind kind;
@@ -176,7 +167,6 @@ static void other_kinds_need_a_process_only(void **state)
 		{ RDMA_CQ, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQ_ENTRY },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct nlattr *table, *entry;
 		struct nl_msg *msg = begin(&table, kinds[i].table);
@@ -198,13 +188,12 @@ static void other_kinds_need_a_process_only(void **state)
 
 /* --- malformed answers ---------------------------------------------------------------------- */
 
-static void attributes_of_wrong_lengths_are_no_objects(void **state)
+UNIT_TEST(attributes_of_wrong_lengths_are_no_objects)
 {
 	struct nlattr *table, *entry;
 	struct nl_msg *msg = begin(&table, RDMA_NLDEV_ATTR_RES_QP);
 	json_t *list;
 
-	(void)state;
 	entry = nla_nest_start(msg, RDMA_NLDEV_ATTR_RES_QP_ENTRY);
 	nla_put_u8(msg, RDMA_NLDEV_ATTR_RES_LQPN, 17);
 	nla_put_u32(msg, RDMA_NLDEV_ATTR_RES_PID, 4711);
@@ -240,13 +229,12 @@ static size_t objects_of(const struct nl_msg *msg, size_t length, size_t zeroed)
 	return count;
 }
 
-static void cut_answers_and_lengths_of_zero_are_survived(void **state)
+UNIT_TEST(cut_answers_and_lengths_of_zero_are_survived)
 {
 	struct nlattr *table;
 	struct nl_msg *msg = begin(&table, RDMA_NLDEV_ATTR_RES_QP);
 	size_t whole;
 
-	(void)state;
 	put_qp(msg, 17, 4711, RC, RTS);
 	put_qp(msg, 18, 4711, RC, RTS);
 	nla_nest_end(msg, table);
@@ -284,12 +272,11 @@ static size_t listeners_of(int type, struct inet_diag_msg socket, size_t length,
 	return count;
 }
 
-static void only_whole_listeners_are_told(void **state)
+UNIT_TEST(only_whole_listeners_are_told)
 {
 	struct inet_diag_msg socket = { .idiag_family = AF_INET, .idiag_state = 10, .idiag_uid = 1000,
 		.idiag_inode = 99, .id = { .idiag_sport = htons(7174), .idiag_src = { htonl(0x0a000001) } } };
 
-	(void)state;
 	assert_int_equal(listeners_of(SOCK_DIAG_BY_FAMILY, socket, sizeof socket, "10.0.0.1"), 1);
 	assert_int_equal(listeners_of(SOCK_DIAG_BY_FAMILY, socket, sizeof socket - 1, NULL), 0);
 	assert_int_equal(listeners_of(SOCK_DIAG_BY_FAMILY, socket, 0, NULL), 0);
@@ -305,17 +292,4 @@ static void only_whole_listeners_are_told(void **state)
 	assert_int_equal(listeners_of(SOCK_DIAG_BY_FAMILY, socket, sizeof socket, NULL), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(qps_of_processes_are_told),
-		cmocka_unit_test(object_of_a_thread_belongs_to_its_process),
-		cmocka_unit_test(listening_ids_have_address_and_service),
-		cmocka_unit_test(other_kinds_need_a_process_only),
-		cmocka_unit_test(attributes_of_wrong_lengths_are_no_objects),
-		cmocka_unit_test(cut_answers_and_lengths_of_zero_are_survived),
-		cmocka_unit_test(only_whole_listeners_are_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

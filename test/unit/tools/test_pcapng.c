@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pcapng.c - files of the blocks of datcap, read by libpcap. */
 #include "tools/datcap/pcapng.h"
+#include "test/unit/unit.h"
 #include <pcap/pcap.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 enum { FRAMES_MAX = 400 };
 
@@ -19,7 +13,6 @@ static size_t used;
 
 static int begin(void **state)
 {
-	(void)state;
 	for (int i = 0; i < FRAMES_MAX; i++)
 		bytes[i] = (uint8_t)(i * 7 + 1);
 	used = pcapng_section(file, "system", "tool", "");
@@ -60,7 +53,7 @@ static int count_frames(size_t length, bool *error)
 }
 
 /* The halves of a time change places at 2^32 ns. */
-static void times_around_2_32_ns_are_kept(void **state)
+UNIT_TEST_WITH(times_around_2_32_ns_are_kept, begin, NULL)
 {
 	static const uint64_t times[] = { 0, 1, 0xfffffffe, 0xffffffff, 0x100000000, 0x100000001,
 		0x18bcfe56ffffffff, 0x18bcfe5700000000, 0x18bcfe5700000001 };
@@ -69,7 +62,6 @@ static void times_around_2_32_ns_are_kept(void **state)
 	const uint8_t *data;
 	pcap_t *pcap;
 
-	(void)state;
 	for (int i = 0; i < n; i++) {
 		struct pcapng_packet packet = { .time = times[i], .pieces = { bytes }, .lengths = { 60 },
 			.captured = 60, .wire_length = 60, .flags = PCAPNG_INBOUND, .dropped = 1, .comment = "text" };
@@ -85,13 +77,12 @@ static void times_around_2_32_ns_are_kept(void **state)
 	pcap_close(pcap);
 }
 
-static void frames_of_each_length_are_kept(void **state)
+UNIT_TEST_WITH(frames_of_each_length_are_kept, begin, NULL)
 {
 	struct pcap_pkthdr *header;
 	const uint8_t *data;
 	pcap_t *pcap;
 
-	(void)state;
 	for (uint32_t n = 0; n < FRAMES_MAX; n++)
 		used += pcapng_plain_packet(file + used, 5, bytes, n, n + 1000, PCAPNG_OUTBOUND);
 	pcap = open_file(used);
@@ -105,11 +96,10 @@ static void frames_of_each_length_are_kept(void **state)
 }
 
 /* A frame in one piece and one in three, without losses and comment, are the same block. */
-static void both_functions_write_the_same(void **state)
+UNIT_TEST_WITH(both_functions_write_the_same, begin, NULL)
 {
 	static uint8_t other[1024];
 
-	(void)state;
 	for (uint32_t n = 3; n < 64; n++) {
 		struct pcapng_packet packet = { .time = 0x123456789abcdef0, .pieces = { bytes, bytes + 1, bytes + 2 },
 			.lengths = { 1, 1, n - 2 }, .captured = n, .wire_length = n, .flags = PCAPNG_INBOUND,
@@ -122,12 +112,11 @@ static void both_functions_write_the_same(void **state)
 }
 
 /* The longest blocks there are: all texts are cut, all options there. */
-static void long_texts_are_cut(void **state)
+UNIT_TEST_WITH(long_texts_are_cut, begin, NULL)
 {
 	static uint8_t block[PCAPNG_HEAD_MAX + 8];
 	static char text[2 * PCAPNG_TEXT_MAX], comment[PCAPNG_COMMENT_MAX + 1];
 
-	(void)state;
 	memset(text, 'x', sizeof text - 1);
 	memset(block, 0xee, sizeof block);
 	memset(comment, 'c', PCAPNG_COMMENT_MAX);
@@ -159,12 +148,11 @@ static uint64_t statistic(const uint8_t *block, uint16_t wanted)
 	}
 }
 
-static void losses_are_told_by_place(void **state)
+UNIT_TEST_WITH(losses_are_told_by_place, begin, NULL)
 {
 	struct pcapng_statistics s = { .received = 100, .dropped_by_interface = 1, .accepted = 90,
 		.dropped_by_kernel = 2, .delivered = 88 };
 
-	(void)state;
 	assert_int_equal(pcapng_is_packet(file), 0);
 	pcapng_interface_statistics(file, &s);
 	assert_int_equal(pcapng_is_packet(file), 0);
@@ -180,13 +168,12 @@ static void losses_are_told_by_place(void **state)
 	assert_int_equal(pcapng_is_packet(file), 1);
 }
 
-static void a_file_that_is_cut_has_the_frames_before(void **state)
+UNIT_TEST_WITH(a_file_that_is_cut_has_the_frames_before, begin, NULL)
 {
 	struct pcapng_statistics none = { .time = 1 };
 	size_t last;
 	bool error;
 
-	(void)state;
 	assert_int_equal(count_frames(used, &error), 0);
 	assert_false(error);
 	for (int i = 0; i < 3; i++) {
@@ -204,16 +191,4 @@ static void a_file_that_is_cut_has_the_frames_before(void **state)
 	assert_false(error);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(times_around_2_32_ns_are_kept, begin),
-		cmocka_unit_test_setup(frames_of_each_length_are_kept, begin),
-		cmocka_unit_test_setup(both_functions_write_the_same, begin),
-		cmocka_unit_test_setup(long_texts_are_cut, begin),
-		cmocka_unit_test_setup(losses_are_told_by_place, begin),
-		cmocka_unit_test_setup(a_file_that_is_cut_has_the_frames_before, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

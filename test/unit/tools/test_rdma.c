@@ -2,14 +2,11 @@
 /* test_rdma.c - the loop of `datcap rdma`, with programs that send faster than it prints. What taps.c would
  * read from their rings is made up here. */
 #include "tools/datcap/taps.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include "tools/datcap/datcap.h"
+#include "tools/datcap/stop.h"
+#include "test/unit/unit.h"
 
 enum { MESSAGES = 20000, FAR_TOO_MANY = 1000000 };
 
@@ -20,12 +17,6 @@ static struct {
 	uint64_t until;
 	bool ended;
 } t;
-
-const char *grouped(uint64_t n)
-{
-	(void)n;
-	return "many";
-}
 
 /* --- taps.c --------------------------------------------------------------------------------- */
 
@@ -95,20 +86,12 @@ static void run_quietly(const struct options *o)
 	close(null);
 }
 
-static void a_signal_ends_it_while_messages_keep_coming(void **state)
+UNIT_TEST(a_signal_ends_it_while_messages_keep_coming)
 {
-	(void)state;
 	run_quietly(&(struct options){ .command = "rdma" });
 	assert_int_equal(t.at_stop, MESSAGES);
 	assert_true(t.taken < 2 * MESSAGES);
 	assert_true(t.times > 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_signal_ends_it_while_messages_keep_coming),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

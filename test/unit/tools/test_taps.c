@@ -2,13 +2,7 @@
 /* test_taps.c - the order and the time in which datcap takes messages out of the rings of programs. A child process
  * stands in for a program; what its control socket answers is made up here. */
 #include "tools/datcap/taps.h"
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,6 +10,7 @@
 #include "tools/control/client.h"
 #include "tools/datcap/lease.h"
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 
 #define HOUR_NS 3600000000000ull
 
@@ -51,13 +46,11 @@ json_t *control_ask(const struct control_socket *socket, enum control_verb verb,
 
 bool control_is_ours(const struct control_socket *socket)
 {
-	(void)socket;
 	return true;
 }
 
 void control_fail_absent(pid_t pid)
 {
-	(void)pid;
 	abort();
 }
 
@@ -113,7 +106,6 @@ static void start(struct program *p)
 
 static int set_up(void **state)
 {
-	(void)state;
 	listed = 2;
 	for (int i = 0; i < 2; i++)
 		start(&programs[i]);
@@ -123,7 +115,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	taps_free();
 	for (int i = 0; i < 2; i++) {
 		kill(programs[i].pid, SIGKILL);
@@ -164,11 +155,10 @@ static void expect_none(uint64_t until)
 
 /* --- cases ------------------------------------------------------------------------------------- */
 
-static void messages_come_in_the_order_of_their_times(void **state)
+UNIT_TEST_WITH(messages_come_in_the_order_of_their_times, set_up, tear_down)
 {
 	uint64_t now = clock_read_ns(CLOCK_REALTIME);
 
-	(void)state;
 	put(&programs[0], now - 30, 1);
 	put(&programs[1], now - 20, 2);
 	put(&programs[0], now - 10, 3);
@@ -178,11 +168,10 @@ static void messages_come_in_the_order_of_their_times(void **state)
 	expect_none(now);
 }
 
-static void message_waits_for_older_ones(void **state)
+UNIT_TEST_WITH(message_waits_for_older_ones, set_up, tear_down)
 {
 	uint64_t now = clock_read_ns(CLOCK_REALTIME);
 
-	(void)state;
 	put(&programs[0], now - 10, 1);
 	expect_none(now - 20);
 	put(&programs[1], now - 30, 2);
@@ -191,11 +180,10 @@ static void message_waits_for_older_ones(void **state)
 	expect_next(now, 1);
 }
 
-static void clock_that_is_set_back_holds_up_no_message(void **state)
+UNIT_TEST_WITH(clock_that_is_set_back_holds_up_no_message, set_up, tear_down)
 {
 	uint64_t now = clock_read_ns(CLOCK_REALTIME);
 
-	(void)state;
 	put(&programs[0], now + HOUR_NS, 1);	/* before the clock was set back by an hour */
 	put(&programs[0], now - 10, 2);
 	put(&programs[1], now - 20, 3);
@@ -205,9 +193,8 @@ static void clock_that_is_set_back_holds_up_no_message(void **state)
 	expect_none(now);
 }
 
-static void captures_are_renewed_as_long_as_their_programs_run(void **state)
+UNIT_TEST_WITH(captures_are_renewed_as_long_as_their_programs_run, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(lease_threads, 1);
 	assert_int_equal(kept, 2);
 	kept = renewals = 0;
@@ -222,14 +209,4 @@ static void captures_are_renewed_as_long_as_their_programs_run(void **state)
 	assert_int_equal(lease_threads, 0);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(messages_come_in_the_order_of_their_times, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(message_waits_for_older_ones, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(clock_that_is_set_back_holds_up_no_message, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(captures_are_renewed_as_long_as_their_programs_run, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

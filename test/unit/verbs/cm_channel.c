@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cm_channel.c - see cm_channel.h. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/verbs/cm.h"
 #include "dapl/verbs/conn_event.h"
 #include "dapl/verbs/mcast.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/cm_channel.h"
 
 enum { CHANNEL_FD = 77 };
@@ -18,7 +12,7 @@ enum { CHANNEL_FD = 77 };
 struct rdma_cm_event queue[MANY_EVENTS];
 int queued, acked;
 uint8_t arrived[256];
-int watch_result;
+int watch_result, channel_error;
 void (*during_flush)(void), (*during_ack)(void);
 int handled;
 const void *handler;
@@ -39,7 +33,7 @@ int rdma_get_cm_event(struct rdma_event_channel *on, struct rdma_cm_event **out)
 {
 	assert_ptr_equal(on, dev.channel);
 	assert_int_equal(taken, acked);
-	errno = EAGAIN;
+	errno = channel_error ? channel_error : EAGAIN;
 	if (taken == queued)
 		return -1;
 	*out = &queue[taken++];

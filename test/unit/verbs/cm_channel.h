@@ -4,11 +4,13 @@
  * these besides: "flush" of the service thread, "unwatch" of the channel, "up:request" and "up:async". */
 #ifndef TEST_UNIT_VERBS_CM_CHANNEL_H
 #define TEST_UNIT_VERBS_CM_CHANNEL_H
+#include "test/unit/unit.h"
 #include "test/unit/verbs/conn_sides.h"
 
 enum { PORT = 2, MANY_EVENTS = 1000, STATUS = -71 };
 
 extern int watch_result;		/* of dapl_watch_start */
+extern int channel_error;		/* of a channel without events; 0: EAGAIN */
 extern void (*during_flush)(void);	/* runs in dapl_service_flush, if set, */
 extern void (*during_ack)(void);	/* and this at the end of rdma_ack_cm_event */
 

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_sides.c - see conn_sides.h. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/verbs/conn.h"
 #include "dapl/verbs/conn_qp.h"
 #include "dapl/verbs/siw.h"
 #include "dapl/verbs/tap.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/conn_sides.h"
 
 struct dapl_settings dapl_settings;		/* in place of the environment */
@@ -299,7 +293,6 @@ void dapl_up_released(void *to)
 
 void dapl_up_disconnected(void *to, struct dapl_conn *of, bool orderly)
 {
-	(void)orderly;
 	upcall("up:disconnected", to, of);
 }
 
@@ -331,7 +324,6 @@ static void set_device(void)
 
 int sides_begin(void **state)
 {
-	(void)state;
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.tclass = dapl_settings.tos = dapl_settings.ack_timer = -1;
 	set_device();
@@ -357,7 +349,6 @@ int sides_begin(void **state)
 
 int sides_end(void **state)
 {
-	(void)state;
 	while (dev.conns)
 		hw_conn_destroy(dev.conns);
 	return ids || handles || timer ? -1 : 0;

@@ -10,6 +10,7 @@
 #include "dapl/verbs/conn_types.h"
 #include "dapl/verbs/hw.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { QP_NUMBER = 33, PEER_QP_NUMBER = 44 };
 

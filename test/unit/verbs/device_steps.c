@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_steps.c - see device_steps.h. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/verbs/tap.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/device_steps.h"
 
 struct hw_places here;
@@ -312,7 +306,6 @@ static void close_descriptors(void)
 
 int steps_begin(void **state)
 {
-	(void)state;
 	close_descriptors();
 	channel.fd = eventfd(0, 0);
 	context.async_fd = eventfd(0, 0);
@@ -348,7 +341,6 @@ bool nothing_is_left(void)
 
 int steps_end(void **state)
 {
-	(void)state;
 	close_descriptors();
 	return nothing_is_left() ? 0 : -1;
 }

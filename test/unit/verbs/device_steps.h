@@ -11,6 +11,7 @@
 #include "dapl/verbs/address.h"
 #include "dapl/verbs/hw.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { PLACES = 3, EVENTS = 3 };
 

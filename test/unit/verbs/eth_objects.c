@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_objects.c - see eth_objects.h. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
 struct dapl_device dev;
@@ -212,7 +205,6 @@ int objects_begin(void **state)
 {
 	struct ibv_context *context = &verbs.context;
 
-	(void)state;
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .create_qp_ex = create_qp_ex, .create_wq = create_wq,
 		.modify_wq = modify_wq, .destroy_wq = destroy_wq, .create_rwq_ind_table = create_table,
 		.destroy_rwq_ind_table = destroy_table, .ibv_create_flow = create_flow,
@@ -237,7 +229,6 @@ int objects_begin(void **state)
 
 int objects_end(void **state)
 {
-	(void)state;
 	for (int i = 0; i < KINDS; i++)
 		if (alive[i])
 			return -1;

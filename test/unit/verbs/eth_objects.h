@@ -8,6 +8,7 @@
 #include "dapl/verbs/eth_types.h"
 #include "dapl/verbs/hw.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { PORT = 2, QP_NUMBER = 33 };
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_receives.c - see eth_receives.h. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_clock.h"
 #include "dapl/verbs/eth_recv.h"
 #include "dapl/verbs/eth_rule.h"
 #include "dapl/verbs/hw.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_receives.h"
 
 static struct dapl_device dev;
@@ -161,7 +154,6 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	(void)cq;
 	assert_int_equal(now, 1);
 	now = 0;
 	take_completion();
@@ -174,7 +166,6 @@ static uint32_t read_tag(struct ibv_cq_ex *cq) { (void)cq; return TAG; }
 
 static unsigned read_wc_flags(struct ibv_cq_ex *cq)
 {
-	(void)cq;
 	return completions[0].checksums ? IBV_WC_IP_CSUM_OK : IBV_WC_GRH;
 }
 
@@ -220,7 +211,6 @@ uint32_t hw_eth_rule_hit(struct hw_eth *of, uint32_t tag, uint32_t length)
 
 int receives_begin(void **state)
 {
-	(void)state;
 	verbs.sz = sizeof verbs;
 	verbs.create_cq_ex = create_cq_ex;
 	verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -250,7 +240,6 @@ int receives_begin(void **state)
 
 int receives_end(void **state)
 {
-	(void)state;
 	hw_eth_recv_close(&q);
 	hw_eth_recv_close(&q);		/* nothing is left to close */
 	for (int i = 0; i < regions; i++)

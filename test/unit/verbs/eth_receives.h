@@ -4,6 +4,7 @@
 #ifndef TEST_UNIT_VERBS_ETH_RECEIVES_H
 #define TEST_UNIT_VERBS_ETH_RECEIVES_H
 #include "dapl/verbs/eth_types.h"
+#include "test/unit/unit.h"
 
 enum { RECEIVES = 8, MAX_FRAME = 1514, LONGEST = MAX_FRAME + HW_ETH_TAGS, TAG = 5, RULE_TAG = 500 };
 

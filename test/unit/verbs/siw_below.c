@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* siw_below.c - see siw_below.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/siw.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/siw_below.h"
 
 pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -22,7 +17,6 @@ static int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 	struct posted *p = &posted[posts];
 	int err = refuse;
 
-	(void)qp;
 	refuse = 0;
 	if (err)
 		*bad = wr;
@@ -44,7 +38,6 @@ static int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	int got;
 
-	(void)cq;
 	pthread_mutex_lock(&device_lock);
 	got = cq_count < n ? cq_count : n;
 	memcpy(wc, cq_entries, got * sizeof *wc);
@@ -56,7 +49,6 @@ static int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	(void)qp;
 	destroyed++;
 	return 0;
 }
@@ -65,7 +57,6 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	int err = cq_in_use;
 
-	(void)cq;
 	cq_in_use = 0;
 	destroyed += !err;
 	return err;
@@ -81,7 +72,6 @@ int siw_begin(void **state)
 	struct ibv_qp_init_attr attr = { .cap = {
 		.max_send_wr = DEPTH, .max_send_sge = 2, .max_inline_data = 32 } };
 
-	(void)state;
 	posts = cq_count = destroyed = refuse = cq_in_use = 0;
 	context.ops.post_send = fake_post_send;
 	context.ops.poll_cq = fake_poll_cq;
@@ -91,7 +81,6 @@ int siw_begin(void **state)
 
 int siw_end(void **state)
 {
-	(void)state;
 	return hw_siw_qp_destroy(&qp) || hw_siw_cq_destroy(&cq) || destroyed != 2;
 }
 

@@ -5,7 +5,7 @@
 #define TEST_UNIT_VERBS_SIW_BELOW_H
 #include <infiniband/verbs.h>
 #include <pthread.h>
-#include <stdint.h>
+#include "test/unit/unit.h"
 
 enum { DEPTH = 16, MAX_SGE = 2, MAX_INLINE = 32, PAGE = 4096 };
 

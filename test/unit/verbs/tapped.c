@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tapped.c - see tapped.h. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/base/tap_posts.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/tapped.h"
 
 struct ibv_context context;
@@ -49,7 +42,6 @@ bool query_ends_capture;
 
 static int post_send(struct ibv_qp *to, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	(void)to;
 	for (; wr; wr = wr->next) {
 		*bad = wr;
 		if (wr->wr_id == refused)
@@ -88,7 +80,6 @@ int device_poll_cq(struct ibv_cq *of, int n, struct ibv_wc *wc)
 
 int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
-	(void)init;
 	assert_int_equal(of->qp_num % 256, QPN);
 	assert_int_equal(mask, IBV_QP_DEST_QPN | IBV_QP_PATH_MTU);
 	queries++;
@@ -132,7 +123,6 @@ void set_address(struct sockaddr_storage *to, const char *ip, uint16_t port)
 
 int tapped_begin(void **state)
 {
-	(void)state;
 	context = (struct ibv_context){ .ops = { .post_send = post_send, .post_recv = post_recv,
 		.post_srq_recv = post_srq_recv, .poll_cq = device_poll_cq } };
 	qp = (struct ibv_qp){ .context = &context, .qp_num = QPN, .qp_type = IBV_QPT_RC };
@@ -153,7 +143,6 @@ int tapped_begin(void **state)
 
 int tapped_end(void **state)
 {
-	(void)state;
 	end_capture();
 	hw_tap_close(&dev);
 	tap_records_release();

@@ -8,6 +8,7 @@
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/tap.h"
 #include "test/unit/tap_records.h"
+#include "test/unit/unit.h"
 
 enum { SNAP = 100, QPN = 7, OTHER_QPN = QPN + 256 };
 

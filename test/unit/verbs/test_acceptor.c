@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_acceptor.c - requests and the answers to them: what the peer gets, which failures leave a request that may be
  * answered again, and which core is told later. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/verbs/acceptor.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/conn_sides.h"
 
 enum { PEER_OUT = 3, PEER_IN = 2 };
@@ -54,11 +48,12 @@ static void fails_later(const char *all, int err, const char *text)
 		assert_null(conn->cause.text);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, sides_begin, sides_end)
+
 /* --- requests --------------------------------------------------------------------------------------------- */
 
-static void request_is_a_connection_of_its_id(void **state)
+TEST(request_is_a_connection_of_its_id)
 {
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	assert_ptr_equal(conn->id, &id);
 	assert_ptr_equal(id.context, &conn->target);
@@ -73,9 +68,8 @@ static void request_is_a_connection_of_its_id(void **state)
 	steps_are("");
 }
 
-static void request_has_what_the_peer_wants(void **state)
+TEST(request_has_what_the_peer_wants)
 {
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	assert_int_equal(conn->reads_out, PEER_OUT);
 	assert_int_equal(conn->reads_in, PEER_IN);
@@ -86,9 +80,8 @@ static void request_has_what_the_peer_wants(void **state)
 	assert_int_equal(conn->peer_self.qpn, PEER_QP_NUMBER);
 }
 
-static void request_without_memory_leaves_the_id(void **state)
+TEST(request_without_memory_leaves_the_id)
 {
-	(void)state;
 	no_memory = true;
 	assert_int_equal(request(HW_WIRE_IB), ENOMEM);
 	steps_are("");
@@ -98,7 +91,7 @@ static void request_without_memory_leaves_the_id(void **state)
 
 /* --- accepting --------------------------------------------------------------------------------------------- */
 
-static void queue_pair_moves_before_the_answer(void **state)
+TEST(queue_pair_moves_before_the_answer)
 {
 	static const struct { enum hw_wire wire; const char *all; } cases[] = {
 		{ HW_WIRE_IB, "rts tap accept" }, { HW_WIRE_IWARP, "tap accept" }, { HW_WIRE_UD, "handle tap accept" },
@@ -115,11 +108,10 @@ static void queue_pair_moves_before_the_answer(void **state)
 	}
 }
 
-static void answer_carries_data_and_mtu(void **state)
+TEST(answer_carries_data_and_mtu)
 {
 	struct hw_pdata answer;
 
-	(void)state;
 	dapl_settings.ib_mtu = 2048;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	assert_int_equal(accept_it(), 0);
@@ -130,11 +122,10 @@ static void answer_carries_data_and_mtu(void **state)
 	assert_int_equal(answer.mtu, IBV_MTU_1024);	/* the peer's is less than ours */
 }
 
-static void answer_names_queue_pair_and_retries(void **state)
+TEST(answer_names_queue_pair_and_retries)
 {
 	struct dapl_conn_params params = own_params();
 
-	(void)state;
 	dapl_settings.rnr_retry = 6;
 	params.srq = true;
 	assert_int_equal(request(HW_WIRE_IB), 0);
@@ -148,7 +139,7 @@ static void answer_names_queue_pair_and_retries(void **state)
 	assert_int_equal(asked.flow_control, 1);
 }
 
-static void reads_are_the_least_of_both_sides_and_the_device(void **state)
+TEST(reads_are_the_least_of_both_sides_and_the_device)
 {
 	static const struct { uint8_t own_out, own_in; int limit, out, in; } cases[] = {
 		{ 16, 16, 16, PEER_OUT, PEER_IN }, { 1, 1, 16, 1, 1 }, { 16, 16, 1, 1, 1 }, { 0, 16, 16, 0, PEER_IN },
@@ -169,9 +160,8 @@ static void reads_are_the_least_of_both_sides_and_the_device(void **state)
 }
 
 /* SIDR has no third message. */
-static void accepted_datagrams_are_established_at_once(void **state)
+TEST(accepted_datagrams_are_established_at_once)
 {
-	(void)state;
 	assert_int_equal(request(HW_WIRE_UD), 0);
 	assert_int_equal(accept_it(), 0);
 	*steps = 0;
@@ -181,12 +171,11 @@ static void accepted_datagrams_are_established_at_once(void **state)
 	assert_int_equal(peer_told.qpn, PEER_QP_NUMBER);
 }
 
-static void accept_with_too_much_data_changes_nothing(void **state)
+TEST(accept_with_too_much_data_changes_nothing)
 {
 	static char data[256];
 	struct dapl_conn_params params = own_params();
 
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	params.pdata = data;
 	params.pdata_len = hw_pdata_room(HW_WIRE_IB, HW_ACCEPT) + 1;
@@ -199,7 +188,7 @@ static void accept_with_too_much_data_changes_nothing(void **state)
 	assert_int_equal(conn->state, CONN_ACCEPTING);
 }
 
-static void only_requests_are_accepted(void **state)
+TEST(only_requests_are_accepted)
 {
 	for (int s = 0; s < CONN_STATES; s++) {
 		if (s == CONN_REQUESTED || s == CONN_CLOSED)
@@ -215,7 +204,7 @@ static void only_requests_are_accepted(void **state)
 
 /* --- failures of an accept --------------------------------------------------------------------------------- */
 
-static void failed_accept_leaves_the_request(void **state)
+TEST(failed_accept_leaves_the_request)
 {
 	static const struct { enum hw_wire wire; const char *word, *again; int out, in; } cases[] = {
 		{ HW_WIRE_IB, "rts", "rts tap accept", PEER_OUT, PEER_IN },
@@ -242,9 +231,8 @@ static void failed_accept_leaves_the_request(void **state)
 	}
 }
 
-static void peer_that_goes_during_the_accept_fails_later(void **state)
+TEST(peer_that_goes_during_the_accept_fails_later)
 {
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	failing = "rts";
 	refusal = EINVAL;
@@ -253,7 +241,7 @@ static void peer_that_goes_during_the_accept_fails_later(void **state)
 	fails_later("rts tap", EINVAL, "the peer is gone");
 }
 
-static void peer_that_went_before_the_accept_fails_later(void **state)
+TEST(peer_that_went_before_the_accept_fails_later)
 {
 	static const enum hw_wire wires[] = { HW_WIRE_IB, HW_WIRE_IWARP, HW_WIRE_UD };
 
@@ -265,7 +253,7 @@ static void peer_that_went_before_the_accept_fails_later(void **state)
 	}
 }
 
-static void answer_that_is_not_sent_fails_later(void **state)
+TEST(answer_that_is_not_sent_fails_later)
 {
 	static const enum hw_wire wires[] = { HW_WIRE_IB, HW_WIRE_IWARP, HW_WIRE_UD };
 	static const char *const all[] = { "rts tap accept", "tap accept", "handle tap accept" };
@@ -294,7 +282,7 @@ static void is_rejection(enum hw_wire wire, bool by_provider, const char *data)
 		assert_memory_equal(rejection.data, data, strlen(data));
 }
 
-static void rejection_by_the_program_carries_its_data(void **state)
+TEST(rejection_by_the_program_carries_its_data)
 {
 	static const enum hw_wire wires[] = { HW_WIRE_IB, HW_WIRE_IWARP, HW_WIRE_UD };
 
@@ -306,7 +294,7 @@ static void rejection_by_the_program_carries_its_data(void **state)
 	}
 }
 
-static void refusal_by_the_provider_carries_its_mark(void **state)
+TEST(refusal_by_the_provider_carries_its_mark)
 {
 	static const struct { enum hw_wire wire; const char *word; } cases[] = {
 		{ HW_WIRE_IB, "refuse" }, { HW_WIRE_IWARP, "reject" }, { HW_WIRE_UD, "reject" },
@@ -321,9 +309,8 @@ static void refusal_by_the_provider_carries_its_mark(void **state)
 }
 
 /* It has no owner to which core could report. */
-static void rejected_request_is_released(void **state)
+TEST(rejected_request_is_released)
 {
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	assert_int_equal(hw_reject(conn, true, "no", 2), 0);
 	*steps = 0;
@@ -332,9 +319,8 @@ static void rejected_request_is_released(void **state)
 	assert_null(dev.conns);
 }
 
-static void request_that_is_over_is_released_without_an_answer(void **state)
+TEST(request_that_is_over_is_released_without_an_answer)
 {
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	conn->state = CONN_CLOSED;
 	assert_int_equal(hw_reject(conn, true, "no", 2), 0);
@@ -342,12 +328,11 @@ static void request_that_is_over_is_released_without_an_answer(void **state)
 	steps_are("-id");
 }
 
-static void rejection_with_too_much_data_leaves_the_request(void **state)
+TEST(rejection_with_too_much_data_leaves_the_request)
 {
 	static char data[256];
 	size_t room = hw_pdata_room(HW_WIRE_IB, HW_REJECT);
 
-	(void)state;
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	assert_int_equal(hw_reject(conn, true, data, room + 1), EMSGSIZE);
 	steps_are("");
@@ -358,31 +343,4 @@ static void rejection_with_too_much_data_leaves_the_request(void **state)
 	steps_are("reject");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, sides_begin, sides_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(request_is_a_connection_of_its_id),
-		TEST(request_has_what_the_peer_wants),
-		TEST(request_without_memory_leaves_the_id),
-		TEST(queue_pair_moves_before_the_answer),
-		TEST(answer_carries_data_and_mtu),
-		TEST(answer_names_queue_pair_and_retries),
-		TEST(reads_are_the_least_of_both_sides_and_the_device),
-		TEST(accepted_datagrams_are_established_at_once),
-		TEST(accept_with_too_much_data_changes_nothing),
-		TEST(only_requests_are_accepted),
-		TEST(failed_accept_leaves_the_request),
-		TEST(peer_that_goes_during_the_accept_fails_later),
-		TEST(peer_that_went_before_the_accept_fails_later),
-		TEST(answer_that_is_not_sent_fails_later),
-		TEST(rejection_by_the_program_carries_its_data),
-		TEST(refusal_by_the_provider_carries_its_mark),
-		TEST(rejected_request_is_released),
-		TEST(request_that_is_over_is_released_without_an_answer),
-		TEST(rejection_with_too_much_data_leaves_the_request),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

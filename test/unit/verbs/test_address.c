@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_address.c - ia_params as text, and the small address functions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <cmocka.h>
 #include "dapl/verbs/address.h"
 #include "test/unit/reported.h"
+#include "test/unit/unit.h"
 
-static void absent_device_is_one_line(void **state)
+UNIT_TEST(absent_device_is_one_line)
 {
 	static const char *const absent[] = { "eth77 0", "mlx9_9 1", "192.0.2.1 0",
 		"2001:db8::1 0", "lo 0", "127.0.0.1 0", "::1 0", "0.0.0.0 0" };
 	struct hw_places places;
 	struct ia_params p;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++) {
 		reported.lines = 0;
 		assert_null(ia_params_read(&p, absent[i]));
@@ -29,12 +21,11 @@ static void absent_device_is_one_line(void **state)
 	}
 }
 
-static void a_device_needs_a_name(void **state)
+UNIT_TEST(a_device_needs_a_name)
 {
 	struct hw_places places;
 	struct ia_params p;
 
-	(void)state;
 	reported.lines = 0;
 	assert_null(ia_params_read(&p, " "));
 	assert_int_equal(hw_places_find(&places, &p, " "), EINVAL);
@@ -58,7 +49,7 @@ static struct sockaddr_storage ip(const char *text, uint16_t port)
 
 #define SA(a) ((struct sockaddr *)&(a))
 
-static void addresses_are_compared_and_given_ports(void **state)
+UNIT_TEST(addresses_are_compared_and_given_ports)
 {
 	struct sockaddr_storage a = ip("10.0.0.1", 4000), b = ip("10.0.0.1", 0), c = ip("10.0.0.2", 4000),
 				d = ip("fe80::1", 7), e = ip("fe80::1", 8), to;
@@ -66,7 +57,6 @@ static void addresses_are_compared_and_given_ports(void **state)
 	uint8_t gid[16];
 	char text[64];
 
-	(void)state;
 	assert_true(address_same_host(SA(a), SA(b)));
 	assert_false(address_same_host(SA(a), SA(c)));
 	assert_false(address_same_host(SA(a), SA(d)));
@@ -89,13 +79,4 @@ static void addresses_are_compared_and_given_ports(void **state)
 	assert_int_equal(to.ss_family, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(absent_device_is_one_line),
-		cmocka_unit_test(a_device_needs_a_name),
-		cmocka_unit_test(addresses_are_compared_and_given_ports),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -4,22 +4,16 @@
  * and the small address functions are test_address.c's. */
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
+#include <linux/if_addr.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "dapl/verbs/address.h"
 #include "test/unit/file_tree.h"
 #include "test/unit/interfaces.h"
 #include "test/unit/reported.h"
+#include "test/unit/unit.h"
 
 #define RDMA "/sys/class/infiniband"
 #define ETH0 "10.0.0.1"
@@ -96,7 +90,7 @@ static int find(const char *text)
 {
 	struct ia_params params;
 
-	reported.lines = lists_freed = questions = 0;
+	reported.lines = questions = 0;
 	assert_null(ia_params_read(&params, text));
 	return hw_places_find(&places, &params, text);
 }
@@ -114,7 +108,7 @@ static void assert_only_place(const char *text, const char *netdev, const char *
 {
 	assert_int_equal(find(text), 0);
 	assert_int_equal(reported.lines, 0);
-	assert_int_equal(lists_freed, 1);
+	assert_int_equal(sockets_open, 0);
 	assert_int_equal(places.n, 1);
 	assert_place(0, netdev, address);
 }
@@ -123,26 +117,24 @@ static void assert_only_place(const char *text, const char *netdev, const char *
 static void assert_none(const char *text, enum log_id id, const char *part)
 {
 	assert_int_equal(find(text), ENODEV);
-	assert_int_equal(lists_freed, 1);
+	assert_int_equal(sockets_open, 0);
 	assert_int_equal(places.n, 0);
 	assert_int_equal(reported.lines, 1);
 	assert_int_equal(reported.id, id);
 	assert_non_null(strstr(reported.text, part));
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tree_end)
+
 /* --- network devices and addresses --------------------------------------------------------------------------- */
 
-static void addresses_of_a_network_device_are_ranked(void **state)
+TEST(addresses_of_a_network_device_are_ranked)
 {
-	(void)state;
 	add_interface("eth2", 0, "fe80::2");
-	add_interface("eth2", 0, "0.0.0.0");
-	addresses[n_interfaces - 1].ss_family = AF_PACKET;
 	add_interface("eth2", 0, "2001:db8::2");
 	add_interface("eth2", 0, "10.0.2.1");
 	add_interface("eth2", 0, "10.0.2.2");
 	add_interface("eth2", 0, NULL);		/* a tunnel may have none */
-	((struct sockaddr_in *)&addresses[n_interfaces - 2])->sin_port = htons(7);
 	assert_int_equal(find("eth2 0"), 0);
 	assert_int_equal(places.n, 4);
 	assert_place(0, "eth2", "10.0.2.1");
@@ -153,17 +145,39 @@ static void addresses_of_a_network_device_are_ranked(void **state)
 	assert_int_equal(places.port, 0);
 }
 
-static void loopback_is_no_place(void **state)
+TEST(alternative_names_and_labels_are_names)
 {
-	(void)state;
+	add_interface("eth2", 0, "10.0.2.1");
+	set_label("eth2:vip");
+	add_alternative_name("storage0");
+	assert_only_place("eth2 0", "eth2", "10.0.2.1");
+	assert_only_place("storage0 0", "eth2", "10.0.2.1");
+	assert_only_place("eth2:vip 0", "eth2", "10.0.2.1");
+}
+
+TEST(usable_addresses_come_first)
+{
+	add_interface("eth2", 0, "2001:db8::1");
+	set_address_flags(IFA_F_TENTATIVE);
+	add_interface("eth2", 0, "2001:db8::2");
+	set_address_flags(IFA_F_DEPRECATED);
+	add_interface("eth2", 0, "2001:db8::3");
+	assert_int_equal(find("eth2 0"), 0);
+	assert_int_equal(places.n, 3);
+	assert_place(0, "eth2", "2001:db8::3");
+	assert_place(1, "eth2", "2001:db8::2");
+	assert_place(2, "eth2", "2001:db8::1");
+}
+
+TEST(loopback_is_no_place)
+{
 	assert_none("lo 0", REPORT_NO_ADDRESS, "network device lo has no IP address");
 	assert_none("127.0.0.1 0", REPORT_NO_ADDRESS, "no network device here has the address 127.0.0.1");
 	assert_none("::1 0", REPORT_NO_ADDRESS, "no network device here has the address ::1");
 }
 
-static void address_means_its_network_device(void **state)
+TEST(address_means_its_network_device)
 {
-	(void)state;
 	add_interface("eth2", 0, "2001:db8::2");
 	assert_only_place(ETH1 " 0", "eth1", ETH1);
 	assert_only_place("2001:db8::2 0", "eth2", "2001:db8::2");
@@ -171,11 +185,10 @@ static void address_means_its_network_device(void **state)
 	assert_int_equal(questions, 0);
 }
 
-static void places_beyond_the_limit_are_left_out(void **state)
+TEST(places_beyond_the_limit_are_left_out)
 {
 	char text[20];
 
-	(void)state;
 	for (int i = 0; i < HW_PLACES + 4; i++) {
 		snprintf(text, sizeof text, "10.0.2.%d", i);
 		add_interface("eth2", 0, text);
@@ -186,21 +199,19 @@ static void places_beyond_the_limit_are_left_out(void **state)
 	assert_place(HW_PLACES - 1, "eth2", text);
 }
 
-static void interfaces_that_cannot_be_listed_are_an_error(void **state)
+TEST(interfaces_that_cannot_be_listed_are_an_error)
 {
-	(void)state;
 	list_error = ENOMEM;
 	assert_int_equal(find("eth0 0"), ENOMEM);
-	assert_int_equal(lists_freed, 0);
+	assert_int_equal(sockets_open, 0);
 	assert_int_equal(reported.lines, 1);
 	assert_int_equal(reported.id, REPORT_OPEN_FAILED);
 }
 
 /* --- RDMA devices -------------------------------------------------------------------------------------------- */
 
-static void machine_without_rdma_devices_has_no_place(void **state)
+TEST(machine_without_rdma_devices_has_no_place)
 {
-	(void)state;
 	assert_int_equal(tree_end(NULL), 0);
 	assert_int_equal(tree_begin(NULL), 0);
 	assert_none("eth0 0", REPORT_NO_DEVICE, "this machine has no RDMA device");
@@ -208,9 +219,8 @@ static void machine_without_rdma_devices_has_no_place(void **state)
 	assert_none("eth0 0", REPORT_NO_DEVICE, "this machine has no RDMA device");
 }
 
-static void roce_port_means_the_network_devices_of_its_gids(void **state)
+TEST(roce_port_means_the_network_devices_of_its_gids)
 {
-	(void)state;
 	tree_file("eth0\n", RDMA "/mlx5_0/ports/1/gid_attrs/ndevs/0");
 	tree_file("eth0\n", RDMA "/mlx5_0/ports/1/gid_attrs/ndevs/1");
 	tree_file("", RDMA "/mlx5_0/ports/1/gid_attrs/ndevs/2");
@@ -224,9 +234,8 @@ static void roce_port_means_the_network_devices_of_its_gids(void **state)
 	assert_int_equal(places.port, 1);
 }
 
-static void device_without_gids_may_be_at_each_address(void **state)
+TEST(device_without_gids_may_be_at_each_address)
 {
-	(void)state;
 	assert_int_equal(find("siw0 1"), 0);
 	assert_int_equal(places.n, 2);
 	assert_place(0, "eth0", ETH0);
@@ -236,9 +245,8 @@ static void device_without_gids_may_be_at_each_address(void **state)
 	assert_none("siw0 1", REPORT_NO_ADDRESS, "no network device of RDMA device siw0 has an IP address");
 }
 
-static void missing_port_is_reported_with_those_there_are(void **state)
+TEST(missing_port_is_reported_with_those_there_are)
 {
-	(void)state;
 	assert_none("siw0 3", REPORT_NO_DEVICE, "RDMA device siw0 has no port 3; its ports: 1");
 	tree_directory(RDMA "/none0");
 	assert_none("none0 1", REPORT_NO_DEVICE, "RDMA device none0 has no port 1; its ports: none");
@@ -246,9 +254,8 @@ static void missing_port_is_reported_with_those_there_are(void **state)
 
 /* --- hosts --------------------------------------------------------------------------------------------------- */
 
-static void host_has_the_address_of_the_hosts_file(void **state)
+TEST(host_has_the_address_of_the_hosts_file)
 {
-	(void)state;
 	tree_file("# 10.0.0.1 comment\n"
 		  "127.0.1.1 node1\n"
 		  "noaddress node1\n"
@@ -265,9 +272,8 @@ static void host_has_the_address_of_the_hosts_file(void **state)
 	assert_none("comment 0", REPORT_NO_ADDRESS, "comment is no network device");
 }
 
-static void name_server_is_asked_for_no_devices_name(void **state)
+TEST(name_server_is_asked_for_no_devices_name)
 {
-	(void)state;
 	answer.sin_family = AF_INET;
 	inet_pton(AF_INET, ETH1, &answer.sin_addr);
 	assert_none("eth7 0", REPORT_NO_ADDRESS, "RDMA devices: siw0");
@@ -280,9 +286,8 @@ static void name_server_is_asked_for_no_devices_name(void **state)
 	assert_int_equal(questions, 1);
 }
 
-static void host_elsewhere_is_no_place(void **state)
+TEST(host_elsewhere_is_no_place)
 {
-	(void)state;
 	assert_none("node1.example 0", REPORT_NO_ADDRESS, "node1.example is no network device");
 	assert_int_equal(questions, 1);
 	answer.sin_family = AF_INET;
@@ -290,24 +295,4 @@ static void host_elsewhere_is_no_place(void **state)
 	assert_none("node1.example 0", REPORT_NO_ADDRESS, "node1.example is no network device");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tree_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(addresses_of_a_network_device_are_ranked),
-		TEST(loopback_is_no_place),
-		TEST(address_means_its_network_device),
-		TEST(places_beyond_the_limit_are_left_out),
-		TEST(interfaces_that_cannot_be_listed_are_an_error),
-		TEST(machine_without_rdma_devices_has_no_place),
-		TEST(roce_port_means_the_network_devices_of_its_gids),
-		TEST(device_without_gids_may_be_at_each_address),
-		TEST(missing_port_is_reported_with_those_there_are),
-		TEST(host_has_the_address_of_the_hosts_file),
-		TEST(name_server_is_asked_for_no_devices_name),
-		TEST(host_elsewhere_is_no_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

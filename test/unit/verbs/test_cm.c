@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cm.c - the event channel of a device: which file gets an event, which requests are refused, which connections
  * get a notice, and what its end leaves. Listeners are in test_cm_listen.c. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "common/log.h"
 #include "common/trace.h"
@@ -16,6 +9,7 @@
 #include "dapl/verbs/cm.h"
 #include "dapl/verbs/conn.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/cm_channel.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -48,21 +42,21 @@ static const struct { enum hw_wire wire; const char *refused; } wires[] = {
 	{ HW_WIRE_IB, "refuse -id" }, { HW_WIRE_IWARP, "reject -id" }, { HW_WIRE_UD, "reject -id" },
 };
 
+#define TEST(name) UNIT_TEST_WITH(name, channel_begin, sides_end)
+
 /* --- events ------------------------------------------------------------------------------------------------- */
 
-static void channel_that_cannot_be_watched_is_an_error(void **state)
+TEST(channel_that_cannot_be_watched_is_an_error)
 {
-	(void)state;
 	watch_result = ENOMEM;
 	assert_int_equal(hw_cm_start(&dev), ENOMEM);
 }
 
-static void event_goes_to_what_its_id_belongs_to(void **state)
+TEST(event_goes_to_what_its_id_belongs_to)
 {
 	static struct dapl_conn connection = { .target.kind = CM_CONN };
 	static struct cm_target membership = { .kind = CM_MEMBERSHIP };
 
-	(void)state;
 	id.context = &connection.target;
 	event_comes(RDMA_CM_EVENT_ESTABLISHED, 0);
 	read_channel();
@@ -81,7 +75,7 @@ static void event_goes_to_what_its_id_belongs_to(void **state)
 }
 
 /* A handler may destroy the id, which waits for the acknowledgement. */
-static void event_is_acknowledged_before_it_is_handled(void **state)
+TEST(event_is_acknowledged_before_it_is_handled)
 {
 	static struct dapl_conn connection = { .target.kind = CM_CONN };
 	static const size_t lengths[] = { 0, 1, 255 };
@@ -105,11 +99,10 @@ static void event_is_acknowledged_before_it_is_handled(void **state)
 	}
 }
 
-static void length_without_data_is_none(void **state)
+TEST(length_without_data_is_none)
 {
 	static struct dapl_conn connection = { .target.kind = CM_CONN };
 
-	(void)state;
 	id.context = &connection.target;
 	event_comes(RDMA_CM_EVENT_REJECTED, 9);
 	queue[0].param.conn.private_data = NULL;
@@ -120,12 +113,11 @@ static void length_without_data_is_none(void **state)
 }
 
 /* The service thread has other work, too. */
-static void busy_channel_is_read_in_parts(void **state)
+TEST(busy_channel_is_read_in_parts)
 {
 	static struct dapl_conn connection = { .target.kind = CM_CONN };
 	int reads = 0;
 
-	(void)state;
 	id.context = &connection.target;
 	for (int i = 0; i < MANY_EVENTS; i++) {
 		event_comes(RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -143,13 +135,12 @@ static void busy_channel_is_read_in_parts(void **state)
 
 static void print_removals(void *arg)
 {
-	(void)arg;
 	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	read_channel();
 }
 
-static void removal_of_the_device_is_told_once(void **state)
+TEST(removal_of_the_device_is_told_once)
 {
 	static struct dapl_conn connection = { .target.kind = CM_CONN };
 	struct cm_target *const targets[] = { &connection.target, &listener.target };
@@ -169,7 +160,7 @@ static void removal_of_the_device_is_told_once(void **state)
 
 /* --- requests ------------------------------------------------------------------------------------------------ */
 
-static void request_is_handed_up_with_its_connection(void **state)
+TEST(request_is_handed_up_with_its_connection)
 {
 	for (size_t i = 0; i < COUNT(wires); i++) {
 		channel_begin_on(state, wires[i].wire);
@@ -191,7 +182,7 @@ static void request_is_handed_up_with_its_connection(void **state)
 	}
 }
 
-static void request_without_memory_is_refused(void **state)
+TEST(request_without_memory_is_refused)
 {
 	for (size_t i = 0; i < COUNT(wires); i++) {
 		channel_begin_on(state, wires[i].wire);
@@ -204,7 +195,7 @@ static void request_without_memory_is_refused(void **state)
 	}
 }
 
-static void request_to_a_listener_that_ends_is_refused(void **state)
+TEST(request_to_a_listener_that_ends_is_refused)
 {
 	for (size_t i = 0; i < COUNT(wires); i++) {
 		channel_begin_on(state, wires[i].wire);
@@ -224,7 +215,7 @@ static void listener_ends(void)
 	memset(&listen_id, 0xee, sizeof listen_id);
 }
 
-static void listener_may_end_once_its_request_is_acknowledged(void **state)
+TEST(listener_may_end_once_its_request_is_acknowledged)
 {
 	for (size_t i = 0; i < COUNT(wires); i++) {
 		channel_begin_on(state, wires[i].wire);
@@ -243,9 +234,8 @@ static void listener_fails(void)
 	listener.target.kind = CM_CONN;
 }
 
-static void listener_may_fail_once_its_event_is_acknowledged(void **state)
+TEST(listener_may_fail_once_its_event_is_acknowledged)
 {
-	(void)state;
 	id.context = &listener.target;
 	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	during_ack = listener_fails;
@@ -255,7 +245,7 @@ static void listener_may_fail_once_its_event_is_acknowledged(void **state)
 }
 
 /* It could not be answered. */
-static void datagram_peer_that_does_not_say_where_it_is_is_refused(void **state)
+TEST(datagram_peer_that_does_not_say_where_it_is_is_refused)
 {
 	channel_begin_on(state, HW_WIRE_UD);
 	ids = 1;
@@ -266,15 +256,29 @@ static void datagram_peer_that_does_not_say_where_it_is_is_refused(void **state)
 	assert_null(dev.conns);
 }
 
+/* It stays ready, so it must leave the set of the service thread. */
+TEST(channel_that_cannot_be_read_is_not_watched)
+{
+	static const struct { int err; const char *steps; } rows[] = { { EAGAIN, "" }, { EINTR, "" }, { ENOMEM, "" },
+		{ EIO, "unwatch" }, { ENODEV, "unwatch" } };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		channel_begin_on(state, HW_WIRE_UD);
+		channel_error = rows[i].err;
+		read_channel();
+		channel_error = 0;
+		steps_are(rows[i].steps);
+	}
+}
+
 static void refuse_and_print(void *arg)
 {
-	(void)arg;
 	trace_set_level(TRC_LVL_ERROR);
 	read_channel();
 	trace_set_level(TRC_LVL_OFF);
 }
 
-static void trace_says_why_a_request_is_refused(void **state)
+TEST(trace_says_why_a_request_is_refused)
 {
 	static const struct { bool ended, silent; int no_conn; const char *why; } cases[] = {
 		{ true, false, 0, "no listener any more" },
@@ -313,11 +317,10 @@ static void new_connection(bool has_id)
 }
 
 /* The peer's last message of the handshake may be lost. */
-static void first_data_establish_an_accepted_connection(void **state)
+TEST(first_data_establish_an_accepted_connection)
 {
 	static struct ibv_qp other;
 
-	(void)state;
 	new_connection(false);
 	new_connection(true);
 	conn->qp = &qp;
@@ -335,11 +338,10 @@ static void first_data_establish_an_accepted_connection(void **state)
 	assert_int_equal(dev.lock.state, MUTEX_FREE);
 }
 
-static void every_connection_is_asked_for_its_queue_pair(void **state)
+TEST(every_connection_is_asked_for_its_queue_pair)
 {
 	struct dapl_conn *first;
 
-	(void)state;
 	new_connection(true);
 	first = conn;
 	first->qp = &qp;
@@ -350,9 +352,8 @@ static void every_connection_is_asked_for_its_queue_pair(void **state)
 	steps_are("notify");
 }
 
-static void close_destroys_the_connections_on_the_service_thread(void **state)
+TEST(close_destroys_the_connections_on_the_service_thread)
 {
-	(void)state;
 	new_connection(true);
 	new_connection(false);
 	new_connection(false);
@@ -361,9 +362,8 @@ static void close_destroys_the_connections_on_the_service_thread(void **state)
 	assert_null(dev.conns);
 }
 
-static void close_waits_for_no_peer(void **state)
+TEST(close_waits_for_no_peer)
 {
-	(void)state;
 	new_connection(true);
 	conn->state = CONN_DISCONNECTING;
 	conn->owner = &owner;
@@ -373,29 +373,4 @@ static void close_waits_for_no_peer(void **state)
 	assert_null(dev.conns);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, channel_begin, sides_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(channel_that_cannot_be_watched_is_an_error),
-		TEST(event_goes_to_what_its_id_belongs_to),
-		TEST(event_is_acknowledged_before_it_is_handled),
-		TEST(length_without_data_is_none),
-		TEST(busy_channel_is_read_in_parts),
-		TEST(removal_of_the_device_is_told_once),
-		TEST(request_is_handed_up_with_its_connection),
-		TEST(request_without_memory_is_refused),
-		TEST(request_to_a_listener_that_ends_is_refused),
-		TEST(listener_may_end_once_its_request_is_acknowledged),
-		TEST(listener_may_fail_once_its_event_is_acknowledged),
-		TEST(datagram_peer_that_does_not_say_where_it_is_is_refused),
-		TEST(trace_says_why_a_request_is_refused),
-		TEST(first_data_establish_an_accepted_connection),
-		TEST(every_connection_is_asked_for_its_queue_pair),
-		TEST(close_destroys_the_connections_on_the_service_thread),
-		TEST(close_waits_for_no_peer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

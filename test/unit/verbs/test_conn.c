@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn.c - the life of a connection over verbs: where it is listed, what core gives for it, upcalls that are made
  * later, its disconnect, and how it ends after its release. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/verbs/acceptor.h"
 #include "dapl/verbs/conn.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/conn_sides.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -90,11 +84,12 @@ static void list_is(struct dapl_conn *const *expected, int n)
 	assert_int_equal(dev.lock.state, MUTEX_FREE);
 }
 
-static void connection_is_listed_until_it_is_destroyed(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, sides_begin, sides_end)
+
+TEST(connection_is_listed_until_it_is_destroyed)
 {
 	enum { N = 3 };
 
-	(void)state;
 	for (int gone = 0; gone < N; gone++) {
 		struct dapl_conn *list[N];
 
@@ -112,23 +107,21 @@ static void connection_is_listed_until_it_is_destroyed(void **state)
 	steps_are("");
 }
 
-static void connection_without_memory_is_not_listed(void **state)
+TEST(connection_without_memory_is_not_listed)
 {
-	(void)state;
 	no_memory = true;
 	assert_null(hw_conn_new(&dev, false, CONN_REQUESTED));
 	no_memory = false;
 	list_is(NULL, 0);
 }
 
-static void wire_follows_from_the_device_unless_there_are_datagrams(void **state)
+TEST(wire_follows_from_the_device_unless_there_are_datagrams)
 {
 	static const struct { bool iwarp, ud; enum hw_wire wire; } cases[] = {
 		{ false, false, HW_WIRE_IB }, { true, false, HW_WIRE_IWARP }, { false, true, HW_WIRE_UD },
 		{ true, true, HW_WIRE_UD },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		dev.attr.iwarp = cases[i].iwarp;
 		conn = hw_conn_new(&dev, cases[i].ud, CONN_RESOLVING_ADDRESS);
@@ -137,9 +130,8 @@ static void wire_follows_from_the_device_unless_there_are_datagrams(void **state
 	}
 }
 
-static void only_a_request_is_passive(void **state)
+TEST(only_a_request_is_passive)
 {
-	(void)state;
 	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
 	assert_false(conn->active);
 	assert_int_equal(conn->state, CONN_REQUESTED);
@@ -149,9 +141,8 @@ static void only_a_request_is_passive(void **state)
 	assert_int_not_equal(conn->restarts, 0);	/* its port may be taken */
 }
 
-static void connection_knows_its_device(void **state)
+TEST(connection_knows_its_device)
 {
-	(void)state;
 	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
 	assert_ptr_equal(conn->dev, &dev);
 	assert_int_equal(conn->target.kind, CM_CONN);
@@ -162,7 +153,7 @@ static void connection_knows_its_device(void **state)
 
 /* --- what core gives ------------------------------------------------------------------------------------------- */
 
-static void parameters_of_core_are_taken_over(void **state)
+TEST(parameters_of_core_are_taken_over)
 {
 	struct dapl_conn_params params = own_params();
 
@@ -181,8 +172,8 @@ static void parameters_of_core_are_taken_over(void **state)
 }
 
 static const struct { int qos, tos; } qualities[] = {
-	{ DAPL_QOS_DEFAULT, 0 }, { DAPL_QOS_THROUGHPUT, 0x28 }, { DAPL_QOS_LATENCY, 0xb8 },
-	{ DAPL_QOS_ECONOMY, 0x20 }, { DAPL_QOS_PREMIUM, 0x88 }, { DAPL_QOS_PREMIUM + 1, 0 },
+	{ DAPL_QOS_DEFAULT, -1 }, { DAPL_QOS_THROUGHPUT, 0x28 }, { DAPL_QOS_LATENCY, 0xb8 },
+	{ DAPL_QOS_ECONOMY, 0x20 }, { DAPL_QOS_PREMIUM, 0x88 }, { DAPL_QOS_PREMIUM + 1, -1 },
 };
 
 static int tos_of(int qos, int traffic_class)
@@ -195,14 +186,14 @@ static int tos_of(int qos, int traffic_class)
 	return conn->tos;
 }
 
-static void quality_of_service_is_a_code_point(void **state)
+TEST(quality_of_service_is_a_code_point)
 {
 	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
 	for (size_t i = 0; i < COUNT(qualities); i++)
 		assert_int_equal(tos_of(qualities[i].qos, 0), qualities[i].tos);
 }
 
-static void environment_comes_before_the_quality_of_service(void **state)
+TEST(environment_comes_before_the_quality_of_service)
 {
 	static const int values[] = { 0, 1, 0xff };
 
@@ -215,7 +206,7 @@ static void environment_comes_before_the_quality_of_service(void **state)
 }
 
 /* A tuning of 0 leaves it to the environment: what is wanted is one less. */
-static void limit_of_the_connection_comes_before_the_environment(void **state)
+TEST(limit_of_the_connection_comes_before_the_environment)
 {
 	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
 	dapl_settings.tos = 3;
@@ -225,7 +216,7 @@ static void limit_of_the_connection_comes_before_the_environment(void **state)
 }
 
 /* CONN-11, 12 */
-static void failure_follows_from_the_errno(void **state)
+TEST(failure_follows_from_the_errno)
 {
 	static const struct { int err; enum dapl_conn_failure why; } cases[] = {
 		{ ETIMEDOUT, DAPL_CONN_TIMED_OUT }, { ECONNREFUSED, DAPL_CONN_REFUSED },
@@ -234,14 +225,13 @@ static void failure_follows_from_the_errno(void **state)
 		{ 0, DAPL_CONN_UNREACHABLE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(hw_failure_of(cases[i].err), cases[i].why);
 }
 
 /* --- upcalls that are made later --------------------------------------------------------------------------------- */
 
-static void late_failure_is_told_by_the_task(void **state)
+TEST(late_failure_is_told_by_the_task)
 {
 	static const enum dapl_conn_failure whys[] = { DAPL_CONN_TIMED_OUT, DAPL_CONN_UNREACHABLE };
 
@@ -265,7 +255,7 @@ static void late_failure_is_told_by_the_task(void **state)
 	}
 }
 
-static void late_establishment_hands_the_address_handle_to_core(void **state)
+TEST(late_establishment_hands_the_address_handle_to_core)
 {
 	begin_accepted_datagrams(state);
 	run_task();
@@ -279,7 +269,7 @@ static void late_establishment_hands_the_address_handle_to_core(void **state)
 	steps_are("up:released -id");
 }
 
-static void address_handle_of_a_disconnected_peer_goes_with_the_connection(void **state)
+TEST(address_handle_of_a_disconnected_peer_goes_with_the_connection)
 {
 	begin_accepted_datagrams(state);
 	assert_int_equal(hw_disconnect(conn), 0);
@@ -289,7 +279,7 @@ static void address_handle_of_a_disconnected_peer_goes_with_the_connection(void 
 	steps_are("up:released -id");
 }
 
-static void released_connection_makes_no_late_upcall(void **state)
+TEST(released_connection_makes_no_late_upcall)
 {
 	begin_in(state, HW_WIRE_IB, CONN_ACCEPTING);
 	fail_later(DAPL_CONN_TIMED_OUT, ETIMEDOUT, NULL);
@@ -301,7 +291,7 @@ static void released_connection_makes_no_late_upcall(void **state)
 	list_is(NULL, 0);
 }
 
-static void task_without_work_does_nothing(void **state)
+TEST(task_without_work_does_nothing)
 {
 	for (int s = 0; s < CONN_STATES; s++) {
 		begin_in(state, HW_WIRE_IB, (enum conn_state)s);
@@ -316,7 +306,7 @@ static void task_without_work_does_nothing(void **state)
 
 /* --- disconnecting ------------------------------------------------------------------------------------------------ */
 
-static void disconnect_tells_a_peer_that_is_connected(void **state)
+TEST(disconnect_tells_a_peer_that_is_connected)
 {
 	static const bool fails[] = { false, true };	/* the peer is gone */
 
@@ -333,7 +323,7 @@ static void disconnect_tells_a_peer_that_is_connected(void **state)
 		}
 }
 
-static void disconnect_of_datagrams_tells_no_peer(void **state)
+TEST(disconnect_of_datagrams_tells_no_peer)
 {
 	static const enum conn_state states[] = { CONN_CONNECTING, CONN_ACCEPTING, CONN_ESTABLISHED };
 
@@ -360,7 +350,7 @@ static struct dapl_conn_cause explained(void)
 	return cause;
 }
 
-static void connection_that_has_not_failed_is_in_a_step(void **state)
+TEST(connection_that_has_not_failed_is_in_a_step)
 {
 	static const struct { enum conn_state in; enum dapl_conn_step step; } cases[] = {
 		{ CONN_REQUESTED, DAPL_STEP_REQUEST }, { CONN_RESOLVING_ROUTE, DAPL_STEP_RESOLVE_ROUTE },
@@ -380,7 +370,7 @@ static void connection_that_has_not_failed_is_in_a_step(void **state)
 	}
 }
 
-static void cause_of_a_failure_is_constant(void **state)
+TEST(cause_of_a_failure_is_constant)
 {
 	struct dapl_conn_cause cause;
 
@@ -400,7 +390,7 @@ static void cause_of_a_failure_is_constant(void **state)
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-static void released_queue_pair_is_used_no_more(void **state)
+TEST(released_queue_pair_is_used_no_more)
 {
 	begin_in(state, HW_WIRE_IB, CONN_ESTABLISHED);
 	hw_release(conn);
@@ -425,7 +415,7 @@ static const struct {
 	{ CONN_CLOSED, { "up:released -id", "up:released -id", "up:released -id" } },
 };
 
-static void release_ends_a_connection_in_any_state(void **state)
+TEST(release_ends_a_connection_in_any_state)
 {
 	static const enum hw_wire wires[] = { HW_WIRE_IB, HW_WIRE_IWARP, HW_WIRE_UD };
 
@@ -455,7 +445,7 @@ static void lingers(uint64_t least_us, uint64_t most_us)
 	list_is(NULL, 0);
 }
 
-static void id_lingers_for_the_answer_to_a_disconnect(void **state)
+TEST(id_lingers_for_the_answer_to_a_disconnect)
 {
 	static const enum conn_state states[] = { CONN_ESTABLISHED, CONN_DISCONNECTING };
 
@@ -468,7 +458,7 @@ static void id_lingers_for_the_answer_to_a_disconnect(void **state)
 }
 
 /* siw gives up a handshake after 10 s, and rdma_destroy_id would wait for that. */
-static void id_lingers_for_the_end_of_an_iwarp_handshake(void **state)
+TEST(id_lingers_for_the_end_of_an_iwarp_handshake)
 {
 	begin_in(state, HW_WIRE_IWARP, CONN_CONNECTING);
 	release();
@@ -476,7 +466,7 @@ static void id_lingers_for_the_end_of_an_iwarp_handshake(void **state)
 	lingers(11 * SECOND, 60 * SECOND);
 }
 
-static void peer_that_is_gone_is_not_waited_for(void **state)
+TEST(peer_that_is_gone_is_not_waited_for)
 {
 	begin_in(state, HW_WIRE_IB, CONN_ESTABLISHED);
 	failing = "disconnect";
@@ -485,7 +475,7 @@ static void peer_that_is_gone_is_not_waited_for(void **state)
 	list_is(NULL, 0);
 }
 
-static void lingering_connection_can_be_destroyed(void **state)
+TEST(lingering_connection_can_be_destroyed)
 {
 	begin_in(state, HW_WIRE_IB, CONN_DISCONNECTING);
 	release();
@@ -496,37 +486,4 @@ static void lingering_connection_can_be_destroyed(void **state)
 	list_is(NULL, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, sides_begin, sides_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(connection_is_listed_until_it_is_destroyed),
-		TEST(connection_without_memory_is_not_listed),
-		TEST(wire_follows_from_the_device_unless_there_are_datagrams),
-		TEST(only_a_request_is_passive),
-		TEST(connection_knows_its_device),
-		TEST(parameters_of_core_are_taken_over),
-		TEST(quality_of_service_is_a_code_point),
-		TEST(environment_comes_before_the_quality_of_service),
-		TEST(limit_of_the_connection_comes_before_the_environment),
-		TEST(failure_follows_from_the_errno),
-		TEST(late_failure_is_told_by_the_task),
-		TEST(late_establishment_hands_the_address_handle_to_core),
-		TEST(address_handle_of_a_disconnected_peer_goes_with_the_connection),
-		TEST(released_connection_makes_no_late_upcall),
-		TEST(task_without_work_does_nothing),
-		TEST(disconnect_tells_a_peer_that_is_connected),
-		TEST(disconnect_of_datagrams_tells_no_peer),
-		TEST(connection_that_has_not_failed_is_in_a_step),
-		TEST(cause_of_a_failure_is_constant),
-		TEST(released_queue_pair_is_used_no_more),
-		TEST(release_ends_a_connection_in_any_state),
-		TEST(id_lingers_for_the_answer_to_a_disconnect),
-		TEST(id_lingers_for_the_end_of_an_iwarp_handshake),
-		TEST(peer_that_is_gone_is_not_waited_for),
-		TEST(lingering_connection_can_be_destroyed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

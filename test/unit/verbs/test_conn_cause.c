@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_cause.c - what an event of the connection manager says of a failure, and that the first
  * cause stays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <errno.h>
 #include "dapl/verbs/conn_cause.h"
+#include "test/unit/unit.h"
 
 static const struct {
 	const char *what;
@@ -34,9 +29,8 @@ static const struct {
 	  true },
 };
 
-static void each_status_becomes_its_cause(void **state)
+UNIT_TEST(each_status_becomes_its_cause)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct dapl_conn conn = { .lock = DAPL_MUTEX_INIT(RANK_VERBS_CONN),
 			.state = CONN_CONNECTING, .wire = cases[i].wire, .ud = cases[i].ud };
@@ -55,11 +49,10 @@ static void each_status_becomes_its_cause(void **state)
 	}
 }
 
-static void the_first_cause_stays(void **state)
+UNIT_TEST(the_first_cause_stays)
 {
 	struct dapl_conn conn = { .lock = DAPL_MUTEX_INIT(RANK_VERBS_CONN), .state = CONN_ESTABLISHED };
 
-	(void)state;
 	dapl_mutex_lock(&conn.lock);
 	hw_caused_by_errno(&conn, ECONNRESET);
 	hw_caused_in(&conn, DAPL_STEP_ACCEPT, ETIMEDOUT, DAPL_CODE_NONE, 0, "later");
@@ -69,12 +62,4 @@ static void the_first_cause_stays(void **state)
 	assert_null(conn.cause.text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_status_becomes_its_cause),
-		cmocka_unit_test(the_first_cause_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

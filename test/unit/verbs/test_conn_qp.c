@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_qp.c - the two steps of a queue pair to RTS: what rdma_cm proposes, within what the two sides, the
  * connection and the environment say. rdma_cm and the device are replaced here. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/conn_qp.h"
+#include "test/unit/unit.h"
 
 enum { RTR, RTS, STEPS };
 
@@ -53,10 +47,9 @@ int ibv_modify_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&dapl_settings, 0, sizeof dapl_settings);
-	dapl_settings.tclass = -1;
-	conn = (struct dapl_conn){ .id = &id, .qp = &qp, .reads_in = 16, .reads_out = 16 };
+	dapl_settings.tclass = dapl_settings.ack_timer = -1;
+	conn = (struct dapl_conn){ .id = &id, .qp = &qp, .tos = -1, .reads_in = 16, .reads_out = 16 };
 	proposed = (struct ibv_qp_attr){ .path_mtu = IBV_MTU_2048, .max_dest_rd_atomic = 8,
 		.max_rd_atomic = 4, .timeout = 14 };
 	memset(set, 0, sizeof set);
@@ -75,9 +68,10 @@ static void move(void)
 	assert_int_equal(steps, STEPS);
 }
 
-static void both_steps_use_the_mask_of_rdma_cm(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
+TEST(both_steps_use_the_mask_of_rdma_cm)
 {
-	(void)state;
 	move();
 	assert_int_equal(set[RTR].attr.qp_state, IBV_QPS_RTR);
 	assert_int_equal(set[RTR].mask, 0x111);
@@ -85,7 +79,7 @@ static void both_steps_use_the_mask_of_rdma_cm(void **state)
 	assert_int_equal(set[RTS].mask, 0x222);
 }
 
-static void least_mtu_of_path_peer_and_environment_is_set(void **state)
+TEST(least_mtu_of_path_peer_and_environment_is_set)
 {
 	static const struct { enum ibv_mtu path; unsigned bytes; uint8_t peer; enum ibv_mtu least; } cases[] = {
 		{ IBV_MTU_2048, 0, 0, IBV_MTU_2048 },
@@ -96,7 +90,6 @@ static void least_mtu_of_path_peer_and_environment_is_set(void **state)
 		{ IBV_MTU_4096, 1024, IBV_MTU_2048, IBV_MTU_1024 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		proposed.path_mtu = cases[i].path;
 		dapl_settings.ib_mtu = cases[i].bytes;
@@ -106,7 +99,7 @@ static void least_mtu_of_path_peer_and_environment_is_set(void **state)
 	}
 }
 
-static void mtu_in_bytes_is_rounded_down_to_a_code(void **state)
+TEST(mtu_in_bytes_is_rounded_down_to_a_code)
 {
 	static const struct { unsigned bytes; uint8_t code; } cases[] = {
 		{ 0, 0 }, { 256, IBV_MTU_256 }, { 511, IBV_MTU_256 }, { 512, IBV_MTU_512 },
@@ -114,16 +107,14 @@ static void mtu_in_bytes_is_rounded_down_to_a_code(void **state)
 		{ 4096, IBV_MTU_4096 }, { 9000, IBV_MTU_4096 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		dapl_settings.ib_mtu = cases[i].bytes;
 		assert_int_equal(hw_own_mtu(), cases[i].code);
 	}
 }
 
-static void reads_do_not_exceed_what_the_sides_agreed_on(void **state)
+TEST(reads_do_not_exceed_what_the_sides_agreed_on)
 {
-	(void)state;
 	move();
 	assert_int_equal(set[RTR].attr.max_dest_rd_atomic, 8);
 	assert_int_equal(set[RTS].attr.max_rd_atomic, 4);
@@ -134,9 +125,8 @@ static void reads_do_not_exceed_what_the_sides_agreed_on(void **state)
 	assert_int_equal(set[RTS].attr.max_rd_atomic, 2);
 }
 
-static void retries_and_timers_are_those_of_the_environment(void **state)
+TEST(retries_and_timers_are_those_of_the_environment)
 {
-	(void)state;
 	dapl_settings.ack_retry = 5;
 	dapl_settings.rnr_retry = 6;
 	dapl_settings.rnr_timer = 12;
@@ -147,9 +137,8 @@ static void retries_and_timers_are_those_of_the_environment(void **state)
 	assert_int_equal(set[RTS].attr.rnr_retry, 6);
 }
 
-static void connection_overrides_the_environment(void **state)
+TEST(connection_overrides_the_environment)
 {
-	(void)state;
 	dapl_settings.ack_retry = 5;
 	dapl_settings.rnr_retry = 6;
 	dapl_settings.rnr_timer = 12;
@@ -164,36 +153,57 @@ static void connection_overrides_the_environment(void **state)
 	assert_int_equal(set[RTS].attr.rnr_retry, 7);
 }
 
-static void unset_path_fields_stay_as_rdma_cm_says(void **state)
+/* rdma_cm has the initiator's timer and class; a side that accepts has variables of its own. */
+TEST(environment_holds_at_both_sides)
+{
+	static const int timers[] = { 0, 9, 31 };
+
+	proposed.ah_attr.is_global = 1;
+	proposed.ah_attr.grh.traffic_class = 9;
+	for (int active = 0; active < 2; active++)
+		for (int i = 0; i < 3; i++) {
+			conn.active = active;
+			dapl_settings.ack_timer = timers[i];
+			conn.tos = timers[i];	/* of DAPL_CM_TOS */
+			move();
+			assert_int_equal(set[RTS].attr.timeout, timers[i]);
+			assert_int_equal(set[RTR].attr.ah_attr.grh.traffic_class, timers[i]);
+		}
+	dapl_settings.tclass = 40;
+	move();
+	assert_int_equal(set[RTR].attr.ah_attr.grh.traffic_class, 40);
+	dapl_settings.tclass = conn.tos = -1;
+	move();
+	assert_int_equal(set[RTR].attr.ah_attr.grh.traffic_class, 9);
+}
+
+TEST(unset_path_fields_stay_as_rdma_cm_says)
 {
 	struct ibv_ah_attr ah = { .is_global = 1, .sl = 3, .grh = { .hop_limit = 64, .traffic_class = 9 } };
 
-	(void)state;
 	hw_set_path(&ah, NULL);
 	assert_int_equal(ah.sl, 3);
 	assert_int_equal(ah.grh.hop_limit, 64);
 	assert_int_equal(ah.grh.traffic_class, 9);
 }
 
-static void path_fields_of_the_environment_are_set(void **state)
+TEST(path_fields_of_the_environment_are_set)
 {
 	struct ibv_ah_attr ah = { .is_global = 1, .grh = { .traffic_class = 9 } };
 
-	(void)state;
 	dapl_settings.ib_sl = 5;
 	dapl_settings.hop_limit = 7;
 	dapl_settings.tclass = 0;
-	hw_set_path(&ah, &conn.tuning);
+	hw_set_path(&ah, &conn);
 	assert_int_equal(ah.sl, 5);
 	assert_int_equal(ah.grh.hop_limit, 7);
 	assert_int_equal(ah.grh.traffic_class, 0);
 }
 
-static void path_without_a_grh_gets_a_service_level_only(void **state)
+TEST(path_without_a_grh_gets_a_service_level_only)
 {
 	struct ibv_ah_attr ah = { .is_global = 0 };
 
-	(void)state;
 	dapl_settings.ib_sl = 5;
 	dapl_settings.hop_limit = 7;
 	dapl_settings.tclass = 11;
@@ -204,7 +214,7 @@ static void path_without_a_grh_gets_a_service_level_only(void **state)
 }
 
 /* Then rdma_cm reports nothing more of the connection: its user must not wait for that. */
-static void refusal_of_rdma_cm_tells_that_the_peer_is_gone(void **state)
+TEST(refusal_of_rdma_cm_tells_that_the_peer_is_gone)
 {
 	for (int step = 0; step < STEPS; step++) {
 		bool gone = false;
@@ -217,7 +227,7 @@ static void refusal_of_rdma_cm_tells_that_the_peer_is_gone(void **state)
 	}
 }
 
-static void refusal_of_the_device_is_an_error_of_its_own(void **state)
+TEST(refusal_of_the_device_is_an_error_of_its_own)
 {
 	for (int step = 0; step < STEPS; step++) {
 		bool gone = false;
@@ -231,23 +241,4 @@ static void refusal_of_the_device_is_an_error_of_its_own(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(both_steps_use_the_mask_of_rdma_cm),
-		TEST(least_mtu_of_path_peer_and_environment_is_set),
-		TEST(mtu_in_bytes_is_rounded_down_to_a_code),
-		TEST(reads_do_not_exceed_what_the_sides_agreed_on),
-		TEST(retries_and_timers_are_those_of_the_environment),
-		TEST(connection_overrides_the_environment),
-		TEST(unset_path_fields_stay_as_rdma_cm_says),
-		TEST(path_fields_of_the_environment_are_set),
-		TEST(path_without_a_grh_gets_a_service_level_only),
-		TEST(refusal_of_rdma_cm_tells_that_the_peer_is_gone),
-		TEST(refusal_of_the_device_is_an_error_of_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,16 +2,10 @@
 /* test_conn_report.c - upcalls of a connection: each without its lock and after its state has changed, and what a
  * refused peer gets. Core, the capture and librdmacm are replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/conn_report.h"
 #include "dapl/verbs/tap.h"
+#include "test/unit/unit.h"
 
 static int owner;
 static struct rdma_cm_id id;
@@ -97,7 +91,6 @@ static void address(struct sockaddr *to, const char *text, uint16_t port)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&id, 0, sizeof id);
 	address(&id.route.addr.src_addr, "10.0.0.1", 1);
 	address(&id.route.addr.dst_addr, "10.0.0.2", 2);
@@ -133,9 +126,10 @@ static bool has_address(const struct sockaddr_storage *ss, const char *text, uin
 	return !memcmp(ss, &expected, sizeof(struct sockaddr_in));
 }
 
-static void failed_connection_is_over_before_core_knows(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
+TEST(failed_connection_is_over_before_core_knows)
 {
-	(void)state;
 	lock_in(CONN_CONNECTING);
 	hw_report_failed(&conn, DAPL_CONN_REJECTED, "no", 2);
 	reported(CONN_CLOSED, 1);
@@ -143,9 +137,8 @@ static void failed_connection_is_over_before_core_knows(void **state)
 	assert_int_equal(pdata_len, 2);
 }
 
-static void established_connection_has_both_addresses(void **state)
+TEST(established_connection_has_both_addresses)
 {
-	(void)state;
 	lock_in(CONN_CONNECTING);
 	hw_report_established(&conn, "hi", 2, NULL);
 	reported(CONN_ESTABLISHED, 1);
@@ -156,11 +149,10 @@ static void established_connection_has_both_addresses(void **state)
 	assert_true(has_address(&told.remote, "10.0.0.2", 2));
 }
 
-static void ud_peer_is_handed_on(void **state)
+TEST(ud_peer_is_handed_on)
 {
 	struct dapl_ud_peer peer = { .qpn = 5 };
 
-	(void)state;
 	lock_in(CONN_CONNECTING);
 	hw_report_established(&conn, NULL, 0, &peer);
 	reported(CONN_ESTABLISHED, 1);
@@ -168,9 +160,8 @@ static void ud_peer_is_handed_on(void **state)
 }
 
 /* The capture of a connection that was accepted began with the accept. */
-static void active_side_is_captured_from_here_on(void **state)
+TEST(active_side_is_captured_from_here_on)
 {
-	(void)state;
 	lock_in(CONN_ACCEPTING);
 	hw_report_established(&conn, NULL, 0, NULL);
 	reported(CONN_ESTABLISHED, 1);
@@ -182,9 +173,8 @@ static void active_side_is_captured_from_here_on(void **state)
 	assert_int_equal(taps, 1);
 }
 
-static void ended_connection_is_not_reported_as_established(void **state)
+TEST(ended_connection_is_not_reported_as_established)
 {
-	(void)state;
 	conn.active = true;
 	lock_in(CONN_DISCONNECTING);
 	hw_report_established(&conn, NULL, 0, NULL);
@@ -192,7 +182,7 @@ static void ended_connection_is_not_reported_as_established(void **state)
 	assert_int_equal(taps, 0);
 }
 
-static void disconnect_is_orderly_or_not(void **state)
+TEST(disconnect_is_orderly_or_not)
 {
 	for (int orderly = 0; orderly < 2; orderly++) {
 		begin(state);
@@ -211,9 +201,8 @@ static void learn_addresses(void)
 	dapl_mutex_unlock(&conn.lock);
 }
 
-static void unknown_addresses_do_not_replace_known_ones(void **state)
+TEST(unknown_addresses_do_not_replace_known_ones)
 {
-	(void)state;
 	learn_addresses();
 	memset(&id.route.addr, 0, sizeof id.route.addr);
 	learn_addresses();
@@ -235,18 +224,16 @@ static void refused_message(enum hw_wire wire)
 	assert_int_equal(pdata.len, 0);
 }
 
-static void infiniband_refusal_has_a_reason_of_its_own(void **state)
+TEST(infiniband_refusal_has_a_reason_of_its_own)
 {
-	(void)state;
 	hw_refuse(&id, HW_WIRE_IB);
 	assert_int_equal(ece_rejects, 1);
 	assert_int_equal(rejects, 0);
 	refused_message(HW_WIRE_IB);
 }
 
-static void kernel_without_that_reason_rejects(void **state)
+TEST(kernel_without_that_reason_rejects)
 {
-	(void)state;
 	ece_is_refused = true;
 	hw_refuse(&id, HW_WIRE_IB);
 	assert_int_equal(ece_rejects, 1);
@@ -254,7 +241,7 @@ static void kernel_without_that_reason_rejects(void **state)
 	refused_message(HW_WIRE_IB);
 }
 
-static void other_wires_reject(void **state)
+TEST(other_wires_reject)
 {
 	static const enum hw_wire wires[] = { HW_WIRE_IWARP, HW_WIRE_UD };
 
@@ -267,22 +254,4 @@ static void other_wires_reject(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(failed_connection_is_over_before_core_knows),
-		TEST(established_connection_has_both_addresses),
-		TEST(ud_peer_is_handed_on),
-		TEST(active_side_is_captured_from_here_on),
-		TEST(ended_connection_is_not_reported_as_established),
-		TEST(disconnect_is_orderly_or_not),
-		TEST(unknown_addresses_do_not_replace_known_ones),
-		TEST(infiniband_refusal_has_a_reason_of_its_own),
-		TEST(kernel_without_that_reason_rejects),
-		TEST(other_wires_reject),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

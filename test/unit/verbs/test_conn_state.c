@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_state.c - the states of a connection of the verbs device: which may follow which, and that
  * nothing else is ever set. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-#include <string.h>
 #include "dapl/verbs/conn_state.h"
+#include "test/unit/unit.h"
 
 enum { no, YES };
 
@@ -24,9 +19,8 @@ static const int follows[CONN_STATES][CONN_STATES] = {
 	[CONN_CLOSED] =		    { no,  no,  no,  no,  YES, no,  no,  no,  no },
 };
 
-static void only_the_states_of_the_table_follow(void **state)
+UNIT_TEST(only_the_states_of_the_table_follow)
 {
-	(void)state;
 	for (int from = 0; from < CONN_STATES; from++)
 		for (int to = 0; to < CONN_STATES; to++) {
 			struct dapl_conn conn = { .state = (enum conn_state)from };
@@ -43,16 +37,14 @@ static void only_the_states_of_the_table_follow(void **state)
 }
 
 /* A connection that is neither over nor a new start can always end. */
-static void each_state_leads_to_over(void **state)
+UNIT_TEST(each_state_leads_to_over)
 {
-	(void)state;
 	for (int from = 0; from < CONN_CLOSED; from++)
 		assert_true(hw_conn_may_follow((enum conn_state)from, CONN_CLOSED));
 }
 
-static void each_state_has_a_name_of_its_own(void **state)
+UNIT_TEST(each_state_has_a_name_of_its_own)
 {
-	(void)state;
 	for (int a = 0; a < CONN_STATES; a++)
 		for (int b = 0; b < a; b++)
 			assert_string_not_equal(hw_conn_state_name((enum conn_state)a),
@@ -60,7 +52,7 @@ static void each_state_has_a_name_of_its_own(void **state)
 	assert_string_equal(hw_conn_state_name(CONN_STATES), "?");
 }
 
-static void a_failure_is_reported_with_the_step_of_its_state(void **state)
+UNIT_TEST(a_failure_is_reported_with_the_step_of_its_state)
 {
 	static const struct {
 		enum conn_state state;
@@ -76,7 +68,6 @@ static void a_failure_is_reported_with_the_step_of_its_state(void **state)
 		{ CONN_ESTABLISHED, true, DAPL_STEP_TRANSFER },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct dapl_conn conn = { .state = cases[i].state,
 			.request_sent = cases[i].request_sent };
@@ -85,14 +76,4 @@ static void a_failure_is_reported_with_the_step_of_its_state(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_states_of_the_table_follow),
-		cmocka_unit_test(each_state_leads_to_over),
-		cmocka_unit_test(each_state_has_a_name_of_its_own),
-		cmocka_unit_test(a_failure_is_reported_with_the_step_of_its_state),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_device.c - opening a device: which texts and places are refused, with what message, and what is undone when a
  * step fails; its asynchronous events, its state and its end. */
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 #include "test/unit/verbs/device_steps.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -43,11 +37,12 @@ static void is_refused(const char *text, int err, enum log_id of)
 	assert_int_equal(id_reported, of);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, steps_begin, steps_end)
+
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
-static void device_is_opened_at_the_address_that_is_meant(void **state)
+TEST(device_is_opened_at_the_address_that_is_meant)
 {
-	(void)state;
 	assert_int_equal(opens(" eth0 7 "), 0);
 	steps_are("places channel id bind verbs probe -id cm watch keep");
 	assert_string_equal(params_told.name, "eth0");
@@ -61,11 +56,10 @@ static void device_is_opened_at_the_address_that_is_meant(void **state)
 }
 
 /* Reads must not block the service thread, and a program that is executed must not get them. */
-static void descriptors_are_private_and_do_not_block(void **state)
+TEST(descriptors_are_private_and_do_not_block)
 {
 	int fds[2];
 
-	(void)state;
 	opened();
 	fds[0] = channel.fd;
 	fds[1] = context.async_fd;
@@ -76,7 +70,7 @@ static void descriptors_are_private_and_do_not_block(void **state)
 	close_it();
 }
 
-static void text_that_names_no_place_is_refused(void **state)
+TEST(text_that_names_no_place_is_refused)
 {
 	static const char *const texts[] = { "a/b 0", "eth0 x", "eth0 0 0", "eth0 256" };
 
@@ -92,9 +86,8 @@ static void text_that_names_no_place_is_refused(void **state)
 	assert_non_null(strstr(reported, "\"eth?[0m 0\""));	/* goes to a terminal */
 }
 
-static void absent_device_is_refused_before_anything_is_made(void **state)
+TEST(absent_device_is_refused_before_anything_is_made)
 {
-	(void)state;
 	failing = "places";
 	refusal = ENODEV;
 	assert_int_equal(opens("mlx5_0 1"), ENODEV);
@@ -111,7 +104,7 @@ static void absent_device_is_refused_before_anything_is_made(void **state)
 	assert_true(nothing_is_left());
 }
 
-static void failed_open_leaves_nothing(void **state)
+TEST(failed_open_leaves_nothing)
 {
 	static const struct { const char *word; int refusal, err; const char *says, *all; } cases[] = {
 		{ "channel", EMFILE, EMFILE, "rdma_create_event_channel", "places channel" },
@@ -139,7 +132,7 @@ static void failed_open_leaves_nothing(void **state)
 	}
 }
 
-static void descriptor_that_cannot_be_made_private_is_a_failure(void **state)
+TEST(descriptor_that_cannot_be_made_private_is_a_failure)
 {
 	int *const fds[] = { &channel.fd, &context.async_fd };
 
@@ -153,7 +146,7 @@ static void descriptor_that_cannot_be_made_private_is_a_failure(void **state)
 	}
 }
 
-static void device_that_cannot_be_asked_is_not_reported_twice(void **state)
+TEST(device_that_cannot_be_asked_is_not_reported_twice)
 {
 	for (int siw = 0; siw < 2; siw++) {
 		steps_begin(state);
@@ -170,9 +163,8 @@ static void device_that_cannot_be_asked_is_not_reported_twice(void **state)
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
 
-static void first_place_that_has_a_device_is_opened(void **state)
+TEST(first_place_that_has_a_device_is_opened)
 {
-	(void)state;
 	here.n = 3;
 	*hardware[0].name = '\0';
 	strcpy(hardware[1].name, "dev1");
@@ -185,11 +177,10 @@ static void first_place_that_has_a_device_is_opened(void **state)
 	close_it();
 }
 
-static void place_without_a_device_is_refused(void **state)
+TEST(place_without_a_device_is_refused)
 {
 	static const int none[] = { ENODEV, EADDRNOTAVAIL };
 
-	(void)state;
 	*hardware[0].name = '\0';
 	is_refused("eth0 0", ENODEV, REPORT_NO_DEVICE);
 	steps_are("places channel id bind -id -channel");
@@ -204,9 +195,8 @@ static void place_without_a_device_is_refused(void **state)
 }
 
 /* An address may belong to another device, or to another port. */
-static void named_device_is_opened_at_an_address_of_its_port(void **state)
+TEST(named_device_is_opened_at_an_address_of_its_port)
 {
-	(void)state;
 	here.n = 3;
 	strcpy(here.device, "dev1");
 	here.port = 2;
@@ -233,9 +223,8 @@ static void come(enum ibv_event_type type)
 	events[coming++].event_type = type;
 }
 
-static void events_are_handed_up_and_then_acknowledged(void **state)
+TEST(events_are_handed_up_and_then_acknowledged)
 {
-	(void)state;
 	opened();
 	come(IBV_EVENT_QP_FATAL);
 	come(IBV_EVENT_COMM_EST);	/* concerns the handshake, too */
@@ -247,7 +236,7 @@ static void events_are_handed_up_and_then_acknowledged(void **state)
 }
 
 /* A device that was removed is readable for ever. */
-static void events_are_watched_until_reading_fails(void **state)
+TEST(events_are_watched_until_reading_fails)
 {
 	static const struct { int err; bool watched; } cases[] = {
 		{ EAGAIN, true }, { EINTR, true }, { EIO, false }, { ENODEV, false },
@@ -267,11 +256,10 @@ static void events_are_watched_until_reading_fails(void **state)
 
 /* --- state and end ---------------------------------------------------------------------------------------------- */
 
-static void query_asks_the_port_anew(void **state)
+TEST(query_asks_the_port_anew)
 {
 	struct dapl_device_attr attr;
 
-	(void)state;
 	opened();
 	dev->attr.mtu = 4096;
 	assert_int_equal(dapl_device_ops.query(dev, &attr), 0);
@@ -281,35 +269,12 @@ static void query_asks_the_port_anew(void **state)
 	close_it();
 }
 
-static void close_ends_connections_and_watches_first(void **state)
+TEST(close_ends_connections_and_watches_first)
 {
-	(void)state;
 	has_filler = true;
 	opened();
 	close_it();
 	steps_are("-cm -watch -channel -tap -eth -filler -verbs");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, steps_begin, steps_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(device_is_opened_at_the_address_that_is_meant),
-		TEST(descriptors_are_private_and_do_not_block),
-		TEST(text_that_names_no_place_is_refused),
-		TEST(absent_device_is_refused_before_anything_is_made),
-		TEST(failed_open_leaves_nothing),
-		TEST(descriptor_that_cannot_be_made_private_is_a_failure),
-		TEST(device_that_cannot_be_asked_is_not_reported_twice),
-		TEST(first_place_that_has_a_device_is_opened),
-		TEST(place_without_a_device_is_refused),
-		TEST(named_device_is_opened_at_an_address_of_its_port),
-		TEST(events_are_handed_up_and_then_acknowledged),
-		TEST(events_are_watched_until_reading_fails),
-		TEST(query_asks_the_port_anew),
-		TEST(close_ends_connections_and_watches_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth.c - the table of the operations for raw Ethernet endpoints: each operation is the function of the file that
  * has it, none is missing, and a rule cannot be moved. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth.h"
 #include "dapl/verbs/eth_attr.h"
 #include "dapl/verbs/eth_clock.h"
@@ -18,33 +10,33 @@
 #include "dapl/verbs/eth_recv.h"
 #include "dapl/verbs/eth_rule.h"
 #include "dapl/verbs/eth_send.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
 static const struct dapl_eth_ops *const ops = &hw_eth_ops;
 
+#define CASE(name) UNIT_TEST_WITH(name, objects_begin, objects_end)
+
 /* --- the table --------------------------------------------------------------------------------------------------- */
 
 /* Programs compare it: it is the value of DAT_ETH_ATTR_RAW. */
-static void carrier_is_verbs(void **state)
+CASE(carrier_is_verbs)
 {
-	(void)state;
 	assert_string_equal(ops->carrier, "VERBS");
 }
 
 /* eth_send.c gives the headers of a message to the NIC, from the addresses of its segments. */
-static void headers_of_sends_must_have_addresses(void **state)
+CASE(headers_of_sends_must_have_addresses)
 {
-	(void)state;
 	assert_true(ops->reads_headers);
 }
 
 /* This device has those that a device may leave out, too. */
-static void no_operation_is_missing(void **state)
+CASE(no_operation_is_missing)
 {
 	size_t first = offsetof(struct dapl_eth_ops, query);
 	uintptr_t word;
 
-	(void)state;
 	for (size_t at = first; at < sizeof *ops; at += sizeof word) {
 		memcpy(&word, (const char *)ops + at, sizeof word);
 		if (!word)
@@ -52,9 +44,8 @@ static void no_operation_is_missing(void **state)
 	}
 }
 
-static void operations_of_devices_and_queue_pairs(void **state)
+CASE(operations_of_devices_and_queue_pairs)
 {
-	(void)state;
 	assert_ptr_equal(ops->query, hw_eth_query);
 	assert_ptr_equal(ops->clock, hw_eth_clock_read);
 	assert_ptr_equal(ops->moderate, hw_eth_moderate);
@@ -63,25 +54,22 @@ static void operations_of_devices_and_queue_pairs(void **state)
 	assert_ptr_equal(ops->pace, hw_eth_pace);
 }
 
-static void operations_of_rings(void **state)
+CASE(operations_of_rings)
 {
-	(void)state;
 	assert_ptr_equal(ops->poll, hw_eth_ring_poll);
 	assert_ptr_equal(ops->release, hw_eth_ring_release);
 	assert_ptr_equal(ops->arm, hw_eth_ring_arm);
 }
 
-static void operations_of_rules(void **state)
+CASE(operations_of_rules)
 {
-	(void)state;
 	assert_ptr_equal(ops->add_rule, hw_eth_rule_add);
 	assert_ptr_equal(ops->free_rule, hw_eth_rule_free);
 	assert_ptr_equal(ops->count_rule, hw_eth_rule_count);
 }
 
-static void operations_of_groups(void **state)
+CASE(operations_of_groups)
 {
-	(void)state;
 	assert_ptr_equal(ops->create_group, hw_group_create);
 	assert_ptr_equal(ops->set_group, hw_group_set);
 	assert_ptr_equal(ops->free_group, hw_group_free);
@@ -90,13 +78,12 @@ static void operations_of_groups(void **state)
 /* --- moving a rule ---------------------------------------------------------------------------------------- */
 
 /* To another queue pair or to its own; neither is touched, and no flow is made or destroyed. */
-static void rule_stays_where_it_is(void **state)
+CASE(rule_stays_where_it_is)
 {
 	struct hw_eth_rule rule = { .flow = &objects.flow, .tag = 1, .frames = 7, .bytes = 700 }, rule_was;
 	struct hw_eth qps[2], qps_were[2];
 	void *moved = &moved;
 
-	(void)state;
 	memset(qps, 0, sizeof qps);
 	for (int i = 0; i < 2; i++) {
 		dapl_mutex_init(&qps[i].lock, RANK_VERBS_ETH_QP);
@@ -119,19 +106,4 @@ static void rule_stays_where_it_is(void **state)
 	steps_are("");
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, objects_begin, objects_end)
-	const struct CMUnitTest tests[] = {
-		CASE(carrier_is_verbs),
-		CASE(headers_of_sends_must_have_addresses),
-		CASE(no_operation_is_missing),
-		CASE(operations_of_devices_and_queue_pairs),
-		CASE(operations_of_rings),
-		CASE(operations_of_rules),
-		CASE(operations_of_groups),
-		CASE(rule_stays_where_it_is),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_attr.c - what an IA says about raw Ethernet endpoints, which devices have them, and the counter of frames
  * that found no receive. The network interface and /sys are replaced here. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
+#include <net/if_arp.h>
 #include <sys/ioctl.h>
-#include <cmocka.h>
 #include "common/interface.h"
 #include "dapl/verbs/eth_attr.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+enum { INDEX = 9 };			/* of the network device */
 #define ALWAYS (ETH_CAP_TAKE | ETH_CAP_JOIN)
 
 static const uint8_t address[6] = { 0x02, 1, 2, 3, 4, 5 };
 static int mtu, requests;
+static unsigned short link_type = ARPHRD_ETHER;
 static unsigned long refused_request;
 static const char *counter;		/* what the file has; NULL: there is none */
 static char path_asked[256];
@@ -30,17 +26,31 @@ static int forgets;
 
 /* --- in place of the kernel, libc and eth_cq.c -------------------------------------------------------------------- */
 
-int interface_request(const char *netdev, unsigned long request, struct ifreq *ifr)
+int interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 {
-	assert_string_equal(netdev, "net0");
+	assert_int_equal(index, INDEX);
 	requests++;
 	if (request == refused_request)
 		return ENODEV;
 	if (request == SIOCGIFMTU)
 		ifr->ifr_mtu = mtu;
 	else
+		ifr->ifr_hwaddr.sa_family = link_type;
+	if (request == SIOCGIFHWADDR)
 		memcpy(ifr->ifr_hwaddr.sa_data, address, sizeof address);
 	return 0;
+}
+
+bool interface_type_is_ethernet(int type)
+{
+	return type == ARPHRD_ETHER;
+}
+
+void interface_queues(int index, uint32_t *rx, uint32_t *tx)
+{
+	assert_int_equal(index, INDEX);
+	*rx = 8;
+	*tx = 7;
 }
 
 /* What fopen() is with files of 64 bits. */
@@ -89,6 +99,7 @@ static int begin(void **state)
 {
 	objects_begin(state);
 	dev.eth = &eth;
+	dev.attr.netdev_index = INDEX;
 	eth.probed = true;		/* its result is what a case sets */
 	mtu = 1500;
 	requests = files = forgets = 0;
@@ -108,19 +119,20 @@ static struct dapl_eth_attr query(void)
 	return attr;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, objects_end)
+
 /* --- the attributes --------------------------------------------------------------------------------------------- */
 
-static void device_without_raw_qps_has_no_attributes(void **state)
+TEST(device_without_raw_qps_has_no_attributes)
 {
 	struct dapl_eth_attr attr;
 
-	(void)state;
 	dev.eth = NULL;
 	assert_int_equal(hw_eth_query(&dev, &attr), EOPNOTSUPP);
 	assert_int_equal(requests, 0);
 }
 
-static void each_finding_is_a_capability(void **state)
+TEST(each_finding_is_a_capability)
 {
 	static const struct { size_t found; uint64_t cap; } cases[] = {
 		{ offsetof(struct hw_eth_caps, copy), ETH_CAP_COPY },
@@ -134,7 +146,6 @@ static void each_finding_is_a_capability(void **state)
 		{ offsetof(struct hw_eth_caps, work_queues), 0 },
 	};
 
-	(void)state;
 	assert_int_equal(query().caps, ALWAYS);
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		eth.caps = (struct hw_eth_caps){ .max_tso = 0 };
@@ -143,9 +154,8 @@ static void each_finding_is_a_capability(void **state)
 	}
 }
 
-static void each_limit_is_a_capability(void **state)
+TEST(each_limit_is_a_capability)
 {
-	(void)state;
 	eth.caps.max_tso = 65536;
 	assert_int_equal(query().caps, ALWAYS | ETH_CAP_TSO);
 	eth.caps = (struct hw_eth_caps){ .rate_max = 10 };
@@ -156,11 +166,10 @@ static void each_limit_is_a_capability(void **state)
 	assert_int_equal(query().caps, ALWAYS | ETH_CAP_RSS);
 }
 
-static void frames_are_as_long_as_the_interface_sends_them(void **state)
+TEST(frames_are_as_long_as_the_interface_sends_them)
 {
 	struct dapl_eth_attr attr;
 
-	(void)state;
 	mtu = 9000;
 	attr = query();
 	assert_int_equal(attr.mtu, 9000);
@@ -168,40 +177,45 @@ static void frames_are_as_long_as_the_interface_sends_them(void **state)
 	assert_memory_equal(attr.address, address, sizeof address);
 }
 
-static void endpoint_has_one_queue_each_way(void **state)
+TEST(network_device_must_be_ethernet)
 {
 	struct dapl_eth_attr attr;
 
-	(void)state;
+	link_type = ARPHRD_INFINIBAND;
+	assert_int_equal(hw_eth_query(&dev, &attr), EOPNOTSUPP);
+	link_type = ARPHRD_ETHER;
+}
+
+TEST(queues_are_those_of_the_network_device)
+{
+	struct dapl_eth_attr attr;
+
 	attr = query();
-	assert_int_equal(attr.rx_queues, 1);
-	assert_int_equal(attr.tx_queues, 1);
+	assert_int_equal(attr.rx_queues, 8);
+	assert_int_equal(attr.tx_queues, 7);
 	assert_int_equal(attr.max_rules, HW_ETH_MAX_RULES);
 	assert_int_equal(attr.reserved0, 0);
 	assert_int_equal(attr.size, 0);			/* core's */
 }
 
-static void segments_have_headers_if_there_are_any(void **state)
+TEST(segments_have_headers_if_there_are_any)
 {
-	(void)state;
 	assert_int_equal(query().max_tso_header, 0);
 	eth.caps.max_tso = 65536;
 	assert_int_equal(query().max_tso, 65536);
 	assert_int_equal(query().max_tso_header, HW_ETH_HEADERS);
 }
 
-static void rates_are_in_bits_a_second(void **state)
+TEST(rates_are_in_bits_a_second)
 {
-	(void)state;
 	eth.caps.rate_min = 1;
 	eth.caps.rate_max = 400000000;			/* kbit/s: 400 Gbit/s */
 	assert_int_equal(query().rate_min, 1000);
 	assert_true(query().rate_max == 400000000000ull);
 }
 
-static void group_is_as_large_as_its_table_up_to_a_limit(void **state)
+TEST(group_is_as_large_as_its_table_up_to_a_limit)
 {
-	(void)state;
 	eth.caps.max_table = 128;
 	assert_int_equal(query().max_table, 0);		/* there are no hashes */
 	assert_int_equal(query().max_group, 0);
@@ -213,30 +227,27 @@ static void group_is_as_large_as_its_table_up_to_a_limit(void **state)
 	assert_int_equal(query().max_group, HW_ETH_MAX_GROUP);
 }
 
-static void clock_is_the_devices_if_it_works(void **state)
+TEST(clock_is_the_devices_if_it_works)
 {
-	(void)state;
 	assert_int_equal(query().clock, 0);
 	eth.clock.khz = 156250;
 	eth.clock.mask = 0xffffffff;
 	assert_int_equal(query().clock, 2);
 }
 
-static void interface_that_is_gone_is_an_error(void **state)
+TEST(interface_that_is_gone_is_an_error)
 {
 	static const unsigned long refused[] = { SIOCGIFMTU, SIOCGIFHWADDR };
 	struct dapl_eth_attr attr;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(refused); i++) {
 		refused_request = refused[i];
 		assert_int_equal(hw_eth_query(&dev, &attr), ENODEV);
 	}
 }
 
-static void first_query_probes_the_device(void **state)
+TEST(first_query_probes_the_device)
 {
-	(void)state;
 	eth.probed = false;
 	device_attr.cq_mod_caps.max_cq_count = 77;
 	assert_true(query().caps & ETH_CAP_MODERATE);
@@ -247,9 +258,8 @@ static void first_query_probes_the_device(void **state)
 
 /* --- frames without a receive ----------------------------------------------------------------------------------- */
 
-static void drops_are_those_of_the_port(void **state)
+TEST(drops_are_those_of_the_port)
 {
-	(void)state;
 	counter = "123\n";
 	assert_int_equal(hw_eth_drops(&dev), 123);
 	assert_string_equal(path_asked, "/sys/class/infiniband/dev0/ports/2/hw_counters/out_of_buffer");
@@ -258,11 +268,10 @@ static void drops_are_those_of_the_port(void **state)
 	assert_int_equal(files, 0);
 }
 
-static void drops_are_unknown_without_a_number(void **state)
+TEST(drops_are_unknown_without_a_number)
 {
 	static const char *const texts[] = { NULL, "", "\n", "none\n" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		counter = texts[i];
 		assert_true(hw_eth_drops(&dev) == ~(uint64_t)0);
@@ -286,26 +295,23 @@ static void opened_has(bool raw)
 	assert_null(dev.eth);
 }
 
-static void device_that_makes_a_raw_qp_has_endpoints(void **state)
+TEST(device_that_makes_a_raw_qp_has_endpoints)
 {
-	(void)state;
 	opened_has(true);
 	steps_are("pd cq qp -qp -cq -pd");
 }
 
-static void device_of_iwarp_is_not_asked(void **state)
+TEST(device_of_iwarp_is_not_asked)
 {
-	(void)state;
 	dev.attr.iwarp = true;
 	opened_has(false);
 	steps_are("");
 }
 
-static void device_that_refuses_has_none_and_nothing_is_left(void **state)
+TEST(device_that_refuses_has_none_and_nothing_is_left)
 {
 	static const char *const words[] = { "pd", "cq", "qp" };
 
-	(void)state;
 	device_attr.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
 	for (size_t i = 0; i < COUNT(words); i++) {
 		failing = words[i];
@@ -313,9 +319,8 @@ static void device_that_refuses_has_none_and_nothing_is_left(void **state)
 	}
 }
 
-static void process_without_the_capability_believes_the_offloads(void **state)
+TEST(process_without_the_capability_believes_the_offloads)
 {
-	(void)state;
 	failing = "qp";
 	refusal = EPERM;
 	opened_has(false);
@@ -323,18 +328,16 @@ static void process_without_the_capability_believes_the_offloads(void **state)
 	opened_has(true);
 }
 
-static void device_that_cannot_be_remembered_has_none(void **state)
+TEST(device_that_cannot_be_remembered_has_none)
 {
-	(void)state;
 	no_memory = true;
 	opened_has(false);
 }
 
-static void close_makes_the_polls_forget_the_device(void **state)
+TEST(close_makes_the_polls_forget_the_device)
 {
 	const struct hw_eth_device *opened;
 
-	(void)state;
 	hw_eth_open(&dev);
 	opened = dev.eth;
 	hw_eth_close(&dev);
@@ -344,31 +347,4 @@ static void close_makes_the_polls_forget_the_device(void **state)
 	assert_int_equal(forgets, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, objects_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(device_without_raw_qps_has_no_attributes),
-		TEST(each_finding_is_a_capability),
-		TEST(each_limit_is_a_capability),
-		TEST(frames_are_as_long_as_the_interface_sends_them),
-		TEST(endpoint_has_one_queue_each_way),
-		TEST(segments_have_headers_if_there_are_any),
-		TEST(rates_are_in_bits_a_second),
-		TEST(group_is_as_large_as_its_table_up_to_a_limit),
-		TEST(clock_is_the_devices_if_it_works),
-		TEST(interface_that_is_gone_is_an_error),
-		TEST(first_query_probes_the_device),
-		TEST(drops_are_those_of_the_port),
-		TEST(drops_are_unknown_without_a_number),
-		TEST(device_that_makes_a_raw_qp_has_endpoints),
-		TEST(device_of_iwarp_is_not_asked),
-		TEST(device_that_refuses_has_none_and_nothing_is_left),
-		TEST(process_without_the_capability_believes_the_offloads),
-		TEST(device_that_cannot_be_remembered_has_none),
-		TEST(close_makes_the_polls_forget_the_device),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

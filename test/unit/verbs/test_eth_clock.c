@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_clock.c - time stamps of a device as CLOCK_REALTIME: pairs of both clocks, the drift between them, a clock
  * that was set, and stamps of few bits. The clocks and the device are replaced here. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_clock.h"
 #include "dapl/verbs/hw.h"
+#include "test/unit/unit.h"
 
 #define SECOND 1000000000ll		/* ns */
 #define CYCLES_OF_SECOND 500000000ll	/* 500 MHz: a cycle is 2 ns */
@@ -51,7 +45,6 @@ static int query_rt_values(struct ibv_context *of, struct ibv_values_ex *values)
 
 static int begin(void **state)
 {
-	(void)state;
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .query_rt_values = query_rt_values,
 		.context = { .abi_compat = __VERBS_ABI_IS_EXTENDED } };
 	dev = (struct dapl_device){ .verbs = &verbs.context, .eth = &eth };
@@ -81,11 +74,12 @@ static int64_t after_pair(uint64_t stamp)
 	return (int64_t)(hw_eth_clock_convert(&eth, stamp) - eth.clock.realtime_ns);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
 /* --- whether there is a clock ------------------------------------------------------------------------------------ */
 
-static void clock_has_a_frequency_and_stamps(void **state)
+TEST(clock_has_a_frequency_and_stamps)
 {
-	(void)state;
 	assert_true(hw_eth_clock_works(&eth));
 	eth.caps.stamp_mask = 0;
 	hw_eth_clock_init(&eth);
@@ -98,38 +92,34 @@ static void clock_has_a_frequency_and_stamps(void **state)
 
 /* --- stamps ----------------------------------------------------------------------------------------------------- */
 
-static void first_stamp_has_the_nominal_frequency(void **state)
+TEST(first_stamp_has_the_nominal_frequency)
 {
 	const uint64_t start = realtime;
 
-	(void)state;
 	assert_true(hw_eth_clock_convert(&eth, cycles) == start);
 	assert_true(hw_eth_clock_convert(&eth, cycles + 100) == start + 200);
 	assert_true(hw_eth_clock_convert(&eth, cycles - 100) == start - 200);
 }
 
 /* One of a device that counts since 1970 too. */
-static void first_pair_has_no_drift(void **state)
+TEST(first_pair_has_no_drift)
 {
-	(void)state;
 	cycles = realtime / 2 + realtime / 20000;
 	hw_eth_clock_convert(&eth, cycles);
 	assert_int_equal(after_pair(cycles + CYCLES_OF_SECOND), SECOND);
 }
 
 /* The device may have read its clock at any time between. */
-static void pair_lies_in_the_middle_of_its_reading(void **state)
+TEST(pair_lies_in_the_middle_of_its_reading)
 {
 	const uint64_t start = realtime;
 
-	(void)state;
 	reading_takes = 100;
 	assert_true(hw_eth_clock_convert(&eth, cycles) == start + 50);
 }
 
-static void pair_serves_for_a_second(void **state)
+TEST(pair_serves_for_a_second)
 {
-	(void)state;
 	hw_eth_clock_convert(&eth, cycles);
 	pass(SECOND, 0);
 	hw_eth_clock_convert(&eth, cycles);
@@ -141,7 +131,7 @@ static void pair_serves_for_a_second(void **state)
 	assert_int_equal(reads, 2);
 }
 
-static void stamps_follow_the_drift_of_the_last_two_pairs(void **state)
+TEST(stamps_follow_the_drift_of_the_last_two_pairs)
 {
 	static const int64_t drifts[] = { 100000, -100000, 499000 };	/* ns a second */
 
@@ -158,7 +148,7 @@ static void stamps_follow_the_drift_of_the_last_two_pairs(void **state)
 }
 
 /* Forward and back, by more than clocks drift. */
-static void clock_that_was_set_is_no_drift(void **state)
+TEST(clock_that_was_set_is_no_drift)
 {
 	static const int64_t sets[] = { 600000, -600000, 3600 * SECOND, -3600 * SECOND };
 
@@ -171,9 +161,8 @@ static void clock_that_was_set_is_no_drift(void **state)
 	}
 }
 
-static void device_that_was_reset_starts_anew(void **state)
+TEST(device_that_was_reset_starts_anew)
 {
-	(void)state;
 	hw_eth_clock_convert(&eth, cycles);
 	pass(2 * SECOND, 0);
 	cycles = 1000;
@@ -182,9 +171,8 @@ static void device_that_was_reset_starts_anew(void **state)
 }
 
 /* The pair has all bits of the clock, a stamp those of the mask only. */
-static void stamps_of_few_bits_wrap_around(void **state)
+TEST(stamps_of_few_bits_wrap_around)
 {
-	(void)state;
 	eth.clock.mask = 0xffff;
 	cycles = 0x7770010;
 	hw_eth_clock_convert(&eth, cycles & 0xffff);
@@ -200,9 +188,8 @@ static void stamps_of_few_bits_wrap_around(void **state)
 	assert_int_equal(after_pair(0x10), 0x40);
 }
 
-static void time_is_unknown_while_the_device_cannot_be_read(void **state)
+TEST(time_is_unknown_while_the_device_cannot_be_read)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		begin(state);
 		read_error = i ? EIO : 0;
@@ -216,11 +203,10 @@ static void time_is_unknown_while_the_device_cannot_be_read(void **state)
 	}
 }
 
-static void last_pair_serves_until_there_is_another(void **state)
+TEST(last_pair_serves_until_there_is_another)
 {
 	const uint64_t start = realtime, first = cycles;
 
-	(void)state;
 	hw_eth_clock_convert(&eth, cycles);
 	pass(3 * SECOND, 0);
 	read_error = EIO;
@@ -230,12 +216,11 @@ static void last_pair_serves_until_there_is_another(void **state)
 
 /* --- both clocks for the consumer ------------------------------------------------------------------------------- */
 
-static void reading_gives_both_clocks_and_how_far_apart(void **state)
+TEST(reading_gives_both_clocks_and_how_far_apart)
 {
 	uint64_t device = 0, system = 0, error = 0;
 	const uint64_t start = realtime;
 
-	(void)state;
 	reading_takes = 101;
 	assert_int_equal(hw_eth_clock_read(&dev, &device, &system, &error), 0);
 	assert_true(device == 2 * cycles);
@@ -243,19 +228,18 @@ static void reading_gives_both_clocks_and_how_far_apart(void **state)
 	assert_int_equal(error, 51);
 }
 
-static void clock_that_is_set_back_during_the_reading_gives_no_large_error(void **state)
+TEST(clock_that_is_set_back_during_the_reading_gives_no_large_error)
 {
 	uint64_t device = 0, system = 0, error = 77;
 	const uint64_t start = realtime;
 
-	(void)state;
 	reading_takes = (uint64_t)-SECOND;
 	assert_int_equal(hw_eth_clock_read(&dev, &device, &system, &error), 0);
 	assert_true(system == start);
 	assert_int_equal(error, 0);
 }
 
-static void refused_reading_gives_nothing(void **state)
+TEST(refused_reading_gives_nothing)
 {
 	static const struct { bool no_eth, no_clock, no_raw; int error, result; } cases[] = {
 		{ .no_eth = true, .result = EOPNOTSUPP },
@@ -278,26 +262,4 @@ static void refused_reading_gives_nothing(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(clock_has_a_frequency_and_stamps),
-		TEST(first_stamp_has_the_nominal_frequency),
-		TEST(first_pair_has_no_drift),
-		TEST(pair_lies_in_the_middle_of_its_reading),
-		TEST(pair_serves_for_a_second),
-		TEST(stamps_follow_the_drift_of_the_last_two_pairs),
-		TEST(clock_that_was_set_is_no_drift),
-		TEST(device_that_was_reset_starts_anew),
-		TEST(stamps_of_few_bits_wrap_around),
-		TEST(time_is_unknown_while_the_device_cannot_be_read),
-		TEST(last_pair_serves_until_there_is_another),
-		TEST(reading_gives_both_clocks_and_how_far_apart),
-		TEST(clock_that_is_set_back_during_the_reading_gives_no_large_error),
-		TEST(refused_reading_gives_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

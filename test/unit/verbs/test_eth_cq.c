@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_cq.c - the poll of an EVD's CQ finds the frames of raw QPs beside the device's own completions: shares of a
  * batch, notifications, moderation, and devices and QPs that are gone. The device and eth_recv.c are replaced here. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_cq.h"
 #include "dapl/verbs/eth_recv.h"
 #include "dapl/verbs/hw.h"
+#include "test/unit/unit.h"
 
 enum { DEVICES = 2, QPS = 3, FRAME = 1000 };	/* wr_id of a frame: from FRAME on */
 
@@ -94,7 +87,6 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(machines, 0, sizeof machines);
 	for (int i = 0; i < DEVICES; i++) {
 		struct machine *m = &machines[i];
@@ -123,7 +115,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_remove(&qs[i]);
 	for (int i = 0; i < DEVICES; i++)
@@ -150,14 +141,15 @@ static void poll_gives(int n, int frames_got, int others_got)
 	assert_int_equal(got, frames_got);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- functions of the device ------------------------------------------------------------------------------------ */
 
-static void first_raw_qp_replaces_the_devices_functions(void **state)
+TEST(first_raw_qp_replaces_the_devices_functions)
 {
 	const struct ibv_context_ops *ops = &machines[0].verbs.context.ops;
 	int (*poll)(struct ibv_cq *, int, struct ibv_wc *);
 
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	poll = ops->poll_cq;
 	assert_true(poll != poll_device);
@@ -170,11 +162,10 @@ static void first_raw_qp_replaces_the_devices_functions(void **state)
 	assert_true(machines[0].eth.poll_cq == poll_device);
 }
 
-static void cq_belongs_to_its_device(void **state)
+TEST(cq_belongs_to_its_device)
 {
 	struct ibv_wc wc[4];
 
-	(void)state;
 	qs[1].eth = &machines[1].eth;
 	qs[1].init.recv_cq = &machines[1].evds[0];
 	hw_eth_cq_add(&qs[0]);
@@ -192,9 +183,8 @@ static void cq_belongs_to_its_device(void **state)
 
 /* --- polling ---------------------------------------------------------------------------------------------------- */
 
-static void batch_is_shared_in_halves(void **state)
+TEST(batch_is_shared_in_halves)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = machines[0].others = 20;
 	poll_gives(8, 4, 4);
@@ -202,9 +192,8 @@ static void batch_is_shared_in_halves(void **state)
 	poll_gives(2, 1, 1);
 }
 
-static void room_that_others_leave_is_for_frames(void **state)
+TEST(room_that_others_leave_is_for_frames)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 20;
 	machines[0].others = 1;
@@ -214,9 +203,8 @@ static void room_that_others_leave_is_for_frames(void **state)
 	poll_gives(8, 0, 0);
 }
 
-static void room_that_frames_leave_is_for_others(void **state)
+TEST(room_that_frames_leave_is_for_others)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 1;
 	machines[0].others = 20;
@@ -224,11 +212,10 @@ static void room_that_frames_leave_is_for_others(void **state)
 	poll_gives(8, 0, 8);
 }
 
-static void completions_of_a_batch_do_not_overlap(void **state)
+TEST(completions_of_a_batch_do_not_overlap)
 {
 	struct ibv_wc wc[8];
 
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 20;
 	machines[0].others = 2;
@@ -237,9 +224,8 @@ static void completions_of_a_batch_do_not_overlap(void **state)
 		assert_int_equal(wc[i].wr_id, i == 4 ? 0 : i == 5 ? 1 : FRAME);
 }
 
-static void single_poll_takes_others_first(void **state)
+TEST(single_poll_takes_others_first)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 2;
 	machines[0].others = 1;
@@ -250,9 +236,8 @@ static void single_poll_takes_others_first(void **state)
 	poll_gives(0, 0, 0);
 }
 
-static void frames_of_all_qps_of_the_cq_are_found(void **state)
+TEST(frames_of_all_qps_of_the_cq_are_found)
 {
-	(void)state;
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_add(&qs[i]);
 	qs[2].init.recv_cq = &machines[0].evds[1];
@@ -269,11 +254,10 @@ static void frames_of_all_qps_of_the_cq_are_found(void **state)
 	assert_int_equal(frames[0] + frames[1], 2);
 }
 
-static void error_of_the_device_loses_no_frames(void **state)
+TEST(error_of_the_device_loses_no_frames)
 {
 	struct ibv_wc wc[8];
 
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	machines[0].others = -1;
 	frames[0] = 3;
@@ -282,9 +266,8 @@ static void error_of_the_device_loses_no_frames(void **state)
 	assert_int_equal(ibv_poll_cq(evd(), 1, wc), -1);
 }
 
-static void removed_qp_is_not_polled(void **state)
+TEST(removed_qp_is_not_polled)
 {
-	(void)state;
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_add(&qs[i]);
 	hw_eth_cq_remove(&qs[1]);
@@ -298,9 +281,8 @@ static void removed_qp_is_not_polled(void **state)
 
 /* --- notifications ---------------------------------------------------------------------------------------------- */
 
-static void both_cqs_notify(void **state)
+TEST(both_cqs_notify)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	hw_eth_cq_add(&qs[1]);
 	qs[1].init.recv_cq = &machines[0].evds[1];
@@ -312,9 +294,8 @@ static void both_cqs_notify(void **state)
 	assert_int_equal(notified[1].solicited, 0);		/* a frame is never solicited */
 }
 
-static void ring_notifies_while_it_is_armed(void **state)
+TEST(ring_notifies_while_it_is_armed)
 {
-	(void)state;
 	qs[0].config.ring_frames = 8;
 	hw_eth_cq_add(&qs[0]);
 	assert_int_equal(ibv_req_notify_cq(evd(), 0), 0);
@@ -325,11 +306,10 @@ static void ring_notifies_while_it_is_armed(void **state)
 	assert_ptr_equal(notified[2].cq, &cqs[0]);
 }
 
-static void refused_notification_is_told(void **state)
+TEST(refused_notification_is_told)
 {
 	struct ibv_cq *const bad[] = { evd(), &cqs[1] };
 
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	hw_eth_cq_add(&qs[1]);
 	for (int i = 0; i < 2; i++) {
@@ -343,9 +323,8 @@ static void refused_notification_is_told(void **state)
 
 /* --- moderation ------------------------------------------------------------------------------------------------- */
 
-static void moderation_is_for_all_cqs_of_the_evd(void **state)
+TEST(moderation_is_for_all_cqs_of_the_evd)
 {
-	(void)state;
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_add(&qs[i]);
 	qs[2].init.recv_cq = &machines[0].evds[1];
@@ -360,18 +339,16 @@ static void moderation_is_for_all_cqs_of_the_evd(void **state)
 	assert_ptr_not_equal(modified[1].cq, modified[2].cq);
 }
 
-static void moderation_of_no_frames_has_no_time(void **state)
+TEST(moderation_of_no_frames_has_no_time)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	assert_int_equal(hw_eth_moderate(evd(), 0, 100), 0);
 	assert_int_equal(modified[1].count, 0);
 	assert_int_equal(modified[1].period, 0);
 }
 
-static void moderation_stays_within_the_limits(void **state)
+TEST(moderation_stays_within_the_limits)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	assert_int_equal(hw_eth_moderate(evd(), 65, 100), EINVAL);
 	assert_int_equal(hw_eth_moderate(evd(), 64, 101), EINVAL);
@@ -379,9 +356,8 @@ static void moderation_stays_within_the_limits(void **state)
 	assert_int_equal(modifies, 0);
 }
 
-static void moderation_needs_a_device_that_has_it(void **state)
+TEST(moderation_needs_a_device_that_has_it)
 {
-	(void)state;
 	assert_int_equal(hw_eth_moderate(evd(), 1, 1), EOPNOTSUPP);		/* it has no raw QP */
 	hw_eth_cq_add(&qs[0]);
 	machines[0].eth.caps.moderate_frames = 0;
@@ -393,11 +369,10 @@ static void moderation_needs_a_device_that_has_it(void **state)
 	assert_int_equal(modifies, 0);
 }
 
-static void refused_moderation_is_told(void **state)
+TEST(refused_moderation_is_told)
 {
 	struct ibv_cq *const bad[] = { evd(), &cqs[1] };
 
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	hw_eth_cq_add(&qs[1]);
 	for (int i = 0; i < 2; i++) {
@@ -412,14 +387,12 @@ static void poll_for_a_frame(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 
-	(void)cq;
 	frames[0] = 1;
 	assert_int_equal(ibv_poll_cq(evd(), 1, &wc), 1);
 }
 
-static void frames_are_polled_during_moderation(void **state)
+TEST(frames_are_polled_during_moderation)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[0]);
 	meanwhile = poll_for_a_frame;
 	assert_int_equal(hw_eth_moderate(evd(), 1, 1), 0);
@@ -447,9 +420,8 @@ static void begin_to_remove(struct ibv_cq *cq)
 	}
 }
 
-static void qp_is_removed_after_its_moderation(void **state)
+TEST(qp_is_removed_after_its_moderation)
 {
-	(void)state;
 	hw_eth_cq_add(&qs[1]);
 	hw_eth_cq_add(&qs[0]);
 	meanwhile = begin_to_remove;
@@ -461,32 +433,4 @@ static void qp_is_removed_after_its_moderation(void **state)
 	poll_gives(1, 0, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(first_raw_qp_replaces_the_devices_functions),
-		TEST(cq_belongs_to_its_device),
-		TEST(batch_is_shared_in_halves),
-		TEST(room_that_others_leave_is_for_frames),
-		TEST(room_that_frames_leave_is_for_others),
-		TEST(completions_of_a_batch_do_not_overlap),
-		TEST(single_poll_takes_others_first),
-		TEST(frames_of_all_qps_of_the_cq_are_found),
-		TEST(error_of_the_device_loses_no_frames),
-		TEST(removed_qp_is_not_polled),
-		TEST(both_cqs_notify),
-		TEST(ring_notifies_while_it_is_armed),
-		TEST(refused_notification_is_told),
-		TEST(moderation_is_for_all_cqs_of_the_evd),
-		TEST(moderation_of_no_frames_has_no_time),
-		TEST(moderation_stays_within_the_limits),
-		TEST(moderation_needs_a_device_that_has_it),
-		TEST(refused_moderation_is_told),
-		TEST(frames_are_polled_during_moderation),
-		TEST(qp_is_removed_after_its_moderation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -3,20 +3,14 @@
  * that flows cannot express. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_flow.h"
+#include "test/unit/unit.h"
 
 static struct dapl_eth_rule rule;
 static struct hw_flow flow;
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&rule, 0, sizeof rule);
 	rule.mode = ETH_TAKE;
 	return 0;
@@ -90,11 +84,10 @@ static void only(const void *s, size_t at, size_t filter, size_t offset, const v
 #define ONLY(s, filter, member, value, n) only(s, offsetof(struct { uint8_t head[6]; struct filter f; }, f), \
 	sizeof(struct filter), offsetof(struct filter, member), value, n)
 
-static void a_rule_without_fields_is_one_empty_header(void **state)
+UNIT_TEST_WITH(a_rule_without_fields_is_one_empty_header, begin, NULL)
 {
 	const struct ibv_flow_spec_eth *eth;
 
-	(void)state;
 	rule.priority = 7;
 	build(0);
 	specs(1);
@@ -109,7 +102,7 @@ static void a_rule_without_fields_is_one_empty_header(void **state)
 	assert_false(flow.partial);
 }
 
-static void each_ethernet_field_is_matched_alone(void **state)
+UNIT_TEST(each_ethernet_field_is_matched_alone)
 {
 	begin(state);
 	BYTES(dst, false, "\x01\x02\x03\x04\x05\x06");
@@ -130,11 +123,10 @@ static void each_ethernet_field_is_matched_alone(void **state)
 	specs(1);
 }
 
-static void a_vlan_id_is_a_full_mask(void **state)
+UNIT_TEST_WITH(a_vlan_id_is_a_full_mask, begin, NULL)
 {
 	const struct ibv_flow_spec_eth *eth;
 
-	(void)state;
 	rule.key.vlan_tci = htons(5);
 	rule.mask.vlan_tci = htons(0xfff);
 	build(0);
@@ -150,7 +142,7 @@ static void ip(void **state, uint8_t version)
 	FIELD(ip_version, false, version);
 }
 
-static void each_ipv4_field_is_matched_alone(void **state)
+UNIT_TEST(each_ipv4_field_is_matched_alone)
 {
 	ip(state, 4);
 	build(0);
@@ -175,7 +167,7 @@ static void each_ipv4_field_is_matched_alone(void **state)
 	specs(2);
 }
 
-static void each_ipv6_field_is_matched_alone(void **state)
+UNIT_TEST(each_ipv6_field_is_matched_alone)
 {
 	static const char address[] = "\xfd\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e";
 	const struct ibv_flow_spec_ipv6 *v6;
@@ -206,7 +198,7 @@ static void each_ipv6_field_is_matched_alone(void **state)
 	assert_false(flow.partial);
 }
 
-static void each_port_is_matched_alone(void **state)
+UNIT_TEST(each_port_is_matched_alone)
 {
 	for (int tcp = 0; tcp < 2; tcp++)
 		for (int dst = 0; dst < 2; dst++) {
@@ -227,7 +219,7 @@ static void each_port_is_matched_alone(void **state)
 		}
 }
 
-static void partial_masks_are_told(void **state)
+UNIT_TEST(partial_masks_are_told)
 {
 	static const size_t fields[] = {
 		offsetof(struct dapl_eth_key, dst),      offsetof(struct dapl_eth_key, src),
@@ -256,7 +248,7 @@ static void partial_masks_are_told(void **state)
 	assert_false(flow.partial);
 }
 
-static void a_vxlan_rule_with_inner_headers(void **state)
+UNIT_TEST(a_vxlan_rule_with_inner_headers)
 {
 	const struct ibv_flow_spec_tunnel *tunnel;
 	const struct ibv_flow_spec_eth *inner;
@@ -285,7 +277,7 @@ static void a_vxlan_rule_with_inner_headers(void **state)
 	assert_false(flow.partial);
 }
 
-static void nvgre_and_gre_are_matched_by_the_same_key(void **state)
+UNIT_TEST(nvgre_and_gre_are_matched_by_the_same_key)
 {
 	const struct ibv_flow_spec_gre *gre;
 
@@ -316,7 +308,7 @@ static void nvgre_and_gre_are_matched_by_the_same_key(void **state)
 	     "\x0a\x00\x00\x01", 4);
 }
 
-static void mpls_labels_are_matched(void **state)
+UNIT_TEST(mpls_labels_are_matched)
 {
 	const struct ibv_flow_spec_mpls *m;
 
@@ -332,7 +324,7 @@ static void mpls_labels_are_matched(void **state)
 	assert_int_equal(m->mask.label, htonl(0xfffff000));
 }
 
-static void modes_and_flags_choose_the_type(void **state)
+UNIT_TEST(modes_and_flags_choose_the_type)
 {
 	begin(state);
 	rule.flags = ETH_ALL;
@@ -359,7 +351,7 @@ static void modes_and_flags_choose_the_type(void **state)
 	assert_false(flow.tagged);
 }
 
-static void what_flows_cannot_express_is_refused(void **state)
+UNIT_TEST(what_flows_cannot_express_is_refused)
 {
 	begin(state);
 	FIELD(tos, false, 4);
@@ -418,22 +410,4 @@ static void what_flows_cannot_express_is_refused(void **state)
 	refused("outgoing");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_rule_without_fields_is_one_empty_header, begin),
-		cmocka_unit_test(each_ethernet_field_is_matched_alone),
-		cmocka_unit_test_setup(a_vlan_id_is_a_full_mask, begin),
-		cmocka_unit_test(each_ipv4_field_is_matched_alone),
-		cmocka_unit_test(each_ipv6_field_is_matched_alone),
-		cmocka_unit_test(each_port_is_matched_alone),
-		cmocka_unit_test(partial_masks_are_told),
-		cmocka_unit_test(a_vxlan_rule_with_inner_headers),
-		cmocka_unit_test(nvgre_and_gre_are_matched_by_the_same_key),
-		cmocka_unit_test(mpls_labels_are_matched),
-		cmocka_unit_test(modes_and_flags_choose_the_type),
-		cmocka_unit_test(what_flows_cannot_express_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

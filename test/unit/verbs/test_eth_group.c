@@ -2,21 +2,13 @@
 /* test_eth_group.c - groups of raw QPs: the work queues that a table names, hashes made when a rule needs one,
  * another table, members that leave, and what is left after a failure. The device and the rules are replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_group.h"
 #include "dapl/verbs/eth_hash.h"
 #include "dapl/verbs/eth_rule.h"
 #include "dapl/verbs/eth_types.h"
 #include "dapl/verbs/eth_wq.h"
 #include "dapl/verbs/hw.h"
+#include "test/unit/unit.h"
 
 enum { MEMBERS = 3, SIZE = 4, MAX_HASHES = 16 };
 
@@ -159,7 +151,6 @@ void hw_eth_rules_end(struct hw_eth_rules *rules)
 
 static int begin(void **state)
 {
-	(void)state;
 	verbs.sz = sizeof verbs;
 	verbs.destroy_wq = destroy_wq;
 	verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -212,7 +203,6 @@ static void create(void)
 
 static int end(void **state)
 {
-	(void)state;
 	if (group)
 		hw_group_free(group);
 	nothing_is_left();
@@ -262,11 +252,12 @@ static void give_rules(uint8_t first, uint8_t second)
 	hw_group_rules(group)->first = rules;
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- making ------------------------------------------------------------------------------------------------------ */
 
-static void table_names_the_queues_of_its_members(void **state)
+TEST(table_names_the_queues_of_its_members)
 {
-	(void)state;
 	create();
 	assert_int_equal(group->qp_type, IBV_QPT_DRIVER);
 	assert_int_equal(made, 1);
@@ -278,12 +269,11 @@ static void table_names_the_queues_of_its_members(void **state)
 		assert_ptr_equal(members[i].groups->group, hw_group_rules(group)->group);
 }
 
-static void tags_of_groups_do_not_overlap(void **state)
+TEST(tags_of_groups_do_not_overlap)
 {
 	struct ibv_qp *more[3];
 	struct hw_eth_rules *of;
 
-	(void)state;
 	create();
 	assert_int_equal(create_one(&more[0]), 0);
 	assert_int_equal(create_one(&more[1]), 0);
@@ -302,7 +292,7 @@ static void tags_of_groups_do_not_overlap(void **state)
 	hw_group_free(more[2]);
 }
 
-static void qp_that_cannot_share_makes_no_group(void **state)
+TEST(qp_that_cannot_share_makes_no_group)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		for (int lack = 0; lack < 2; lack++) {
@@ -317,7 +307,7 @@ static void qp_that_cannot_share_makes_no_group(void **state)
 		}
 }
 
-static void failed_group_leaves_nothing(void **state)
+TEST(failed_group_leaves_nothing)
 {
 	bool *const refuse[] = { &no_pd, &no_cq, &no_wq };
 
@@ -335,11 +325,10 @@ static void failed_group_leaves_nothing(void **state)
 
 /* --- hashes of rules ---------------------------------------------------------------------------------------------- */
 
-static void joint_hash_serves_all_rules(void **state)
+TEST(joint_hash_serves_all_rules)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	create();
 	assert_int_equal(target(rule_of_version(4), &qp), 0);
 	assert_ptr_equal(qp, &hashes[0].qp);
@@ -348,12 +337,11 @@ static void joint_hash_serves_all_rules(void **state)
 	assert_int_equal(made, 1);
 }
 
-static void device_without_makes_a_hash_for_each_kind(void **state)
+TEST(device_without_makes_a_hash_for_each_kind)
 {
 	struct dapl_eth_rule other = { .mode = ETH_TAKE };
 	struct ibv_qp *four, *again, *none;
 
-	(void)state;
 	eth.caps.joint_hash = false;
 	create();
 	assert_int_equal(made, 0);
@@ -371,11 +359,10 @@ static void device_without_makes_a_hash_for_each_kind(void **state)
 	assert_int_equal(hashes[1].fields, 0);
 }
 
-static void rule_of_no_kind_has_no_target(void **state)
+TEST(rule_of_no_kind_has_no_target)
 {
 	struct ibv_qp *qp = NULL;
 
-	(void)state;
 	eth.caps.joint_hash = false;
 	create();
 	assert_int_equal(target((struct dapl_eth_rule){ .mode = ETH_TAKE }, &qp), EOPNOTSUPP);
@@ -387,11 +374,10 @@ static void rule_of_no_kind_has_no_target(void **state)
 
 /* --- another table ---------------------------------------------------------------------------------------------- */
 
-static void rules_are_redirected_to_another_table(void **state)
+TEST(rules_are_redirected_to_another_table)
 {
 	static const uint16_t other[SIZE] = { 2, 2, 0, 0 };
 
-	(void)state;
 	create();
 	give_rules(4, 6);
 	assert_int_equal(hw_group_set(group, other), 0);
@@ -404,12 +390,11 @@ static void rules_are_redirected_to_another_table(void **state)
 	}
 }
 
-static void each_kind_is_made_anew(void **state)
+TEST(each_kind_is_made_anew)
 {
 	static const uint16_t other[SIZE] = { 2, 2, 0, 0 };
 	struct ibv_qp *four, *six;
 
-	(void)state;
 	eth.caps.joint_hash = false;
 	create();
 	assert_int_equal(target(rule_of_version(6), &six), 0);
@@ -425,11 +410,10 @@ static void each_kind_is_made_anew(void **state)
 	assert_ptr_equal(redirected[1].to, &hashes[2].qp);
 }
 
-static void failed_table_leaves_all_as_it_was(void **state)
+TEST(failed_table_leaves_all_as_it_was)
 {
 	static const uint16_t other[SIZE] = { 2, 2, 0, 0 };
 
-	(void)state;
 	create();
 	give_rules(4, 6);
 	bad_hash = 1;
@@ -451,11 +435,10 @@ static void failed_table_leaves_all_as_it_was(void **state)
 
 /* --- members ---------------------------------------------------------------------------------------------------- */
 
-static void frames_of_a_member_that_left_are_dropped(void **state)
+TEST(frames_of_a_member_that_left_are_dropped)
 {
 	static const uint16_t without[SIZE] = { 0, 2, 2, 0 }, first[SIZE] = { 0, 2, 2, 2 }, last[SIZE] = { 2, 2, 2, 0 };
 
-	(void)state;
 	create();
 	give_rules(4, 6);
 	hw_groups_leave(&members[1]);
@@ -473,11 +456,10 @@ static void frames_of_a_member_that_left_are_dropped(void **state)
 	assert_int_equal(hw_group_set(group, last), EINVAL);
 }
 
-static void member_leaves_all_of_its_groups(void **state)
+TEST(member_leaves_all_of_its_groups)
 {
 	struct ibv_qp *other;
 
-	(void)state;
 	create();
 	assert_int_equal(create_one(&other), 0);
 	hw_groups_leave(&members[2]);
@@ -491,9 +473,8 @@ static void member_leaves_all_of_its_groups(void **state)
 }
 
 /* A work queue cannot be destroyed while a table names it. */
-static void group_ends_if_a_member_cannot_be_left_out(void **state)
+TEST(group_ends_if_a_member_cannot_be_left_out)
 {
-	(void)state;
 	create();
 	give_rules(4, 6);
 	bad_hash = 1;
@@ -504,25 +485,4 @@ static void group_ends_if_a_member_cannot_be_left_out(void **state)
 	assert_null(hw_group_rules(group)->first);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(table_names_the_queues_of_its_members),
-		TEST(tags_of_groups_do_not_overlap),
-		TEST(qp_that_cannot_share_makes_no_group),
-		TEST(failed_group_leaves_nothing),
-		TEST(joint_hash_serves_all_rules),
-		TEST(device_without_makes_a_hash_for_each_kind),
-		TEST(rule_of_no_kind_has_no_target),
-		TEST(rules_are_redirected_to_another_table),
-		TEST(each_kind_is_made_anew),
-		TEST(failed_table_leaves_all_as_it_was),
-		TEST(frames_of_a_member_that_left_are_dropped),
-		TEST(member_leaves_all_of_its_groups),
-		TEST(group_ends_if_a_member_cannot_be_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

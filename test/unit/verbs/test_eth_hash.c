@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_hash.c - which headers a group's rule is hashed by, and the fields of each kind. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_hash.h"
+#include "test/unit/unit.h"
 
 #define IPV4 (IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4)
 #define IPV6 (IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6)
@@ -48,7 +44,7 @@ static void assert_none(const struct dapl_eth_rule *rule, uint64_t fields, const
 	assert_non_null(strstr(why, about));
 }
 
-static void version_and_protocol_name_the_hash(void **state)
+UNIT_TEST(version_and_protocol_name_the_hash)
 {
 	static const struct { int version, protocol; enum hw_hash_kind ports, addresses; } rows[] = {
 		{ 4, 6, HASH_IPV4_TCP, HASH_IPV4 }, { 4, 17, HASH_IPV4_UDP, HASH_IPV4 },
@@ -57,7 +53,6 @@ static void version_and_protocol_name_the_hash(void **state)
 		{ 6, 58, HASH_IPV6, HASH_IPV6 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct dapl_eth_rule rule = rule_of(rows[i].version, rows[i].protocol);
 
@@ -66,13 +61,12 @@ static void version_and_protocol_name_the_hash(void **state)
 	}
 }
 
-static void an_ethernet_type_names_the_version(void **state)
+UNIT_TEST(an_ethernet_type_names_the_version)
 {
 	static const struct { uint16_t type; enum hw_hash_kind kind; } rows[] = {
 		{ 0x0800, HASH_IPV4 }, { 0x86dd, HASH_IPV6 }, { 0x88b5, HASH_NONE }, { 0x8847, HASH_NONE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct dapl_eth_rule rule = rule_of(-1, -1);
 
@@ -84,11 +78,10 @@ static void an_ethernet_type_names_the_version(void **state)
 	}
 }
 
-static void a_tunnel_names_the_protocol(void **state)
+UNIT_TEST(a_tunnel_names_the_protocol)
 {
 	struct dapl_eth_rule rule = rule_of(4, -1);
 
-	(void)state;
 	rule.mask.tunnel = 0xffffffff;
 	rule.key.tunnel = ETH_VXLAN;
 	assert_kind(&rule, ALL, HASH_IPV4_UDP);
@@ -98,11 +91,10 @@ static void a_tunnel_names_the_protocol(void **state)
 	assert_kind(&rule, ALL, HASH_IPV4);
 }
 
-static void a_rule_that_names_no_such_tunnel_has_its_own_protocol(void **state)
+UNIT_TEST(a_rule_that_names_no_such_tunnel_has_its_own_protocol)
 {
 	struct dapl_eth_rule rule = rule_of(4, 17);
 
-	(void)state;
 	rule.key.tunnel = ETH_GRE;	/* not compared */
 	assert_kind(&rule, ALL, HASH_IPV4_UDP);
 	rule.mask.tunnel = 0xffffffff;
@@ -110,11 +102,10 @@ static void a_rule_that_names_no_such_tunnel_has_its_own_protocol(void **state)
 	assert_kind(&rule, ALL, HASH_IPV4_UDP);
 }
 
-static void rules_of_several_hashes_have_none(void **state)
+UNIT_TEST(rules_of_several_hashes_have_none)
 {
 	struct dapl_eth_rule any = rule_of(-1, -1), ipv4 = rule_of(4, -1), partial = rule_of(4, 6);
 
-	(void)state;
 	assert_none(&any, ADDRESSES, "ip_version");
 	assert_none(&ipv4, ALL, "protocol");
 	assert_kind(&ipv4, ADDRESSES, HASH_IPV4);
@@ -124,9 +115,8 @@ static void rules_of_several_hashes_have_none(void **state)
 	assert_none(&partial, ALL, "ip_version");
 }
 
-static void each_hash_has_the_fields_of_its_headers(void **state)
+UNIT_TEST(each_hash_has_the_fields_of_its_headers)
 {
-	(void)state;
 	assert_int_equal(hw_hash_fields(HASH_JOINT, ALL), ALL);
 	assert_int_equal(hw_hash_fields(HASH_JOINT, ADDRESSES), ADDRESSES);
 	assert_int_equal(hw_hash_fields(HASH_NONE, ALL), 0);
@@ -138,16 +128,4 @@ static void each_hash_has_the_fields_of_its_headers(void **state)
 	assert_int_equal(hw_hash_fields(HASH_IPV6_UDP, ALL), IPV6 | UDP);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(version_and_protocol_name_the_hash),
-		cmocka_unit_test(an_ethernet_type_names_the_version),
-		cmocka_unit_test(a_tunnel_names_the_protocol),
-		cmocka_unit_test(a_rule_that_names_no_such_tunnel_has_its_own_protocol),
-		cmocka_unit_test(rules_of_several_hashes_have_none),
-		cmocka_unit_test(each_hash_has_the_fields_of_its_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

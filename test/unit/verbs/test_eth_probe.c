@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_probe.c - what is found out about a device: offloads that it names, flows and hashes that it makes when
  * asked, and that nothing is left of what was tried. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_clock.h"
 #include "dapl/verbs/eth_flow.h"
 #include "dapl/verbs/eth_probe.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
 #define RAW (1u << IBV_QPT_RAW_PACKET)
@@ -110,13 +103,14 @@ static void has_work_queues(void)
 		.max_rwq_indirection_table_size = 128 };
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, objects_end)
+
 /* --- a QP to try things ------------------------------------------------------------------------------------------ */
 
-static void qp_to_try_is_a_small_raw_one(void **state)
+TEST(qp_to_try_is_a_small_raw_one)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	ibv_alloc_pd(dev.verbs);
 	assert_int_equal(hw_eth_raw_qp(&dev, &objects.pd, &objects.cq, &qp), 0);
 	assert_ptr_equal(qp, &objects.qp);
@@ -132,11 +126,10 @@ static void qp_to_try_is_a_small_raw_one(void **state)
 	ibv_dealloc_pd(&objects.pd);
 }
 
-static void reason_of_the_refusal_is_told(void **state)
+TEST(reason_of_the_refusal_is_told)
 {
 	struct ibv_qp *qp;
 
-	(void)state;
 	failing = "qp";
 	refusal = EPERM;
 	assert_int_equal(hw_eth_raw_qp(&dev, &objects.pd, &objects.cq, &qp), EPERM);
@@ -146,9 +139,8 @@ static void reason_of_the_refusal_is_told(void **state)
 
 /* --- offloads --------------------------------------------------------------------------------------------------- */
 
-static void offloads_are_those_that_the_device_names(void **state)
+TEST(offloads_are_those_that_the_device_names)
 {
-	(void)state;
 	device_attr.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_SCATTER_FCS;
 	device_attr.tso_caps = (struct ibv_tso_caps){ .max_tso = 65536, .supported_qpts = RAW };
 	device_attr.packet_pacing_caps = (struct ibv_packet_pacing_caps){ 10, 20000, RAW };
@@ -168,18 +160,16 @@ static void offloads_are_those_that_the_device_names(void **state)
 	assert_true(hw_eth_clock_works(&eth));
 }
 
-static void device_without_offloads_has_none(void **state)
+TEST(device_without_offloads_has_none)
 {
-	(void)state;
 	hw_eth_probe(&eth);
 	assert_false(eth.caps.checksums || eth.caps.fcs || eth.caps.max_tso || eth.caps.rate_max ||
 		     eth.caps.moderate_frames || eth.caps.work_queues || eth.caps.hash_fields);
 	assert_false(hw_eth_clock_works(&eth));
 }
 
-static void offloads_of_other_qps_do_not_count(void **state)
+TEST(offloads_of_other_qps_do_not_count)
 {
-	(void)state;
 	device_attr.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
 	device_attr.tso_caps = (struct ibv_tso_caps){ .max_tso = 65536, .supported_qpts = OTHER };
 	device_attr.packet_pacing_caps = (struct ibv_packet_pacing_caps){ 10, 20000, OTHER };
@@ -189,9 +179,8 @@ static void offloads_of_other_qps_do_not_count(void **state)
 	assert_int_equal(eth.caps.rate_max, 0);
 }
 
-static void older_devices_name_checksums_elsewhere(void **state)
+TEST(older_devices_name_checksums_elsewhere)
 {
-	(void)state;
 	device_attr.orig_attr.device_cap_flags = IBV_DEVICE_RAW_IP_CSUM;
 	hw_eth_probe(&eth);
 	assert_true(eth.caps.checksums);
@@ -199,17 +188,15 @@ static void older_devices_name_checksums_elsewhere(void **state)
 }
 
 /* Segments have checksums of their own. */
-static void segmentation_needs_checksums(void **state)
+TEST(segmentation_needs_checksums)
 {
-	(void)state;
 	device_attr.tso_caps = (struct ibv_tso_caps){ .max_tso = 65536, .supported_qpts = RAW };
 	hw_eth_probe(&eth);
 	assert_int_equal(eth.caps.max_tso, 0);
 }
 
-static void device_that_does_not_answer_has_no_offloads(void **state)
+TEST(device_that_does_not_answer_has_no_offloads)
 {
-	(void)state;
 	has_work_queues();
 	device_attr.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
 	device_attr.cq_mod_caps.max_cq_count = 77;
@@ -221,7 +208,7 @@ static void device_that_does_not_answer_has_no_offloads(void **state)
 
 /* --- flows ------------------------------------------------------------------------------------------------------ */
 
-static void each_kind_of_flow_is_found_by_itself(void **state)
+TEST(each_kind_of_flow_is_found_by_itself)
 {
 	for (int queues = 0; queues < 2; queues++)
 		for (int kind = TAGS; kind < KINDS; kind++) {
@@ -236,18 +223,16 @@ static void each_kind_of_flow_is_found_by_itself(void **state)
 		}
 }
 
-static void flows_are_tried_on_a_qp_that_sends(void **state)
+TEST(flows_are_tried_on_a_qp_that_sends)
 {
-	(void)state;
 	hw_eth_probe(&eth);
 	assert_ptr_equal(target, &objects.qp);
 	assert_non_null(strstr(steps, "qp qp:INIT qp:RTR qp:RTS flow -flow"));
 	assert_non_null(strstr(steps, "flow -flow -qp -cq -pd"));
 }
 
-static void flows_are_tried_on_a_qp_over_a_work_queue_if_there_are_some(void **state)
+TEST(flows_are_tried_on_a_qp_over_a_work_queue_if_there_are_some)
 {
-	(void)state;
 	has_work_queues();
 	hw_eth_probe(&eth);
 	assert_true(eth.caps.work_queues);
@@ -260,7 +245,7 @@ static void flows_are_tried_on_a_qp_over_a_work_queue_if_there_are_some(void **s
 	assert_ptr_equal(asked_wq.cq, &objects.cq);
 }
 
-static void work_queues_need_all_that_leads_frames_to_them(void **state)
+TEST(work_queues_need_all_that_leads_frames_to_them)
 {
 	static const char *const words[] = { "wq", "wq:RDY", "table", "hash", "hash:INIT", "hash:RTR" };
 
@@ -301,9 +286,8 @@ static bool hash_of_nothing(uint64_t fields)
 	return !fields;
 }
 
-static void hashes_are_joint_if_one_qp_has_all_fields(void **state)
+TEST(hashes_are_joint_if_one_qp_has_all_fields)
 {
-	(void)state;
 	has_work_queues();
 	hw_eth_probe(&eth);
 	assert_true(eth.caps.joint_hash);
@@ -314,9 +298,8 @@ static void hashes_are_joint_if_one_qp_has_all_fields(void **state)
 	assert_ptr_equal(asked_queues[1], &objects.wq);
 }
 
-static void hashes_of_one_version_suffice_for_groups(void **state)
+TEST(hashes_of_one_version_suffice_for_groups)
 {
-	(void)state;
 	has_work_queues();
 	has_hash = hash_of_one_version;
 	hw_eth_probe(&eth);
@@ -330,7 +313,7 @@ static void hashes_of_one_version_suffice_for_groups(void **state)
 
 /* A table that names a queue once only, as with mlx4, a hash of no fields, frames without tags, a field that is
  * missing. */
-static void groups_need_tables_hashes_and_tags(void **state)
+TEST(groups_need_tables_hashes_and_tags)
 {
 	for (int lack = 0; lack < 4; lack++) {
 		begin(state);
@@ -350,9 +333,8 @@ static void groups_need_tables_hashes_and_tags(void **state)
 
 /* --- the whole -------------------------------------------------------------------------------------------------- */
 
-static void device_is_probed_once(void **state)
+TEST(device_is_probed_once)
 {
-	(void)state;
 	hw_eth_probe(&eth);
 	assert_true(eth.probed);
 	*steps = 0;
@@ -360,7 +342,7 @@ static void device_is_probed_once(void **state)
 	steps_are("");
 }
 
-static void probing_that_fails_finds_nothing_and_leaves_nothing(void **state)
+TEST(probing_that_fails_finds_nothing_and_leaves_nothing)
 {
 	static const char *const words[] = { "pd", "cq", "qp", "qp:INIT", "qp:RTR", "qp:RTS" };
 
@@ -375,29 +357,4 @@ static void probing_that_fails_finds_nothing_and_leaves_nothing(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, objects_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(qp_to_try_is_a_small_raw_one),
-		TEST(reason_of_the_refusal_is_told),
-		TEST(offloads_are_those_that_the_device_names),
-		TEST(device_without_offloads_has_none),
-		TEST(offloads_of_other_qps_do_not_count),
-		TEST(older_devices_name_checksums_elsewhere),
-		TEST(segmentation_needs_checksums),
-		TEST(device_that_does_not_answer_has_no_offloads),
-		TEST(each_kind_of_flow_is_found_by_itself),
-		TEST(flows_are_tried_on_a_qp_that_sends),
-		TEST(flows_are_tried_on_a_qp_over_a_work_queue_if_there_are_some),
-		TEST(work_queues_need_all_that_leads_frames_to_them),
-		TEST(hashes_are_joint_if_one_qp_has_all_fields),
-		TEST(hashes_of_one_version_suffice_for_groups),
-		TEST(groups_need_tables_hashes_and_tags),
-		TEST(device_is_probed_once),
-		TEST(probing_that_fails_finds_nothing_and_leaves_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -2,15 +2,7 @@
 /* test_eth_qp.c - the life of raw QPs: the device's QP that a configuration asks for, the steps of beginning, ending,
  * resetting and destroying in their order, and what is left when one fails. The other files of raw QPs are replaced
  * here. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 #include "test/unit/printed.h"
 #include "dapl/verbs/eth_attr.h"
 #include "dapl/verbs/eth_cq.h"
@@ -20,6 +12,7 @@
 #include "dapl/verbs/eth_rule.h"
 #include "dapl/verbs/eth_send.h"
 #include "dapl/verbs/eth_wq.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -174,11 +167,12 @@ static struct hw_eth *begun(void)
 	return hw_eth_of(qp);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- making ----------------------------------------------------------------------------------------------------- */
 
-static void new_qp_is_none_of_the_device_yet(void **state)
+TEST(new_qp_is_none_of_the_device_yet)
 {
-	(void)state;
 	assert_int_equal(qp->qp_type, IBV_QPT_RAW_PACKET);
 	assert_ptr_equal(qp->qp_context, &init);
 	assert_ptr_equal(qp->pd, &objects.pd);
@@ -190,12 +184,11 @@ static void new_qp_is_none_of_the_device_yet(void **state)
 	steps_are("");
 }
 
-static void posts_come_to_the_raw_qp_and_no_other(void **state)
+TEST(posts_come_to_the_raw_qp_and_no_other)
 {
 	struct ibv_send_wr send, *bad_send;
 	struct ibv_recv_wr receive, *bad_receive;
 
-	(void)state;
 	assert_int_equal(ibv_post_send(qp, &send, &bad_send), 0);
 	assert_int_equal(ibv_post_recv(qp, &receive, &bad_receive), 0);
 	steps_are("send receive");
@@ -203,12 +196,11 @@ static void posts_come_to_the_raw_qp_and_no_other(void **state)
 	assert_null(verbs.context.ops.post_recv);
 }
 
-static void qp_that_cannot_be_made_is_refused(void **state)
+TEST(qp_that_cannot_be_made_is_refused)
 {
 	struct ibv_qp *none = NULL;
 	struct ibv_srq srq;
 
-	(void)state;
 	dev.eth = NULL;
 	assert_int_equal(hw_eth_create_qp(&dev, &objects.pd, &init, &none), EOPNOTSUPP);
 	dev.eth = &eth;
@@ -221,9 +213,8 @@ static void qp_that_cannot_be_made_is_refused(void **state)
 	assert_null(none);
 }
 
-static void qp_that_never_began_is_destroyed(void **state)
+TEST(qp_that_never_began_is_destroyed)
 {
-	(void)state;
 	assert_int_equal(hw_eth_destroy_qp(qp), 0);
 	qp = NULL;
 	nothing_is_alive();
@@ -232,11 +223,10 @@ static void qp_that_never_began_is_destroyed(void **state)
 
 /* --- beginning -------------------------------------------------------------------------------------------------- */
 
-static void configuration_becomes_a_qp_of_the_device(void **state)
+TEST(configuration_becomes_a_qp_of_the_device)
 {
 	const struct hw_eth *q;
 
-	(void)state;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
 	steps_are("ask recv_open qp qp:INIT qp:RTR qp:RTS add");
 	q = hw_eth_of(qp);
@@ -258,9 +248,8 @@ static void configuration_becomes_a_qp_of_the_device(void **state)
 	assert_int_equal(asked_qp.cap.max_recv_sge, 5);		/* one more, for what does not fit */
 }
 
-static void ring_has_its_own_receives(void **state)
+TEST(ring_has_its_own_receives)
 {
-	(void)state;
 	config.ring_frames = 5;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
 	steps_are("ask recv_open qp qp:INIT qp:RTR qp:RTS add fill");
@@ -268,18 +257,16 @@ static void ring_has_its_own_receives(void **state)
 	assert_int_equal(asked_qp.cap.max_recv_sge, 2);
 }
 
-static void qp_of_a_device_that_segments_has_room_for_headers(void **state)
+TEST(qp_of_a_device_that_segments_has_room_for_headers)
 {
-	(void)state;
 	eth.caps.max_tso = 65536;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
 	assert_int_equal(asked_qp.comp_mask, IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER);
 	assert_int_equal(asked_qp.max_tso_header, HW_ETH_HEADERS);
 }
 
-static void fcs_is_scattered_by_the_queue_that_receives(void **state)
+TEST(fcs_is_scattered_by_the_queue_that_receives)
 {
-	(void)state;
 	config.fcs = true;
 	begun();
 	assert_int_equal(asked_qp.comp_mask, IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS);
@@ -291,9 +278,8 @@ static void fcs_is_scattered_by_the_queue_that_receives(void **state)
 	assert_int_equal(asked_qp.comp_mask, IBV_QP_INIT_ATTR_PD);
 }
 
-static void receives_are_on_a_work_queue_if_the_device_has_them(void **state)
+TEST(receives_are_on_a_work_queue_if_the_device_has_them)
 {
-	(void)state;
 	eth.caps.work_queues = true;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
 	steps_are("ask recv_open wq_open qp qp:INIT qp:RTR qp:RTS add");
@@ -305,9 +291,8 @@ static void receives_are_on_a_work_queue_if_the_device_has_them(void **state)
 	assert_ptr_equal(hw_eth_of(qp)->rules.target, &objects.hash);	/* of flows */
 }
 
-static void queues_have_at_least_one_entry(void **state)
+TEST(queues_have_at_least_one_entry)
 {
-	(void)state;
 	eth.caps.work_queues = true;
 	hw_eth_of(qp)->init.cap = (struct ibv_qp_cap){ .max_send_wr = 0 };
 	begun();
@@ -317,15 +302,14 @@ static void queues_have_at_least_one_entry(void **state)
 	assert_int_equal(asked_qp.cap.max_send_sge, 1);
 }
 
-static void kernels_checksums_are_refused(void **state)
+TEST(kernels_checksums_are_refused)
 {
-	(void)state;
 	config.verify = true;
 	assert_int_equal(hw_eth_begin(qp, &config), EOPNOTSUPP);
 	steps_are("ask");
 }
 
-static void failed_beginning_is_destroyed(void **state)
+TEST(failed_beginning_is_destroyed)
 {
 	static const char *const words[] = { "ask", "recv_open", "wq_open", "qp", "qp:INIT", "qp:RTR", "qp:RTS",
 		"fill" };
@@ -347,9 +331,8 @@ static void failed_beginning_is_destroyed(void **state)
 	}
 }
 
-static void refusal_without_a_reason_is_an_error(void **state)
+TEST(refusal_without_a_reason_is_an_error)
 {
-	(void)state;
 	failing = "qp";
 	refusal = 0;
 	assert_int_equal(hw_eth_begin(qp, &config), EIO);
@@ -362,7 +345,7 @@ static void begin_fails(void *reason)
 	assert_int_equal(hw_eth_begin(qp, &config), refusal);
 }
 
-static void missing_capability_is_named(void **state)
+TEST(missing_capability_is_named)
 {
 	int no_permission = EPERM, no_room = ENOSPC;
 	const char *text;
@@ -379,19 +362,17 @@ static void missing_capability_is_named(void **state)
 
 /* --- ending and resetting --------------------------------------------------------------------------------------- */
 
-static void ended_qp_has_no_rules_and_no_groups(void **state)
+TEST(ended_qp_has_no_rules_and_no_groups)
 {
 	const struct hw_eth *q = begun();
 
-	(void)state;
 	assert_int_equal(hw_eth_error_qp(qp), 0);
 	steps_are("leave rules_end qp:ERR");
 	assert_true(q->ended);
 }
 
-static void work_queue_ends_with_its_qp(void **state)
+TEST(work_queue_ends_with_its_qp)
 {
-	(void)state;
 	eth.caps.work_queues = true;
 	begun();
 	assert_int_equal(hw_eth_error_qp(qp), 0);
@@ -404,11 +385,10 @@ static void work_queue_ends_with_its_qp(void **state)
 	steps_are("leave rules_end qp:ERR");
 }
 
-static void reset_qp_is_ready_again(void **state)
+TEST(reset_qp_is_ready_again)
 {
 	const struct hw_eth *q = begun();
 
-	(void)state;
 	hw_eth_error_qp(qp);
 	*steps = 0;
 	assert_int_equal(hw_eth_reset_qp(qp), 0);
@@ -416,9 +396,8 @@ static void reset_qp_is_ready_again(void **state)
 	assert_false(q->ended);
 }
 
-static void reset_fills_the_ring_and_ends_the_rate(void **state)
+TEST(reset_fills_the_ring_and_ends_the_rate)
 {
-	(void)state;
 	eth.caps.work_queues = true;
 	config.ring_frames = 5;
 	begun()->paced = true;
@@ -427,7 +406,7 @@ static void reset_fills_the_ring_and_ends_the_rate(void **state)
 	assert_int_equal(rate, 0);
 }
 
-static void failed_reset_stops_there(void **state)
+TEST(failed_reset_stops_there)
 {
 	static const char *const words[] = { "qp:RESET", "wq:RESET", "qp:INIT", "qp:RTR", "qp:RTS", "wq:RDY", "pace",
 		"fill" };
@@ -446,9 +425,8 @@ static void failed_reset_stops_there(void **state)
 /* --- destroying ------------------------------------------------------------------------------------------------- */
 
 /* Polls, groups and flows lead to the QP, so they go first. The QP uses the CQ of its receives. */
-static void destroying_goes_from_users_to_what_they_use(void **state)
+TEST(destroying_goes_from_users_to_what_they_use)
 {
-	(void)state;
 	eth.caps.work_queues = true;
 	begun();
 	assert_int_equal(hw_eth_destroy_qp(qp), 0);
@@ -457,9 +435,8 @@ static void destroying_goes_from_users_to_what_they_use(void **state)
 	nothing_is_alive();
 }
 
-static void qp_that_cannot_be_destroyed_stays(void **state)
+TEST(qp_that_cannot_be_destroyed_stays)
 {
-	(void)state;
 	begun();
 	failing = "-qp";
 	assert_int_equal(hw_eth_destroy_qp(qp), ENOBUFS);
@@ -472,20 +449,25 @@ static void qp_that_cannot_be_destroyed_stays(void **state)
 
 /* --- counters --------------------------------------------------------------------------------------------------- */
 
-static void losses_of_the_port_count_from_the_beginning(void **state)
+TEST(losses_of_the_port_count_from_the_beginning)
 {
 	struct dapl_eth_stats stats;
 
-	(void)state;
 	begun()->stats = (struct dapl_eth_stats){ .received = 5, .sent_bytes = 600 };
 	drops = 103;
 	hw_eth_stats(qp, &stats);
 	assert_int_equal(stats.received, 5);
 	assert_int_equal(stats.sent_bytes, 600);
 	assert_int_equal(stats.lost_device, 3);
+	drops = 2;			/* the driver was reset */
+	hw_eth_stats(qp, &stats);
+	assert_int_equal(stats.lost_device, 5);
+	drops = 6;
+	hw_eth_stats(qp, &stats);
+	assert_int_equal(stats.lost_device, 9);
 }
 
-static void losses_that_the_device_does_not_count_are_unknown(void **state)
+TEST(losses_that_the_device_does_not_count_are_unknown)
 {
 	struct dapl_eth_stats stats;
 
@@ -499,35 +481,4 @@ static void losses_that_the_device_does_not_count_are_unknown(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(new_qp_is_none_of_the_device_yet),
-		TEST(posts_come_to_the_raw_qp_and_no_other),
-		TEST(qp_that_cannot_be_made_is_refused),
-		TEST(qp_that_never_began_is_destroyed),
-		TEST(configuration_becomes_a_qp_of_the_device),
-		TEST(ring_has_its_own_receives),
-		TEST(qp_of_a_device_that_segments_has_room_for_headers),
-		TEST(fcs_is_scattered_by_the_queue_that_receives),
-		TEST(receives_are_on_a_work_queue_if_the_device_has_them),
-		TEST(queues_have_at_least_one_entry),
-		TEST(kernels_checksums_are_refused),
-		TEST(failed_beginning_is_destroyed),
-		TEST(refusal_without_a_reason_is_an_error),
-		TEST(missing_capability_is_named),
-		TEST(ended_qp_has_no_rules_and_no_groups),
-		TEST(work_queue_ends_with_its_qp),
-		TEST(reset_qp_is_ready_again),
-		TEST(reset_fills_the_ring_and_ends_the_rate),
-		TEST(failed_reset_stops_there),
-		TEST(destroying_goes_from_users_to_what_they_use),
-		TEST(qp_that_cannot_be_destroyed_stays),
-		TEST(losses_of_the_port_count_from_the_beginning),
-		TEST(losses_that_the_device_does_not_count_are_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

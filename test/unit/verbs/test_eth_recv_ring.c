@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_recv_ring.c - the ring of eth_recv.c: its slots, frames in order, slots given back, and the completion for
  * an armed ring. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_recv.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_receives.h"
 
 enum { SLOTS = 8, MANY = 64, SNAP = 100, SLOT = 128 };
@@ -28,9 +23,10 @@ static int poll(struct dapl_eth_frame *into, int max)
 	return hw_eth_ring_poll(&q.qp, into, max);
 }
 
-static void slots_are_aligned_and_a_power_of_two(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, receives_begin, receives_end)
+
+TEST(slots_are_aligned_and_a_power_of_two)
 {
-	(void)state;
 	open_ring(5, SNAP);
 	assert_int_equal(q.config.ring_frames, SLOTS);
 	assert_int_equal(q.config.mask, SLOTS - 1);
@@ -40,12 +36,11 @@ static void slots_are_aligned_and_a_power_of_two(void **state)
 	assert_int_equal(cqe_asked, SLOTS);
 }
 
-static void frames_are_kept_whole_unless_they_are_cut(void **state)
+TEST(frames_are_kept_whole_unless_they_are_cut)
 {
 	static const uint32_t snaps[] = { 0, LONGEST, LONGEST + 1, 64, 65 },
 		kept[] = { LONGEST, LONGEST, LONGEST, 64, 65 };
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		receives_begin(state);
 		open_ring(SLOTS, snaps[i]);
@@ -56,9 +51,8 @@ static void frames_are_kept_whole_unless_they_are_cut(void **state)
 	}
 }
 
-static void each_slot_is_posted_with_a_segment_for_the_rest(void **state)
+TEST(each_slot_is_posted_with_a_segment_for_the_rest)
 {
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	assert_int_equal(posts, SLOTS);
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -73,9 +67,8 @@ static void each_slot_is_posted_with_a_segment_for_the_rest(void **state)
 	assert_int_equal(posts, SLOTS);
 }
 
-static void filling_ends_with_the_first_refused_slot(void **state)
+TEST(filling_ends_with_the_first_refused_slot)
 {
-	(void)state;
 	q.config.ring_frames = SLOTS;
 	assert_int_equal(hw_eth_recv_open(&q), 0);
 	refuse_at = 3;
@@ -85,11 +78,10 @@ static void filling_ends_with_the_first_refused_slot(void **state)
 	assert_int_equal(posts, SLOTS);
 }
 
-static void frames_are_polled_in_order_and_once(void **state)
+TEST(frames_are_polled_in_order_and_once)
 {
 	struct dapl_eth_frame got[SLOTS];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	frames_come(5);
 	assert_int_equal(poll(got, 2), 2);
@@ -102,11 +94,10 @@ static void frames_are_polled_in_order_and_once(void **state)
 	assert_int_equal(q.stats.received, 5);
 }
 
-static void long_frame_is_cut_to_its_slot(void **state)
+TEST(long_frame_is_cut_to_its_slot)
 {
 	struct dapl_eth_frame got;
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	frame_comes(0, 1000);
 	assert_int_equal(poll(&got, 1), 1);
@@ -116,11 +107,10 @@ static void long_frame_is_cut_to_its_slot(void **state)
 }
 
 /* With a ring that is larger than a batch of completions. */
-static void poll_takes_all_that_came(void **state)
+TEST(poll_takes_all_that_came)
 {
 	struct dapl_eth_frame got[MANY];
 
-	(void)state;
 	open_ring(MANY, SNAP);
 	frames_come(40);
 	assert_int_equal(poll(got, MANY), 40);
@@ -128,11 +118,10 @@ static void poll_takes_all_that_came(void **state)
 	assert_int_equal(ready, 0);
 }
 
-static void failed_receives_are_no_frames(void **state)
+TEST(failed_receives_are_no_frames)
 {
 	struct dapl_eth_frame got[2];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	frame_comes(0, 70);
 	complete((struct completion){ .status = IBV_WC_WR_FLUSH_ERR });
@@ -141,11 +130,10 @@ static void failed_receives_are_no_frames(void **state)
 	assert_int_equal(q.stats.received, 1);
 }
 
-static void slots_given_back_are_posted_again(void **state)
+TEST(slots_given_back_are_posted_again)
 {
 	struct dapl_eth_frame got[SLOTS];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	for (unsigned round = 0; round < 3; round++) {
 		frames_come(5);
@@ -157,11 +145,10 @@ static void slots_given_back_are_posted_again(void **state)
 	}
 }
 
-static void only_polled_frames_are_given_back(void **state)
+TEST(only_polled_frames_are_given_back)
 {
 	struct dapl_eth_frame got[SLOTS];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	frames_come(5);
 	assert_int_equal(poll(got, 3), 3);
@@ -174,12 +161,11 @@ static void only_polled_frames_are_given_back(void **state)
 	assert_int_equal(posts, SLOTS + 3);
 }
 
-static void armed_ring_has_one_completion(void **state)
+TEST(armed_ring_has_one_completion)
 {
 	struct dapl_eth_frame got[SLOTS];
 	struct ibv_wc wc[4];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	assert_int_equal(hw_eth_poll_frames(&q, 4, wc), 0);
 	assert_int_equal(hw_eth_ring_arm(&q.qp, 44), 0);
@@ -195,12 +181,11 @@ static void armed_ring_has_one_completion(void **state)
 	assert_int_equal(poll(got, SLOTS), 2);
 }
 
-static void frames_that_are_here_make_no_event(void **state)
+TEST(frames_that_are_here_make_no_event)
 {
 	struct dapl_eth_frame got[SLOTS];
 	struct ibv_wc wc[4];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	frames_come(2);
 	assert_int_equal(hw_eth_ring_arm(&q.qp, 44), EALREADY);
@@ -210,11 +195,10 @@ static void frames_that_are_here_make_no_event(void **state)
 	assert_int_equal(hw_eth_ring_arm(&q.qp, 45), EALREADY);	/* one was not polled */
 }
 
-static void ring_that_cannot_be_armed_has_no_completion(void **state)
+TEST(ring_that_cannot_be_armed_has_no_completion)
 {
 	struct ibv_wc wc[4];
 
-	(void)state;
 	open_ring(SLOTS, SNAP);
 	no_notify = ENOMEM;
 	assert_int_equal(hw_eth_ring_arm(&q.qp, 44), ENOMEM);
@@ -222,12 +206,11 @@ static void ring_that_cannot_be_armed_has_no_completion(void **state)
 	assert_int_equal(hw_eth_poll_frames(&q, 4, wc), 0);
 }
 
-static void reset_empties_the_ring(void **state)
+TEST(reset_empties_the_ring)
 {
 	struct dapl_eth_frame got[SLOTS];
 	struct ibv_wc wc[4];
 
-	(void)state;
 	open_ring(MANY, SNAP);
 	frames_come(3);
 	assert_int_equal(poll(got, 2), 2);
@@ -247,26 +230,4 @@ static void reset_empties_the_ring(void **state)
 	assert_int_equal(hw_eth_poll_frames(&q, 4, wc), 0);	/* it is armed no more */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, receives_begin, receives_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(slots_are_aligned_and_a_power_of_two),
-		TEST(frames_are_kept_whole_unless_they_are_cut),
-		TEST(each_slot_is_posted_with_a_segment_for_the_rest),
-		TEST(filling_ends_with_the_first_refused_slot),
-		TEST(frames_are_polled_in_order_and_once),
-		TEST(long_frame_is_cut_to_its_slot),
-		TEST(poll_takes_all_that_came),
-		TEST(failed_receives_are_no_frames),
-		TEST(slots_given_back_are_posted_again),
-		TEST(only_polled_frames_are_given_back),
-		TEST(armed_ring_has_one_completion),
-		TEST(frames_that_are_here_make_no_event),
-		TEST(ring_that_cannot_be_armed_has_no_completion),
-		TEST(reset_empties_the_ring),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

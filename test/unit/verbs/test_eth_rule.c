@@ -2,23 +2,16 @@
 /* test_eth_rule.c - rules of raw QPs and groups: a flow each, tags of flows, memberships of the network device,
  * counting, and what is left after a failure. The device, the sockets and the groups are replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_flow.h"
 #include "dapl/verbs/eth_group.h"
 #include "dapl/verbs/eth_rule.h"
 #include "dapl/verbs/hw.h"
+#include "test/unit/unit.h"
 
 enum { INDEX = 3, GROUP_TAGS = 4 * HW_ETH_MAX_RULES };
 
@@ -75,11 +68,6 @@ static int destroy_flow(struct ibv_flow *flow)
 	flow->context = NULL;			/* destroyed once */
 	alive--;
 	return 0;
-}
-
-unsigned if_nametoindex(const char *name)
-{
-	return strcmp(name, "eth9") ? 0 : INDEX;
 }
 
 int socket(int family, int type, int protocol)
@@ -156,12 +144,11 @@ int hw_group_target(struct hw_group *of, const struct dapl_eth_rule *rule, struc
 
 static int begin(void **state)
 {
-	(void)state;
 	verbs.sz = sizeof verbs;
 	verbs.ibv_create_flow = create_flow;
 	verbs.ibv_destroy_flow = destroy_flow;
 	verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-	strcpy(dev.attr.netdev, "eth9");
+	dev.attr.netdev_index = INDEX;
 	dev.attr.port = 2;
 	eth.caps.partial = false;
 	dapl_mutex_init(&eth.groups_lock, RANK_VERBS_ETH_GROUPS);
@@ -185,7 +172,6 @@ static int begin(void **state)
 /* No flow, socket or lock is left. */
 static int end(void **state)
 {
-	(void)state;
 	hw_eth_rules_end(&q.rules);
 	hw_eth_rules_end(&group.rules);
 	assert_int_equal(alive, 0);
@@ -256,11 +242,12 @@ static void counted(struct ibv_qp *qp, void *rule, uint64_t frames, uint64_t byt
 	assert_int_equal(b, bytes);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, end)
+
 /* --- rules of a QP ---------------------------------------------------------------------------------------------- */
 
-static void each_rule_is_a_flow_with_a_tag(void **state)
+TEST(each_rule_is_a_flow_with_a_tag)
 {
-	(void)state;
 	for (uint16_t i = 1; i <= 3; i++) {
 		add(rule_of(0x8800 + i, 0));
 		assert_ptr_equal(target_asked, &targets[0]);
@@ -270,11 +257,10 @@ static void each_rule_is_a_flow_with_a_tag(void **state)
 	assert_int_equal(alive, 3);
 }
 
-static void same_rule_is_added_once(void **state)
+TEST(same_rule_is_added_once)
 {
 	struct dapl_eth_rule rule = rule_of(0x8801, 7);
 
-	(void)state;
 	add(rule);
 	rule.tag = 8;
 	refused(rule, EEXIST);
@@ -290,11 +276,10 @@ static void same_rule_is_added_once(void **state)
 	add(rule);
 }
 
-static void qp_has_room_for_64_rules(void **state)
+TEST(qp_has_room_for_64_rules)
 {
 	void *some = NULL;
 
-	(void)state;
 	for (uint16_t i = 0; i < HW_ETH_MAX_RULES; i++) {
 		void *added = add(rule_of(0x8800 + i, 100 + i));
 
@@ -309,12 +294,11 @@ static void qp_has_room_for_64_rules(void **state)
 	assert_int_equal(tag_asked, 10);	/* that of the rule which is gone */
 }
 
-static void refusal_of_the_device_has_few_reasons(void **state)
+TEST(refusal_of_the_device_has_few_reasons)
 {
 	static const struct { int from, to; } cases[] = { { EINVAL, EOPNOTSUPP }, { EOPNOTSUPP, EOPNOTSUPP },
 		{ EPERM, EPERM }, { ENOMEM, ENOMEM }, { ENOSPC, ENOSPC }, { ENODEV, ENODEV }, { EIO, EIO } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		create_errno = cases[i].from;
 		refused(rule_of(0x8801, 0), cases[i].to);
@@ -323,31 +307,28 @@ static void refusal_of_the_device_has_few_reasons(void **state)
 	}
 }
 
-static void partial_masks_need_the_device(void **state)
+TEST(partial_masks_need_the_device)
 {
 	struct dapl_eth_rule rule = rule_of(0x8801, 0);
 
-	(void)state;
 	rule.mask.ether_type = htons(0xff00);
 	refused(rule, EOPNOTSUPP);
 	eth.caps.partial = true;
 	add(rule);
 }
 
-static void rule_that_flows_cannot_express_is_refused(void **state)
+TEST(rule_that_flows_cannot_express_is_refused)
 {
 	struct dapl_eth_rule rule = rule_of(0x8801, 0);
 
-	(void)state;
 	rule.key.tos = rule.mask.tos = 0xff;	/* without a version of IP */
 	refused(rule, EOPNOTSUPP);
 }
 
-static void frames_without_a_tag_are_of_one_rule(void **state)
+TEST(frames_without_a_tag_are_of_one_rule)
 {
 	void *first = add(rule_of_all(ETH_ALL, 5));
 
-	(void)state;
 	assert_int_equal(tag_asked, 0);
 	assert_int_equal(q.rules.tags_used, 0);
 	assert_int_equal(hit(0, 60), 5);
@@ -358,9 +339,8 @@ static void frames_without_a_tag_are_of_one_rule(void **state)
 	assert_int_equal(hit(0, 60), 0);
 }
 
-static void cq_without_tags_leaves_flows_without(void **state)
+TEST(cq_without_tags_leaves_flows_without)
 {
-	(void)state;
 	q.rules.tagged = false;
 	add(rule_of(0x8801, 5));
 	assert_int_equal(tag_asked, 0);
@@ -368,11 +348,10 @@ static void cq_without_tags_leaves_flows_without(void **state)
 	add(rule_of(0x8802, 0));
 }
 
-static void frames_are_counted_for_the_rule_of_their_tag(void **state)
+TEST(frames_are_counted_for_the_rule_of_their_tag)
 {
 	void *one = add(rule_of(0x8801, 71)), *two = add(rule_of(0x8802, 72));
 
-	(void)state;
 	assert_int_equal(hit(1, 60), 71);
 	assert_int_equal(hit(2, 100), 72);
 	assert_int_equal(hit(2, 10), 72);
@@ -385,12 +364,11 @@ static void frames_are_counted_for_the_rule_of_their_tag(void **state)
 	counted(&q.qp, one, 0, 0);
 }
 
-static void uncounted_frames_are_told_from_none(void **state)
+TEST(uncounted_frames_are_told_from_none)
 {
 	struct dapl_eth_rule drop = rule_of(0x8801, 5);
 	void *dropped, *all, *multicast;
 
-	(void)state;
 	drop.mode = ETH_DROP;
 	dropped = add(drop);
 	all = add(rule_of_all(ETH_ALL, 0));
@@ -401,12 +379,11 @@ static void uncounted_frames_are_told_from_none(void **state)
 	counted(&q.qp, multicast, UINT64_MAX, UINT64_MAX);
 }
 
-static void unknown_rule_is_not_freed(void **state)
+TEST(unknown_rule_is_not_freed)
 {
 	void *rule = add(rule_of(0x8801, 0));
 	struct hw_eth_rule other = { .flow = &flows[100] };
 
-	(void)state;
 	hw_eth_rule_free(&q.qp, &other);
 	assert_int_equal(alive, 1);
 	hw_eth_rules_end(&q.rules);
@@ -428,7 +405,7 @@ static struct dapl_eth_rule joining(uint8_t version)
 	return rule;
 }
 
-static void group_is_joined_as_long_as_the_rule_is_there(void **state)
+TEST(group_is_joined_as_long_as_the_rule_is_there)
 {
 	static const uint8_t versions[] = { 4, 6 };
 
@@ -448,7 +425,7 @@ static void group_is_joined_as_long_as_the_rule_is_there(void **state)
 	}
 }
 
-static void filter_of_the_network_device_is_opened(void **state)
+TEST(filter_of_the_network_device_is_opened)
 {
 	static const struct { uint32_t flags; int type; } cases[] = { { ETH_ALL, PACKET_MR_PROMISC },
 		{ ETH_ALL_MULTICAST, PACKET_MR_ALLMULTI }, { ETH_ALL | ETH_ALL_MULTICAST, PACKET_MR_PROMISC } };
@@ -465,10 +442,9 @@ static void filter_of_the_network_device_is_opened(void **state)
 	}
 }
 
-static void other_rules_need_no_network_device(void **state)
+TEST(other_rules_need_no_network_device)
 {
-	(void)state;
-	strcpy(dev.attr.netdev, "gone");
+	dev.attr.netdev_index = 0;
 	add(rule_of(0x8801, 0));
 	assert_int_equal(socket_count, 0);
 	refused(joining(4), ENODEV);
@@ -476,11 +452,10 @@ static void other_rules_need_no_network_device(void **state)
 	refused(rule_of_all(ETH_ALL_MULTICAST, 0), ENODEV);
 }
 
-static void failed_rule_leaves_no_membership(void **state)
+TEST(failed_rule_leaves_no_membership)
 {
 	struct dapl_eth_rule rule = joining(4);
 
-	(void)state;
 	rule.flags |= ETH_ALL_MULTICAST;
 	for (int call = 0; call < 2; call++) {
 		begin(state);
@@ -500,11 +475,10 @@ static void failed_rule_leaves_no_membership(void **state)
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
-static void rule_of_a_group_leads_to_its_target(void **state)
+TEST(rule_of_a_group_leads_to_its_target)
 {
 	void *added;
 
-	(void)state;
 	assert_int_equal(add_to(&group.qp, rule_of(0x8801, 81), &added), 0);
 	assert_ptr_equal(target_asked, &targets[1]);
 	assert_int_equal(tag_asked, GROUP_TAGS + 1);
@@ -519,11 +493,10 @@ static void rule_of_a_group_leads_to_its_target(void **state)
 	assert_int_equal(alive, 0);
 }
 
-static void group_takes_only_rules_with_tag_and_target(void **state)
+TEST(group_takes_only_rules_with_tag_and_target)
 {
 	void *added;
 
-	(void)state;
 	assert_int_equal(add_to(&group.qp, rule_of_all(ETH_ALL, 0), &added), EOPNOTSUPP);
 	group_target = NULL;
 	assert_int_equal(add_to(&group.qp, rule_of(0x8801, 0), &added), ENOMEM);
@@ -533,11 +506,10 @@ static void group_takes_only_rules_with_tag_and_target(void **state)
 	assert_int_equal(group.rules.tags_used, 0);
 }
 
-static void redirected_rule_keeps_its_tag(void **state)
+TEST(redirected_rule_keeps_its_tag)
 {
 	void *added;
 
-	(void)state;
 	assert_int_equal(add_to(&group.qp, rule_of(0x8801, 0), &added), 0);
 	assert_int_equal(hw_eth_rule_redirect(&group.rules, added, &targets[0]), 0);
 	assert_ptr_equal(target_asked, &targets[0]);
@@ -550,30 +522,4 @@ static void redirected_rule_keeps_its_tag(void **state)
 	assert_ptr_equal(group.rules.first, added);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_rule_is_a_flow_with_a_tag),
-		TEST(same_rule_is_added_once),
-		TEST(qp_has_room_for_64_rules),
-		TEST(refusal_of_the_device_has_few_reasons),
-		TEST(partial_masks_need_the_device),
-		TEST(rule_that_flows_cannot_express_is_refused),
-		TEST(frames_without_a_tag_are_of_one_rule),
-		TEST(cq_without_tags_leaves_flows_without),
-		TEST(frames_are_counted_for_the_rule_of_their_tag),
-		TEST(uncounted_frames_are_told_from_none),
-		TEST(unknown_rule_is_not_freed),
-		TEST(group_is_joined_as_long_as_the_rule_is_there),
-		TEST(filter_of_the_network_device_is_opened),
-		TEST(other_rules_need_no_network_device),
-		TEST(failed_rule_leaves_no_membership),
-		TEST(rule_of_a_group_leads_to_its_target),
-		TEST(group_takes_only_rules_with_tag_and_target),
-		TEST(redirected_rule_keeps_its_tag),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

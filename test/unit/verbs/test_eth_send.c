@@ -2,20 +2,14 @@
 /* test_eth_send.c - sends of raw QPs: the request that the device gets, headers that do not fit the offload, what is
  * counted, and the rate. The device is replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_send.h"
 #include "dapl/verbs/eth_types.h"
 #include "dapl/verbs/hw.h"
 #include "test/unit/softeth/frames.h"
+#include "test/unit/unit.h"
 
-enum { ETHERNET = 14, IPV4 = 20, IPV6 = 40, TCP = 20, MTU = 1500, SOME_KEY = 9 };
+enum { ETHERNET = 14, IPV4 = 20, IPV6 = 40, TCP = 20, MTU = 1500, MAX_TSO = 4000, SOME_KEY = 9 };
 
 static struct dapl_device dev;
 static struct hw_eth_device eth = { .dev = &dev };
@@ -58,7 +52,6 @@ static int modify_rate(struct ibv_qp *of, struct ibv_qp_rate_limit_attr *attr)
 
 static int begin(void **state)
 {
-	(void)state;
 	verbs.sz = sizeof verbs;
 	verbs.modify_qp_rate_limit = modify_rate;
 	verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -68,6 +61,8 @@ static int begin(void **state)
 	q.eth = &eth;
 	q.hw = &device_qp;
 	q.mtu = MTU;
+	q.config.max_frame = ETHERNET + MTU;
+	q.config.max_tso = MAX_TSO;
 	posts = rate_result = 0;
 	refuse_at = -1;
 	return 0;
@@ -138,16 +133,17 @@ static int post_tso(uint16_t header, uint16_t mss)
 	return post(&(struct dapl_eth_send){ .flags = ETH_SEND_TSO, .header_length = header, .mss = mss });
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
 /* --- plain sends ---------------------------------------------------------------------------------------- */
 
-static void frames_are_sent_one_by_one_and_counted(void **state)
+TEST(frames_are_sent_one_by_one_and_counted)
 {
 	struct ibv_sge sge[3] = { { 0x1000, 60, 1 }, { 0x2000, 40, 1 }, { 0x3000, 5, 1 } };
 	struct ibv_send_wr second = { .wr_id = 2, .opcode = IBV_WR_SEND, .sg_list = sge + 2, .num_sge = 1 };
 	struct ibv_send_wr first = { .wr_id = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
 		.sg_list = sge, .num_sge = 2, .next = &second }, *bad;
 
-	(void)state;
 	assert_int_equal(hw_eth_post_send(&q.qp, &first, &bad), 0);
 	assert_int_equal(posts, 2);
 	assert_int_equal(sent[0].wr.wr_id, 1);
@@ -159,12 +155,11 @@ static void frames_are_sent_one_by_one_and_counted(void **state)
 	assert_ptr_equal(first.next, &second);
 }
 
-static void first_refused_request_ends_the_post(void **state)
+TEST(first_refused_request_ends_the_post)
 {
 	struct ibv_sge sge = { 0x1000, 60, 1 };
 	struct ibv_send_wr wr[3], *bad;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		wr[i] = (struct ibv_send_wr){ .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1,
 			.next = i < 2 ? &wr[i + 1] : NULL };
@@ -179,20 +174,35 @@ static void first_refused_request_ends_the_post(void **state)
 	assert_int_equal(posts, 1);
 }
 
-static void qp_that_has_not_begun_sends_nothing(void **state)
+/* Core passes on frames that exceed the limit by a VLAN tag. */
+TEST(frame_above_the_limit_must_be_tagged)
+{
+	static uint8_t bytes[ETHERNET + MTU + 4];
+	struct ibv_sge sge = { (uintptr_t)bytes, sizeof bytes, 1 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	assert_int_equal(hw_eth_post_send(&q.qp, &wr, &bad), EMSGSIZE);
+	assert_ptr_equal(bad, &wr);
+	assert_int_equal(posts, 0);
+	bytes[12] = 0x81;
+	assert_int_equal(hw_eth_post_send(&q.qp, &wr, &bad), 0);
+	bytes[12] = 0;
+	sge.length = ETHERNET + MTU;
+	assert_int_equal(hw_eth_post_send(&q.qp, &wr, &bad), 0);
+}
+
+TEST(qp_that_has_not_begun_sends_nothing)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad = NULL;
 
-	(void)state;
 	q.hw = NULL;
 	assert_int_equal(hw_eth_post_send(&q.qp, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr);
 	assert_int_equal(posts, 0);
 }
 
-static void flushed_frames_are_not_counted(void **state)
+TEST(flushed_frames_are_not_counted)
 {
-	(void)state;
 	q.ended = true;
 	message_over(4, 100);
 	set_ip_length(IPV4 + TCP + 100);
@@ -205,9 +215,8 @@ static void flushed_frames_are_not_counted(void **state)
 
 /* --- checksums ------------------------------------------------------------------------------------------------ */
 
-static void checksums_are_a_flag_of_the_send(void **state)
+TEST(checksums_are_a_flag_of_the_send)
 {
-	(void)state;
 	message_over(4, 100);
 	set_ip_length(IPV4 + TCP + 100);
 	assert_int_equal(post_csum(), 0);
@@ -219,11 +228,10 @@ static void checksums_are_a_flag_of_the_send(void **state)
 	assert_int_equal(sent[1].wr.send_flags, IBV_SEND_SIGNALED);
 }
 
-static void headers_in_pieces_are_read_as_a_whole(void **state)
+TEST(headers_in_pieces_are_read_as_a_whole)
 {
 	struct ibv_sge sge[2];
 
-	(void)state;
 	message_over(4, 300);		/* longer than what is looked at */
 	set_ip_length(IPV4 + TCP + 300);
 	for (size_t cut = 0; cut <= frame.length; cut++) {
@@ -232,14 +240,13 @@ static void headers_in_pieces_are_read_as_a_whole(void **state)
 	}
 }
 
-static void empty_segment_needs_no_address(void **state)
+TEST(empty_segment_needs_no_address)
 {
 	struct ibv_sge sge[2] = { { 0, 0, 0 } };
 	struct dapl_eth_wr one = { .wr = { .opcode = IBV_WR_DRIVER1, .sg_list = sge, .num_sge = 2 },
 		.how = { .flags = ETH_SEND_CSUM } };
 	struct ibv_send_wr *bad;
 
-	(void)state;
 	message_over(4, 100);
 	set_ip_length(IPV4 + TCP + 100);
 	sge[1] = (struct ibv_sge){ (uintptr_t)frame.bytes, (uint32_t)frame.length, SOME_KEY };
@@ -247,9 +254,8 @@ static void empty_segment_needs_no_address(void **state)
 	assert_int_equal(posts, 1);
 }
 
-static void ip_length_may_fill_the_frame_but_not_exceed_it(void **state)
+TEST(ip_length_may_fill_the_frame_but_not_exceed_it)
 {
-	(void)state;
 	message_over(4, 100);
 	set_ip_length(IPV4 + TCP + 101);
 	assert_int_equal(post_csum(), EINVAL);
@@ -261,7 +267,7 @@ static void ip_length_may_fill_the_frame_but_not_exceed_it(void **state)
 
 /* --- segmentation ------------------------------------------------------------------------------------------------ */
 
-static void message_is_sent_with_its_header_apart(void **state)
+TEST(message_is_sent_with_its_header_apart)
 {
 	static const int versions[] = { 4, 6 };
 
@@ -286,12 +292,11 @@ static void message_is_sent_with_its_header_apart(void **state)
 	}
 }
 
-static void header_may_end_in_any_segment(void **state)
+TEST(header_may_end_in_any_segment)
 {
 	struct dapl_eth_send how = { .flags = ETH_SEND_TSO, .header_length = header_of(4), .mss = 50 };
 	struct ibv_sge sge[2];
 
-	(void)state;
 	message_over(4, 100);
 	assert_int_equal(post_cut(&how, header_of(4) + 60, sge), 0);
 	assert_int_equal(sent[0].wr.num_sge, 2);
@@ -302,9 +307,8 @@ static void header_may_end_in_any_segment(void **state)
 	assert_int_equal(q.stats.sent, 2);
 }
 
-static void header_length_must_be_that_of_the_headers(void **state)
+TEST(header_length_must_be_that_of_the_headers)
 {
-	(void)state;
 	message_over(4, 100);
 	assert_int_equal(post_tso(header_of(4) - 1, 50), EINVAL);
 	assert_int_equal(post_tso(header_of(4) + 1, 50), EINVAL);
@@ -313,18 +317,16 @@ static void header_length_must_be_that_of_the_headers(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void frames_must_fit_the_mtu(void **state)
+TEST(frames_must_fit_the_mtu)
 {
-	(void)state;
 	message_over(4, 100);
 	assert_int_equal(post_tso(header_of(4), 0), EINVAL);
 	assert_int_equal(post_tso(header_of(4), MTU - IPV4 - TCP + 1), EINVAL);
 	assert_int_equal(post_tso(header_of(4), MTU - IPV4 - TCP), 0);
 }
 
-static void only_whole_tcp_is_segmented(void **state)
+TEST(only_whole_tcp_is_segmented)
 {
-	(void)state;
 	frame = frame_over(4, IPPROTO_UDP, 80);
 	put_zeroes(100);
 	assert_int_equal(post_tso(ETHERNET + IPV4 + 8, 50), EINVAL);
@@ -340,22 +342,20 @@ static void only_whole_tcp_is_segmented(void **state)
 	assert_int_equal(posts, 0);
 }
 
-static void refused_message_is_not_counted(void **state)
+TEST(refused_message_is_not_counted)
 {
-	(void)state;
 	message_over(4, 100);
 	refuse_at = 0;
 	assert_int_equal(post_tso(header_of(4), 50), ENOMEM);
 	assert_int_equal(q.stats.sent, 0);
 }
 
-static void too_many_segments_are_refused(void **state)
+TEST(too_many_segments_are_refused)
 {
 	struct ibv_sge sge[HW_ETH_MAX_SGE + 1];
 	struct dapl_eth_wr one = { .wr = { .opcode = IBV_WR_DRIVER1, .sg_list = sge, .num_sge = HW_ETH_MAX_SGE + 1 } };
 	struct ibv_send_wr *bad;
 
-	(void)state;
 	for (int i = 0; i <= HW_ETH_MAX_SGE; i++)
 		sge[i] = (struct ibv_sge){ (uintptr_t)frame.bytes, 1, SOME_KEY };
 	assert_int_equal(hw_eth_post_send(&q.qp, &one.wr, &bad), EINVAL);
@@ -366,9 +366,8 @@ static void too_many_segments_are_refused(void **state)
 
 /* --- pacing ----------------------------------------------------------------------------------------------------- */
 
-static void rate_is_rounded_down_to_kilobits(void **state)
+TEST(rate_is_rounded_down_to_kilobits)
 {
-	(void)state;
 	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 1234567, 3000, 1500 }), 0);
 	assert_int_equal(rate.rate_limit, 1234);
 	assert_int_equal(rate.max_burst_sz, 3000);
@@ -380,9 +379,8 @@ static void rate_is_rounded_down_to_kilobits(void **state)
 	assert_int_equal(rate.typical_pkt_sz, 0xffff);
 }
 
-static void rate_of_zero_ends_the_pacing(void **state)
+TEST(rate_of_zero_ends_the_pacing)
 {
-	(void)state;
 	q.paced = true;
 	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 0, 3000, 1500 }), 0);
 	assert_int_equal(rate.rate_limit, 0);
@@ -393,9 +391,8 @@ static void rate_of_zero_ends_the_pacing(void **state)
 	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 0, 0, 0 }), EOPNOTSUPP);
 }
 
-static void refused_rate_changes_nothing(void **state)
+TEST(refused_rate_changes_nothing)
 {
-	(void)state;
 	rate_result = -EINVAL;
 	assert_int_equal(hw_eth_pace(&q.qp, &(struct dapl_eth_pace){ 1000, 0, 0 }), EINVAL);
 	assert_false(q.paced);
@@ -404,30 +401,4 @@ static void refused_rate_changes_nothing(void **state)
 	assert_true(q.paced);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(frames_are_sent_one_by_one_and_counted),
-		TEST(first_refused_request_ends_the_post),
-		TEST(qp_that_has_not_begun_sends_nothing),
-		TEST(flushed_frames_are_not_counted),
-		TEST(checksums_are_a_flag_of_the_send),
-		TEST(headers_in_pieces_are_read_as_a_whole),
-		TEST(empty_segment_needs_no_address),
-		TEST(ip_length_may_fill_the_frame_but_not_exceed_it),
-		TEST(message_is_sent_with_its_header_apart),
-		TEST(header_may_end_in_any_segment),
-		TEST(header_length_must_be_that_of_the_headers),
-		TEST(frames_must_fit_the_mtu),
-		TEST(only_whole_tcp_is_segmented),
-		TEST(refused_message_is_not_counted),
-		TEST(too_many_segments_are_refused),
-		TEST(rate_is_rounded_down_to_kilobits),
-		TEST(rate_of_zero_ends_the_pacing),
-		TEST(refused_rate_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

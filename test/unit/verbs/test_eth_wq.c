@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_wq.c - work queues for receives and QPs over tables of them: what the device is asked for, what is undone
  * when a step fails, and what is left after the close. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/eth_wq.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
 static struct hw_eth q;
@@ -30,14 +23,15 @@ static int open_hash(uint32_t size, struct hw_hash *hash)
 	return hw_hash_open(&eth, &objects.pd, queues, size, fields, key, hash);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, objects_end)
+
 /* --- work queues -------------------------------------------------------------------------------------------- */
 
-static void work_queue_is_made_ready(void **state)
+TEST(work_queue_is_made_ready)
 {
 	struct ibv_wq_init_attr attr = { .max_wr = 7 };
 	struct ibv_wq *wq;
 
-	(void)state;
 	assert_int_equal(hw_wq_create(&eth, &attr, &wq), 0);
 	assert_ptr_equal(wq, &objects.wq);
 	assert_int_equal(asked_wq.wq_type, IBV_WQT_RQ);
@@ -46,25 +40,23 @@ static void work_queue_is_made_ready(void **state)
 	ibv_destroy_wq(wq);
 }
 
-static void work_queue_that_is_not_ready_is_destroyed(void **state)
+TEST(work_queue_that_is_not_ready_is_destroyed)
 {
 	struct ibv_wq_init_attr attr = { .max_wr = 7 };
 	struct ibv_wq *wq = &objects.wq;
 
-	(void)state;
 	failing = "wq:RDY";
 	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOBUFS);
 	assert_null(wq);
 	steps_are("wq wq:RDY -wq");
 }
 
-static void refusal_without_a_reason_is_an_error(void **state)
+TEST(refusal_without_a_reason_is_an_error)
 {
 	struct ibv_wq_init_attr attr = { .max_wr = 7 };
 	struct hw_hash hash;
 	struct ibv_wq *wq;
 
-	(void)state;
 	refusal = 0;
 	failing = "wq";
 	assert_int_equal(hw_wq_create(&eth, &attr, &wq), EIO);
@@ -74,20 +66,18 @@ static void refusal_without_a_reason_is_an_error(void **state)
 	assert_int_equal(open_hash(1, &hash), EIO);
 }
 
-static void negative_errors_of_the_device_are_errno_values(void **state)
+TEST(negative_errors_of_the_device_are_errno_values)
 {
 	struct ibv_wq_init_attr attr = { .max_wr = 7 };
 	struct ibv_wq *wq;
 
-	(void)state;
 	refusal = -ENOSPC;
 	failing = "wq:RDY";
 	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOSPC);
 }
 
-static void raw_qp_receives_on_a_queue_of_its_own(void **state)
+TEST(raw_qp_receives_on_a_queue_of_its_own)
 {
-	(void)state;
 	assert_int_equal(hw_eth_wq_open(&q, 100, 3), 0);
 	steps_are("wq wq:RDY table hash hash:INIT hash:RTR");
 	assert_ptr_equal(q.wq, &objects.wq);
@@ -104,9 +94,8 @@ static void raw_qp_receives_on_a_queue_of_its_own(void **state)
 	steps_are("-hash -table -wq");
 }
 
-static void queue_scatters_the_fcs_if_the_endpoint_wants_it(void **state)
+TEST(queue_scatters_the_fcs_if_the_endpoint_wants_it)
 {
-	(void)state;
 	q.config.fcs = true;
 	assert_int_equal(hw_eth_wq_open(&q, 100, 3), 0);
 	assert_int_equal(asked_wq.comp_mask, IBV_WQ_INIT_ATTR_FLAGS);
@@ -114,7 +103,7 @@ static void queue_scatters_the_fcs_if_the_endpoint_wants_it(void **state)
 	hw_eth_wq_close(&q);
 }
 
-static void failed_opening_leaves_nothing_after_the_close(void **state)
+TEST(failed_opening_leaves_nothing_after_the_close)
 {
 	static const char *const words[] = { "wq", "wq:RDY", "table", "hash", "hash:INIT", "hash:RTR" };
 
@@ -132,12 +121,11 @@ static void failed_opening_leaves_nothing_after_the_close(void **state)
 
 /* --- QPs over tables ----------------------------------------------------------------------------------------- */
 
-static void table_size_is_given_as_its_logarithm(void **state)
+TEST(table_size_is_given_as_its_logarithm)
 {
 	static const uint32_t sizes[] = { 1, 2, 4 };
 	struct hw_hash hash;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(open_hash(sizes[i], &hash), 0);
 		assert_int_equal(asked_table_log, i);
@@ -145,22 +133,20 @@ static void table_size_is_given_as_its_logarithm(void **state)
 	}
 }
 
-static void table_names_the_queues_in_their_order(void **state)
+TEST(table_names_the_queues_in_their_order)
 {
 	struct ibv_wq others[2], *queues[4] = { &others[1], &others[0], &objects.wq, &others[1] };
 	struct hw_hash hash;
 
-	(void)state;
 	assert_int_equal(hw_hash_open(&eth, &objects.pd, queues, 4, fields, key, &hash), 0);
 	assert_memory_equal(asked_queues, queues, sizeof queues);
 	hw_hash_close(&hash);
 }
 
-static void qp_hashes_the_fields_with_the_key(void **state)
+TEST(qp_hashes_the_fields_with_the_key)
 {
 	struct hw_hash hash;
 
-	(void)state;
 	assert_int_equal(open_hash(2, &hash), 0);
 	assert_ptr_equal(hash.table, &objects.table);
 	assert_ptr_equal(hash.qp, &objects.hash);
@@ -175,7 +161,7 @@ static void qp_hashes_the_fields_with_the_key(void **state)
 	hw_hash_close(&hash);
 }
 
-static void failed_hash_leaves_nothing(void **state)
+TEST(failed_hash_leaves_nothing)
 {
 	static const struct { const char *word, *all; } cases[] = {
 		{ "table", "table" },
@@ -185,7 +171,6 @@ static void failed_hash_leaves_nothing(void **state)
 	};
 	struct hw_hash hash;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		memset(&hash, 0xee, sizeof hash);
 		failing = cases[i].word;
@@ -198,12 +183,11 @@ static void failed_hash_leaves_nothing(void **state)
 }
 
 /* As those of mlx5. Other errors, and any of a QP that has INIT, are failures. */
-static void qp_without_states_is_up(void **state)
+TEST(qp_without_states_is_up)
 {
 	static const int reasons[] = { EOPNOTSUPP, ENOSYS, -EOPNOTSUPP };
 	struct hw_hash hash;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
 		refusal = reasons[i];
 		failing = "hash:INIT";
@@ -216,11 +200,10 @@ static void qp_without_states_is_up(void **state)
 	assert_int_equal(open_hash(2, &hash), EOPNOTSUPP);
 }
 
-static void closed_hash_is_closed_once(void **state)
+TEST(closed_hash_is_closed_once)
 {
 	struct hw_hash hash;
 
-	(void)state;
 	assert_int_equal(open_hash(2, &hash), 0);
 	hw_hash_close(&hash);
 	*steps = 0;
@@ -230,25 +213,4 @@ static void closed_hash_is_closed_once(void **state)
 	assert_null(hash.table);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, objects_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(work_queue_is_made_ready),
-		TEST(work_queue_that_is_not_ready_is_destroyed),
-		TEST(refusal_without_a_reason_is_an_error),
-		TEST(negative_errors_of_the_device_are_errno_values),
-		TEST(raw_qp_receives_on_a_queue_of_its_own),
-		TEST(queue_scatters_the_fcs_if_the_endpoint_wants_it),
-		TEST(failed_opening_leaves_nothing_after_the_close),
-		TEST(table_size_is_given_as_its_logarithm),
-		TEST(table_names_the_queues_in_their_order),
-		TEST(qp_hashes_the_fields_with_the_key),
-		TEST(failed_hash_leaves_nothing),
-		TEST(qp_without_states_is_up),
-		TEST(closed_hash_is_closed_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

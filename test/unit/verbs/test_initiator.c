@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_initiator.c - the active side of a connection, step by step: what is asked of the connection manager, what is
  * tried again, and what core is told when a step fails. */
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "common/address.h"
 #include "dapl/verbs/initiator.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/conn_sides.h"
 
 enum { RESTARTS = 8, ADDRESS_MS = 400, ROUTE_MS = 600 };
@@ -74,9 +68,11 @@ static void is_status(int status)
 	assert_int_equal((int)conn->cause.code, status);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, sides_begin, sides_end)
+
 /* --- the call --------------------------------------------------------------------------------------------------- */
 
-static void connection_begins_with_the_address(void **state)
+TEST(connection_begins_with_the_address)
 {
 	begin_on(state, HW_WIRE_IB);
 	assert_int_equal(connect_it(false), 0);
@@ -96,7 +92,7 @@ static void connection_begins_with_the_address(void **state)
 	assert_int_equal(asked_space, RDMA_PS_UDP);
 }
 
-static void options_are_those_of_connection_and_environment(void **state)
+TEST(options_are_those_of_connection_and_environment)
 {
 	static const struct { enum hw_wire wire; uint16_t tos, ack; int env; int set_tos, set_ack; } cases[] = {
 		{ HW_WIRE_IB, 0, 0, -1, -1, -1 },
@@ -119,7 +115,7 @@ static void options_are_those_of_connection_and_environment(void **state)
 	}
 }
 
-static void refused_arguments_leave_nothing(void **state)
+TEST(refused_arguments_leave_nothing)
 {
 	struct sockaddr other = { .sa_family = AF_UNIX };
 	struct dapl_conn_params params = own_params();
@@ -143,7 +139,7 @@ static void refused_arguments_leave_nothing(void **state)
 	assert_int_equal(hw_connect(&dev, &params, &conn), 0);
 }
 
-static void connection_without_an_id_is_none(void **state)
+TEST(connection_without_an_id_is_none)
 {
 	begin_on(state, HW_WIRE_IB);
 	failing = "id";
@@ -153,7 +149,7 @@ static void connection_without_an_id_is_none(void **state)
 	assert_false(task_is_queued());
 }
 
-static void address_that_is_refused_fails_later(void **state)
+TEST(address_that_is_refused_fails_later)
 {
 	begin_on(state, HW_WIRE_IB);
 	failing = "address";
@@ -164,7 +160,7 @@ static void address_that_is_refused_fails_later(void **state)
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_RESOLVE_ADDRESS, ENOBUFS);
 }
 
-static void address_of_another_family_is_unreachable(void **state)
+TEST(address_of_another_family_is_unreachable)
 {
 	struct dapl_conn_params params = own_params();
 	struct sockaddr_storage six = { 0 };
@@ -180,7 +176,7 @@ static void address_of_another_family_is_unreachable(void **state)
 	assert_int_equal(address_port((struct sockaddr *)&conn->remote), 7);
 }
 
-static void link_local_address_gets_the_scope_of_the_device(void **state)
+TEST(link_local_address_gets_the_scope_of_the_device)
 {
 	struct dapl_conn_params params = own_params();
 	struct sockaddr_storage six = { 0 };
@@ -196,7 +192,7 @@ static void link_local_address_gets_the_scope_of_the_device(void **state)
 
 /* --- address and route --------------------------------------------------------------------------------------- */
 
-static void timeouts_are_repeated_as_often_as_the_environment_says(void **state)
+TEST(timeouts_are_repeated_as_often_as_the_environment_says)
 {
 	static const struct {
 		enum conn_state in;
@@ -240,7 +236,7 @@ static void timeouts_are_repeated_as_often_as_the_environment_says(void **state)
 	}
 }
 
-static void retries_of_address_and_route_are_counted_apart(void **state)
+TEST(retries_of_address_and_route_are_counted_apart)
 {
 	begin_on(state, HW_WIRE_IB);
 	dapl_settings.arp_retries = 5;
@@ -251,7 +247,7 @@ static void retries_of_address_and_route_are_counted_apart(void **state)
 	assert_int_equal(conn->retries, 7);
 }
 
-static void resolved_address_leads_to_the_route(void **state)
+TEST(resolved_address_leads_to_the_route)
 {
 	begin_in(state, HW_WIRE_IB, CONN_RESOLVING_ADDRESS);
 	after(hw_initiator_address_resolved);
@@ -268,7 +264,7 @@ static void resolved_address_leads_to_the_route(void **state)
 
 /* --- the request --------------------------------------------------------------------------------------------- */
 
-static void request_carries_data_reads_and_retries(void **state)
+TEST(request_carries_data_reads_and_retries)
 {
 	struct hw_pdata request;
 
@@ -294,7 +290,7 @@ static void request_carries_data_reads_and_retries(void **state)
 	assert_memory_equal(request.data, "hello", 5);
 }
 
-static void request_of_datagrams_says_where_this_side_is(void **state)
+TEST(request_of_datagrams_says_where_this_side_is)
 {
 	struct hw_pdata request;
 
@@ -304,7 +300,7 @@ static void request_of_datagrams_says_where_this_side_is(void **state)
 	assert_int_equal(request.self.qpn, QP_NUMBER);
 }
 
-static void request_that_is_not_sent_fails(void **state)
+TEST(request_that_is_not_sent_fails)
 {
 	static const struct { int err; enum dapl_conn_failure why; } cases[] = {
 		{ ECONNREFUSED, DAPL_CONN_REFUSED }, { ETIMEDOUT, DAPL_CONN_TIMED_OUT },
@@ -322,7 +318,7 @@ static void request_that_is_not_sent_fails(void **state)
 	}
 }
 
-static void taken_port_is_replaced_a_few_times(void **state)
+TEST(taken_port_is_replaced_a_few_times)
 {
 	begin_in(state, HW_WIRE_IWARP, CONN_RESOLVING_ADDRESS);
 	failing = "connect";
@@ -339,7 +335,7 @@ static void taken_port_is_replaced_a_few_times(void **state)
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_CONNECT, EADDRINUSE);
 }
 
-static void restart_that_fails_ends_the_connection(void **state)
+TEST(restart_that_fails_ends_the_connection)
 {
 	begin_in(state, HW_WIRE_IWARP, CONN_RESOLVING_ROUTE);
 	failing = "connect";
@@ -351,7 +347,7 @@ static void restart_that_fails_ends_the_connection(void **state)
 	assert_null(conn->id);
 }
 
-static void connection_released_during_a_failing_request_reports_nothing(void **state)
+TEST(connection_released_during_a_failing_request_reports_nothing)
 {
 	begin_in(state, HW_WIRE_IWARP, CONN_RESOLVING_ROUTE);
 	failing = "connect";
@@ -366,7 +362,7 @@ static void connection_released_during_a_failing_request_reports_nothing(void **
 }
 
 /* rdma_destroy_id would wait for the end of an iWARP handshake. */
-static void connection_released_during_a_request_keeps_its_id_on_iwarp(void **state)
+TEST(connection_released_during_a_request_keeps_its_id_on_iwarp)
 {
 	static const struct { enum hw_wire wire; const char *end; } cases[] = {
 		{ HW_WIRE_IWARP, "up:released linger" }, { HW_WIRE_IB, "up:released -id" },
@@ -393,7 +389,7 @@ static void response(void)
 	assert_int_equal(conn->lock.state, MUTEX_FREE);
 }
 
-static void queue_pair_moves_before_the_connection_is_established(void **state)
+TEST(queue_pair_moves_before_the_connection_is_established)
 {
 	begin_in(state, HW_WIRE_IB, CONN_CONNECTING);
 	response();
@@ -402,7 +398,7 @@ static void queue_pair_moves_before_the_connection_is_established(void **state)
 	assert_int_equal(conn->peer_mtu, IBV_MTU_512);
 }
 
-static void response_that_is_of_no_use_is_refused(void **state)
+TEST(response_that_is_of_no_use_is_refused)
 {
 	static const struct { const char *word, *all, *text; bool gone; } cases[] = {
 		{ "rts", "rts refuse up:failed", "the queue pair does not go to RTS", false },
@@ -434,7 +430,7 @@ static void established(void (*handler)(struct dapl_conn *, const struct rdma_cm
 	assert_int_equal(conn->lock.state, MUTEX_FREE);
 }
 
-static void datagrams_are_established_with_their_peer(void **state)
+TEST(datagrams_are_established_with_their_peer)
 {
 	struct rdma_cm_event event = { .param.ud = { .qp_num = PEER_QP_NUMBER } };
 
@@ -452,7 +448,7 @@ static void datagrams_are_established_with_their_peer(void **state)
 	assert_string_equal(conn->cause.text, "address handle");
 }
 
-static void iwarp_side_reads_as_much_as_was_agreed_on(void **state)
+TEST(iwarp_side_reads_as_much_as_was_agreed_on)
 {
 	struct rdma_cm_event event = { .param.conn = { .initiator_depth = 7, .responder_resources = 3 } };
 
@@ -467,33 +463,4 @@ static void iwarp_side_reads_as_much_as_was_agreed_on(void **state)
 	assert_int_equal(siw_reads, 7);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, sides_begin, sides_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(connection_begins_with_the_address),
-		TEST(options_are_those_of_connection_and_environment),
-		TEST(refused_arguments_leave_nothing),
-		TEST(connection_without_an_id_is_none),
-		TEST(address_that_is_refused_fails_later),
-		TEST(address_of_another_family_is_unreachable),
-		TEST(link_local_address_gets_the_scope_of_the_device),
-		TEST(timeouts_are_repeated_as_often_as_the_environment_says),
-		TEST(retries_of_address_and_route_are_counted_apart),
-		TEST(resolved_address_leads_to_the_route),
-		TEST(request_carries_data_reads_and_retries),
-		TEST(request_of_datagrams_says_where_this_side_is),
-		TEST(request_that_is_not_sent_fails),
-		TEST(taken_port_is_replaced_a_few_times),
-		TEST(restart_that_fails_ends_the_connection),
-		TEST(connection_released_during_a_failing_request_reports_nothing),
-		TEST(connection_released_during_a_request_keeps_its_id_on_iwarp),
-		TEST(queue_pair_moves_before_the_connection_is_established),
-		TEST(response_that_is_of_no_use_is_refused),
-		TEST(datagrams_are_established_with_their_peer),
-		TEST(iwarp_side_reads_as_much_as_was_agreed_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

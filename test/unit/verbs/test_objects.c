@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_objects.c - what the device's operations on objects make of libibverbs: errors, what is asked again, which
  * states a queue pair goes through, and what is left when a step fails. libibverbs is replaced here. */
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <rdma/rdma_cma.h>
 #include "dapl/verbs/eth_qp.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/objects.h"
 #include "dapl/verbs/siw.h"
+#include "test/unit/unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -236,7 +230,6 @@ int hw_eth_destroy_qp(struct ibv_qp *of) { return eth_call(of, 74); }
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&dev, 0, sizeof dev);
 	memset(&qp, 0, sizeof qp);
 	memset(steps, 0, sizeof steps);
@@ -256,11 +249,12 @@ static int begin(void **state)
 	return 0;
 }
 
-static void object_that_is_not_made_has_its_errno(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
+TEST(object_that_is_not_made_has_its_errno)
 {
 	struct ibv_pd *made;
 
-	(void)state;
 	assert_int_equal(hw_alloc_pd(&dev, &made), 0);
 	assert_ptr_equal(made, &pd);
 	no_object = ENOMEM;
@@ -269,13 +263,12 @@ static void object_that_is_not_made_has_its_errno(void **state)
 	assert_int_equal(hw_alloc_pd(&dev, &made), EIO);
 }
 
-static void windows_and_shared_queues_are_made(void **state)
+TEST(windows_and_shared_queues_are_made)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 1 } };
 	struct ibv_srq *queue;
 	struct ibv_mw *window;
 
-	(void)state;
 	assert_int_equal(hw_alloc_mw(&pd, IBV_MW_TYPE_2, &window), 0);
 	assert_ptr_equal(window, &mw);
 	assert_int_equal(hw_create_srq(&pd, &init, &queue), 0);
@@ -285,9 +278,8 @@ static void windows_and_shared_queues_are_made(void **state)
 	assert_int_equal(hw_create_srq(&pd, &init, &queue), ENOSPC);
 }
 
-static void results_of_destruction_become_errno_values(void **state)
+TEST(results_of_destruction_become_errno_values)
 {
-	(void)state;
 	result = -EBUSY;
 	assert_int_equal(hw_dealloc_pd(&pd), EBUSY);
 	assert_int_equal(hw_dereg_mr(&mr), EBUSY);
@@ -300,12 +292,11 @@ static void results_of_destruction_become_errno_values(void **state)
 	assert_int_equal(hw_destroy_ah(&ah), EBUSY);
 }
 
-static void memory_has_its_own_addresses(void **state)
+TEST(memory_has_its_own_addresses)
 {
 	struct ibv_mr *made;
 	char bytes[100];
 
-	(void)state;
 	assert_int_equal(hw_reg_mr(&pd, bytes + 1, 100, IBV_ACCESS_LOCAL_WRITE, NULL, &made), 0);
 	assert_ptr_equal(made, &mr);
 	assert_int_equal(iova_asked, (uintptr_t)bytes + 1);
@@ -314,13 +305,12 @@ static void memory_has_its_own_addresses(void **state)
 	assert_int_equal(hw_reg_mr(&pd, bytes, 100, 0, NULL, &made), EFAULT);
 }
 
-static void zero_based_memory_begins_with_a_page(void **state)
+TEST(zero_based_memory_begins_with_a_page)
 {
 	static char pages[1 << 17] __attribute__((aligned(1 << 16)));
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED;
 	struct ibv_mr *made;
 
-	(void)state;
 	iova_asked = 1;
 	assert_int_equal(hw_reg_mr(&pd, pages + sysconf(_SC_PAGESIZE), 100, access, NULL, &made), 0);
 	assert_int_equal(iova_asked, 0);
@@ -331,12 +321,11 @@ static void zero_based_memory_begins_with_a_page(void **state)
 	assert_int_equal(hw_reg_mr(&pd, pages, 100, access, NULL, &made), EFAULT);
 }
 
-static void channel_neither_blocks_nor_outlives_exec(void **state)
+TEST(channel_neither_blocks_nor_outlives_exec)
 {
 	struct ibv_comp_channel *made = NULL;
 	int pipe_ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(pipe_ends), 0);
 	channel.fd = pipe_ends[0];
 	assert_int_equal(hw_create_channel(&dev, &made), 0);
@@ -347,11 +336,10 @@ static void channel_neither_blocks_nor_outlives_exec(void **state)
 	close(pipe_ends[1]);
 }
 
-static void channel_that_cannot_be_set_up_is_destroyed(void **state)
+TEST(channel_that_cannot_be_set_up_is_destroyed)
 {
 	struct ibv_comp_channel *made = NULL;
 
-	(void)state;
 	channel.fd = -1;
 	assert_int_equal(hw_create_channel(&dev, &made), EBADF);
 	assert_int_equal(alive, 0);
@@ -360,11 +348,10 @@ static void channel_that_cannot_be_set_up_is_destroyed(void **state)
 	assert_int_equal(hw_create_channel(&dev, &made), EMFILE);
 }
 
-static void each_cq_event_is_acknowledged(void **state)
+TEST(each_cq_event_is_acknowledged)
 {
 	struct ibv_cq *from = NULL;
 
-	(void)state;
 	no_object = EAGAIN;
 	assert_int_equal(hw_get_cq_event(&channel, &from), EAGAIN);
 	assert_int_equal(acked, 0);
@@ -383,9 +370,8 @@ static int vector_of(struct ibv_comp_channel *on)
 	return vector_asked;
 }
 
-static void cqs_with_a_channel_spread_over_interrupts(void **state)
+TEST(cqs_with_a_channel_spread_over_interrupts)
 {
-	(void)state;
 	for (int i = 0; i < 7; i++)
 		assert_int_equal(vector_of(&channel), i % 3);
 	assert_int_equal(vector_of(NULL), 0);
@@ -394,11 +380,10 @@ static void cqs_with_a_channel_spread_over_interrupts(void **state)
 	assert_int_equal(vector_of(&channel), 0);
 }
 
-static void cq_without_a_siw_queue_is_destroyed(void **state)
+TEST(cq_without_a_siw_queue_is_destroyed)
 {
 	struct ibv_cq *made;
 
-	(void)state;
 	siw_result = ENOMEM;
 	assert_int_equal(hw_create_cq(&dev, 10, &dev, NULL, &made), ENOMEM);
 	assert_int_equal(alive, 0);
@@ -406,12 +391,11 @@ static void cq_without_a_siw_queue_is_destroyed(void **state)
 	assert_int_equal(hw_create_cq(&dev, 10, &dev, NULL, &made), ENOSPC);
 }
 
-static void driver_without_resizing_is_told_from_a_failure(void **state)
+TEST(driver_without_resizing_is_told_from_a_failure)
 {
 	static const struct { int from, to; } cases[] = { { 0, 0 }, { ENOSYS, EOPNOTSUPP }, { -ENOSYS, EOPNOTSUPP },
 		{ ENOTSUP, EOPNOTSUPP }, { EINVAL, EINVAL } };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		result = cases[i].from;
 		assert_int_equal(hw_resize_cq(&cq, 20), cases[i].to);
@@ -436,12 +420,11 @@ static int create(enum ibv_qp_type type)
 	return err;
 }
 
-static void inline_size_is_halved_until_the_device_grants_it(void **state)
+TEST(inline_size_is_halved_until_the_device_grants_it)
 {
 	struct ibv_qp_init_attr attr = wanted(IBV_QPT_RC, 500);
 	struct ibv_qp *made;
 
-	(void)state;
 	assert_int_equal(hw_create_qp(&dev, &pd, &attr, &made), 0);
 	assert_ptr_equal(made, &qp);
 	assert_int_equal(attr.cap.max_inline_data, 62);		/* 500, 250, 125, 62 */
@@ -450,7 +433,7 @@ static void inline_size_is_halved_until_the_device_grants_it(void **state)
 	assert_int_equal(alive, 1);
 }
 
-static void refusal_for_another_reason_ends_the_attempts(void **state)
+TEST(refusal_for_another_reason_ends_the_attempts)
 {
 	static const struct { int err, tries; } cases[] = { { EMFILE, 1 }, { EPERM, 1 }, { ENOMEM, 4 } };
 
@@ -467,9 +450,8 @@ static void refusal_for_another_reason_ends_the_attempts(void **state)
 	}
 }
 
-static void connected_queue_pair_goes_to_init(void **state)
+TEST(connected_queue_pair_goes_to_init)
 {
-	(void)state;
 	assert_int_equal(create(IBV_QPT_RC), 0);
 	assert_int_equal(step_count, 1);
 	assert_int_equal(steps[0].attr.qp_state, IBV_QPS_INIT);
@@ -479,9 +461,8 @@ static void connected_queue_pair_goes_to_init(void **state)
 	assert_int_equal(steps[0].attr.qp_access_flags, IBV_ACCESS_REMOTE_READ);
 }
 
-static void iwarp_has_neither_pkey_nor_port(void **state)
+TEST(iwarp_has_neither_pkey_nor_port)
 {
-	(void)state;
 	dev.attr.iwarp = true;
 	assert_int_equal(create(IBV_QPT_RC), 0);
 	assert_int_equal(step_count, 1);
@@ -501,14 +482,13 @@ static void went_to_rts(int first)
 	assert_int_equal(steps[first + 2].mask, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-static void datagram_queue_pair_goes_to_rts(void **state)
+TEST(datagram_queue_pair_goes_to_rts)
 {
-	(void)state;
 	assert_int_equal(create(IBV_QPT_UD), 0);
 	went_to_rts(0);
 }
 
-static void queue_pair_whose_set_up_fails_is_destroyed(void **state)
+TEST(queue_pair_whose_set_up_fails_is_destroyed)
 {
 	for (int step = 0; step < 3; step++) {
 		begin(state);
@@ -523,9 +503,8 @@ static void queue_pair_whose_set_up_fails_is_destroyed(void **state)
 	assert_int_equal(alive, 0);
 }
 
-static void only_datagram_queue_pairs_are_reset(void **state)
+TEST(only_datagram_queue_pairs_are_reset)
 {
-	(void)state;
 	qp.qp_type = IBV_QPT_RC;
 	assert_int_equal(hw_reset_qp(&dev, &qp), EOPNOTSUPP);
 	assert_int_equal(step_count, 0);
@@ -539,9 +518,8 @@ static void only_datagram_queue_pairs_are_reset(void **state)
 	assert_int_equal(step_count, 1);
 }
 
-static void error_ends_the_siw_queue_even_if_the_device_refuses(void **state)
+TEST(error_ends_the_siw_queue_even_if_the_device_refuses)
 {
-	(void)state;
 	qp.qp_type = IBV_QPT_RC;
 	assert_int_equal(hw_error_qp(&qp), 0);
 	assert_int_equal(steps[0].attr.qp_state, IBV_QPS_ERR);
@@ -552,12 +530,11 @@ static void error_ends_the_siw_queue_even_if_the_device_refuses(void **state)
 	assert_int_equal(siw_ended, 2);
 }
 
-static void raw_queue_pairs_have_functions_of_their_own(void **state)
+TEST(raw_queue_pairs_have_functions_of_their_own)
 {
 	struct ibv_qp_init_attr attr = wanted(IBV_QPT_RAW_PACKET, 0);
 	struct ibv_qp *made;
 
-	(void)state;
 	assert_int_equal(hw_create_qp(&dev, &pd, &attr, &made), 71);
 	assert_ptr_equal(eth_called, &dev);
 	qp.qp_type = IBV_QPT_RAW_PACKET;
@@ -568,32 +545,4 @@ static void raw_queue_pairs_have_functions_of_their_own(void **state)
 	assert_int_equal(step_count + tries + siw_ended, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(object_that_is_not_made_has_its_errno),
-		TEST(windows_and_shared_queues_are_made),
-		TEST(results_of_destruction_become_errno_values),
-		TEST(memory_has_its_own_addresses),
-		TEST(zero_based_memory_begins_with_a_page),
-		TEST(channel_neither_blocks_nor_outlives_exec),
-		TEST(channel_that_cannot_be_set_up_is_destroyed),
-		TEST(each_cq_event_is_acknowledged),
-		TEST(cqs_with_a_channel_spread_over_interrupts),
-		TEST(cq_without_a_siw_queue_is_destroyed),
-		TEST(driver_without_resizing_is_told_from_a_failure),
-		TEST(inline_size_is_halved_until_the_device_grants_it),
-		TEST(refusal_for_another_reason_ends_the_attempts),
-		TEST(connected_queue_pair_goes_to_init),
-		TEST(iwarp_has_neither_pkey_nor_port),
-		TEST(datagram_queue_pair_goes_to_rts),
-		TEST(queue_pair_whose_set_up_fails_is_destroyed),
-		TEST(only_datagram_queue_pairs_are_reset),
-		TEST(error_ends_the_siw_queue_even_if_the_device_refuses),
-		TEST(raw_queue_pairs_have_functions_of_their_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

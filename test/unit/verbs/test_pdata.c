@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pdata.c - private data on the wire: every length in both directions, data of
  * other implementations, and hostile data. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/verbs/pdata.h"
+#include "test/unit/unit.h"
 
 static const size_t padded[3][3] = {
 	[HW_WIRE_IB] = { 56, 196, 148 }, [HW_WIRE_UD] = { 180, 136, 136 },
@@ -24,13 +18,12 @@ static size_t carry(uint8_t wire[256], enum hw_wire w, enum hw_message m, size_t
 	return padded[w][m];
 }
 
-static void every_length_arrives(void **state)
+UNIT_TEST(every_length_arrives)
 {
 	struct hw_ud_self self = { .qpn = 0xabcdef, .qkey = 0x01234567, .lid = 0x1234 };
 	uint8_t data[256], out[256];
 	struct hw_pdata p;
 
-	(void)state;
 	memset(self.gid, 0x5a, sizeof(self.gid));
 	for (int w = 0; w < 3; w++)
 		for (int m = 0; m < 3; m++) {
@@ -62,23 +55,21 @@ static void every_length_arrives(void **state)
 		}
 }
 
-static void private_data_starts_at_the_beginning(void **state)
+UNIT_TEST(private_data_starts_at_the_beginning)
 {
 	uint8_t out[256];
 
-	(void)state;
 	hw_pdata_pack(out, HW_WIRE_IB, HW_REQUEST, "abc", 3, 0, false, NULL);
 	assert_memory_equal(out, "abc", 4);
 	hw_pdata_pack(out, HW_WIRE_IB, HW_REJECT, "abc", 3, 0, false, NULL);
 	assert_memory_equal(out + 4, "abc", 4);
 }
 
-static void private_data_of_other_implementations_is_unchanged(void **state)
+UNIT_TEST(private_data_of_other_implementations_is_unchanged)
 {
 	uint8_t in[256];
 	struct hw_pdata p;
 
-	(void)state;
 	for (int fill = 0; fill < 256; fill++) {
 		memset(in, fill, sizeof(in));
 		hw_pdata_unpack(&p, HW_WIRE_IB, HW_REQUEST, in, 56);
@@ -91,12 +82,11 @@ static void private_data_of_other_implementations_is_unchanged(void **state)
 	assert_int_equal(p.len, 0);
 }
 
-static void refusals_of_the_provider_and_of_the_kernel_are_recognised(void **state)
+UNIT_TEST(refusals_of_the_provider_and_of_the_kernel_are_recognised)
 {
 	uint8_t out[256];
 	struct hw_pdata p;
 
-	(void)state;
 	for (int w = 0; w < 3; w++) {
 		int len = hw_pdata_pack(out, w, HW_REJECT, NULL, 0, 0, true, NULL);
 
@@ -112,12 +102,11 @@ static void refusals_of_the_provider_and_of_the_kernel_are_recognised(void **sta
 	assert_true(p.refused);
 }
 
-static void rejection_by_the_ofa_provider_is_recognised(void **state)
+UNIT_TEST(rejection_by_the_ofa_provider_is_recognised)
 {
 	uint8_t in[148] = "\2\0\2\x09hello";
 	struct hw_pdata p;
 
-	(void)state;
 	hw_pdata_unpack(&p, HW_WIRE_IB, HW_REJECT, in, 148);
 	assert_false(p.refused);
 	assert_int_equal(p.len, 144);
@@ -129,12 +118,11 @@ static void rejection_by_the_ofa_provider_is_recognised(void **state)
 	assert_int_equal(p.len, 0);
 }
 
-static void hostile_lengths_stay_within_the_frame(void **state)
+UNIT_TEST(hostile_lengths_stay_within_the_frame)
 {
 	uint8_t in[256];
 	struct hw_pdata p;
 
-	(void)state;
 	srandom(1);
 	for (int i = 0; i < 200000; i++) {
 		size_t len = random() % 256;
@@ -159,16 +147,4 @@ static void hostile_lengths_stay_within_the_frame(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length_arrives),
-		cmocka_unit_test(private_data_starts_at_the_beginning),
-		cmocka_unit_test(private_data_of_other_implementations_is_unchanged),
-		cmocka_unit_test(refusals_of_the_provider_and_of_the_kernel_are_recognised),
-		cmocka_unit_test(rejection_by_the_ofa_provider_is_recognised),
-		cmocka_unit_test(hostile_lengths_stay_within_the_frame),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

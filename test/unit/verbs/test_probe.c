@@ -2,14 +2,7 @@
 /* test_probe.c - what an opened device is said to be and to have: limits that drivers report wrongly, abilities that
  * only an attempt shows, the P_Key and the GID of the address. The device and rdma_cm are replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include <rdma/rdma_cma.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
@@ -19,23 +12,25 @@
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
 #include "dapl/verbs/probe.h"
+#include "dapl/verbs/segments.h"
 #include "dapl/verbs/siw.h"
 #include "test/unit/printed.h"
+#include "test/unit/unit.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { SIW_VENDOR = 0x626d74, PORT = 2, FILLER = 16385 };
+enum { SIW_VENDOR = 0x626d74, RXE_VENDOR = 0xffffff, PORT = 2, FILLER = 16385 };
 
 struct dapl_settings dapl_settings;		/* in place of the environment */
 
 static struct ibv_device ibv_device;
-static struct ibv_context context;
+static struct verbs_context verbs;
 static struct dapl_device dev;
 static struct rdma_cm_id bound;
-static struct ibv_pd pd = { .context = &context };
+static struct ibv_pd pd = { .context = &verbs.context };
 static struct ibv_cq cq;
 static struct ibv_qp qp;
-static struct ibv_mw mw = { .context = &context };
+static struct ibv_mw mw = { .context = &verbs.context };
 
 /* The device */
 static struct ibv_device_attr limits;
@@ -55,15 +50,28 @@ const char *ibv_get_device_name(struct ibv_device *of)
 
 int ibv_query_device(struct ibv_context *of, struct ibv_device_attr *out)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	*out = limits;
 	return query_result;
+}
+
+static uint64_t caps_ex;
+static int query_ex_result;
+
+static int query_device_ex(struct ibv_context *of, const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *out, size_t size)
+{
+	assert_ptr_equal(of, &verbs.context);
+	assert_null(input);
+	memset(out, 0, size);
+	out->device_cap_flags_ex = caps_ex;
+	return query_ex_result;
 }
 
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *of, uint8_t number, struct _compat_ibv_port_attr *out)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	assert_int_equal(number, PORT);
 	memcpy(out, &port, sizeof port);
 	return no_port ? ENODEV : 0;
@@ -71,7 +79,7 @@ int ibv_query_port(struct ibv_context *of, uint8_t number, struct _compat_ibv_po
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *of)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	alive++;
 	return &pd;
 }
@@ -85,7 +93,7 @@ int ibv_dealloc_pd(struct ibv_pd *of)
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *of, int cqe, void *cq_context, struct ibv_comp_channel *on, int vector)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	assert_null(cq_context);
 	assert_null(on);
 	assert_int_equal(vector, 0);
@@ -151,7 +159,7 @@ int ibv_destroy_qp(struct ibv_qp *of)
 
 int ibv_get_pkey_index(struct ibv_context *of, uint8_t number, __be16 pkey)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	assert_int_equal(number, PORT);
 	return pkey == htons(0x8001) ? pkey_index : -1;
 }
@@ -171,7 +179,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *of, struct ibv_qp_attr *attr, int *mask
 
 int ibv_query_gid(struct ibv_context *of, uint8_t number, int index, union ibv_gid *gid)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	assert_int_equal(number, PORT);
 	assert_int_equal(index, 0);
 	gid->global.interface_id = 99;
@@ -181,7 +189,7 @@ int ibv_query_gid(struct ibv_context *of, uint8_t number, int index, union ibv_g
 
 void hw_siw_adopt(struct ibv_context *of)
 {
-	assert_ptr_equal(of, &context);
+	assert_ptr_equal(of, &verbs.context);
 	siw_adopted++;
 }
 
@@ -192,7 +200,6 @@ void hw_eth_open(struct dapl_device *of) { of->attr.raw_ethernet = true; }
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.ib_pkey = -1;
 	dapl_settings.max_inline = 64;
@@ -209,10 +216,14 @@ static int begin(void **state)
 	port.active_mtu = IBV_MTU_2048;
 	port.max_msg_sz = 1 << 20;
 	ibv_device.transport_type = IBV_TRANSPORT_IB;
-	context.device = &ibv_device;
-	context.ops.alloc_mw = alloc_mw;
-	context.ops.dealloc_mw = dealloc_mw;
-	dev.verbs = &context;
+	verbs = (struct verbs_context){ .sz = sizeof verbs, .query_device_ex = query_device_ex,
+		.context = { .abi_compat = __VERBS_ABI_IS_EXTENDED } };
+	caps_ex = 0;
+	query_ex_result = 0;
+	verbs.context.device = &ibv_device;
+	verbs.context.ops.alloc_mw = alloc_mw;
+	verbs.context.ops.dealloc_mw = dealloc_mw;
+	dev.verbs = &verbs.context;
 	bound.port_num = PORT;
 	bound.route.addr.addr.ibaddr.sgid.global.interface_id = 55;
 	query_result = alive = gid_asked = siw_adopted = fillers = 0;
@@ -229,9 +240,10 @@ static void probed(int err)
 	assert_int_equal(alive, 0);
 }
 
-static void device_is_named_with_its_port_and_vendor(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
+TEST(device_is_named_with_its_port_and_vendor)
 {
-	(void)state;
 	probed(0);
 	assert_string_equal(dev.attr.device, "fake0");
 	assert_string_equal(dev.attr.vendor, "vendor 0x0002c9 part 7");
@@ -254,9 +266,8 @@ static int *limit(struct ibv_device_attr *in, size_t i)
 	return (int *)((char *)in + clamped[i].offset);
 }
 
-static void limits_within_reason_stay(void **state)
+TEST(limits_within_reason_stay)
 {
-	(void)state;
 	probed(0);
 	assert_memory_equal(&dev.attr.limits, &limits, sizeof limits);
 	for (size_t i = 0; i < COUNT(clamped); i++) {
@@ -267,7 +278,7 @@ static void limits_within_reason_stay(void **state)
 	}
 }
 
-static void limit_beyond_reason_is_lowered(void **state)
+TEST(limit_beyond_reason_is_lowered)
 {
 	for (size_t i = 0; i < COUNT(clamped); i++)
 		for (int negative = 0; negative < 2; negative++) {
@@ -280,9 +291,8 @@ static void limit_beyond_reason_is_lowered(void **state)
 		}
 }
 
-static void read_segments_depend_on_what_the_driver_says(void **state)
+TEST(read_segments_depend_on_what_the_driver_says)
 {
-	(void)state;
 	probed(0);
 	assert_int_equal(dev.attr.max_read_sge, 20);
 	limits.max_sge_rd = 0;
@@ -309,9 +319,8 @@ static void fails(int err, const char *says)
 	assert_int_equal(times_in(text, says), 1);
 }
 
-static void device_that_tells_nothing_is_an_error(void **state)
+TEST(device_that_tells_nothing_is_an_error)
 {
-	(void)state;
 	query_result = -ENODEV;
 	fails(ENODEV, "fake0 port 2: cannot find out what the device can do");
 	query_result = 0;
@@ -319,7 +328,7 @@ static void device_that_tells_nothing_is_an_error(void **state)
 	fails(ENOMEM, "fake0 port 2: cannot find out what the device can do");
 }
 
-static void port_tells_its_state_mtu_and_message_size(void **state)
+TEST(port_tells_its_state_mtu_and_message_size)
 {
 	static const struct { enum ibv_mtu code; unsigned bytes; } mtus[] = { { IBV_MTU_256, 256 },
 		{ IBV_MTU_512, 512 },
@@ -327,7 +336,6 @@ static void port_tells_its_state_mtu_and_message_size(void **state)
 	static const struct { uint32_t told, is; } sizes[] = { { 0, 1u << 31 }, { UINT32_MAX, 1u << 31 },
 		{ 4096, 4096 } };
 
-	(void)state;
 	probed(0);
 	assert_true(dev.attr.port_active);
 	assert_int_equal(dev.attr.mtu, 2048);
@@ -347,9 +355,8 @@ static void port_tells_its_state_mtu_and_message_size(void **state)
 	assert_false(dev.attr.port_active);
 }
 
-static void port_that_cannot_be_asked_changes_nothing(void **state)
+TEST(port_that_cannot_be_asked_changes_nothing)
 {
-	(void)state;
 	probed(0);
 	no_port = true;
 	port.active_mtu = IBV_MTU_256;
@@ -357,9 +364,8 @@ static void port_that_cannot_be_asked_changes_nothing(void **state)
 	assert_int_equal(dev.attr.mtu, 2048);
 }
 
-static void inline_size_is_what_an_attempt_gets(void **state)
+TEST(inline_size_is_what_an_attempt_gets)
 {
-	(void)state;
 	probed(0);
 	assert_int_equal(dev.attr.max_inline, 68);	/* granted, not asked for */
 	grants_inline = 20;
@@ -373,7 +379,7 @@ static void inline_size_is_what_an_attempt_gets(void **state)
 	assert_int_equal(dev.attr.max_inline, 0);
 }
 
-static void windows_of_each_type_are_tried(void **state)
+TEST(windows_of_each_type_are_tried)
 {
 	for (int types = 0; types < 4; types++) {
 		bool one = types & 1, two = types & 2;
@@ -395,7 +401,7 @@ static void windows_of_each_type_are_tried(void **state)
 	assert_false(dev.attr.send_invalidate);
 }
 
-static void infiniband_has_what_iwarp_lacks(void **state)
+TEST(infiniband_has_what_iwarp_lacks)
 {
 	unsigned rdma = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
 
@@ -429,7 +435,7 @@ static void infiniband_has_what_iwarp_lacks(void **state)
 	assert_int_equal(dev.qp_access, rdma);
 }
 
-static void only_siw_is_treated_as_siw(void **state)
+TEST(only_siw_is_treated_as_siw)
 {
 	for (int iwarp = 0; iwarp < 2; iwarp++)
 		for (int vendor = 0; vendor < 2; vendor++) {
@@ -446,13 +452,32 @@ static void only_siw_is_treated_as_siw(void **state)
 			assert_int_equal(siw_adopted, siw);
 			assert_int_equal(fillers, siw);
 			assert_ptr_equal(dev.siw_filler, siw ? &cq : NULL);
+			hw_segments_release(&verbs.context);
 		}
 	assert_true(filler_first);
 }
 
-static void pkey_is_that_of_the_address(void **state)
+/* Their requests go through the check of segments, or of siw below it. */
+TEST(segments_are_checked_on_the_kernels_devices)
 {
-	(void)state;
+	static const struct { int vendor; bool iwarp, checked; } devices[] = {
+		{ RXE_VENDOR, false, true }, { SIW_VENDOR, true, true }, { RXE_VENDOR, true, false },
+		{ SIW_VENDOR, false, false }, { 0x2c9, false, false }, { 0x2c9, true, false },
+	};
+
+	for (size_t i = 0; i < COUNT(devices); i++) {
+		begin(state);
+		ibv_device.transport_type = devices[i].iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+		limits.vendor_id = devices[i].vendor;
+		verbs.context.ops.post_send = NULL;
+		probed(0);
+		assert_int_equal(verbs.context.ops.post_send != NULL, devices[i].checked);
+		hw_segments_release(&verbs.context);
+	}
+}
+
+TEST(pkey_is_that_of_the_address)
+{
 	probed(0);
 	assert_int_equal(dev.pkey_index, 0);
 	cm_index = 3;
@@ -460,9 +485,8 @@ static void pkey_is_that_of_the_address(void **state)
 	assert_int_equal(dev.pkey_index, 3);
 }
 
-static void pkey_of_the_environment_must_be_in_the_table(void **state)
+TEST(pkey_of_the_environment_must_be_in_the_table)
 {
-	(void)state;
 	cm_index = 3;
 	dapl_settings.ib_pkey = 0x8001;
 	fails(ENODEV, "fake0 port 2: DAPL_IB_PKEY is 0x8001, which is not in the port's P_Key table");
@@ -479,9 +503,8 @@ static void pkey_of_the_environment_must_be_in_the_table(void **state)
 	assert_int_equal(dev.pkey_index, 0);
 }
 
-static void gid_is_that_of_the_address_if_rdma_cm_knows(void **state)
+TEST(gid_is_that_of_the_address_if_rdma_cm_knows)
 {
-	(void)state;
 	probed(0);
 	assert_int_equal(dev.attr.gid.global.interface_id, 55);
 	assert_int_equal(gid_asked, 0);
@@ -494,26 +517,28 @@ static void gid_is_that_of_the_address_if_rdma_cm_knows(void **state)
 	assert_int_equal(dev.attr.gid.global.interface_id, 99);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
+TEST(flush_and_atomic_write_are_what_the_driver_has)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(device_is_named_with_its_port_and_vendor),
-		TEST(limits_within_reason_stay),
-		TEST(limit_beyond_reason_is_lowered),
-		TEST(read_segments_depend_on_what_the_driver_says),
-		TEST(device_that_tells_nothing_is_an_error),
-		TEST(port_tells_its_state_mtu_and_message_size),
-		TEST(port_that_cannot_be_asked_changes_nothing),
-		TEST(inline_size_is_what_an_attempt_gets),
-		TEST(windows_of_each_type_are_tried),
-		TEST(infiniband_has_what_iwarp_lacks),
-		TEST(only_siw_is_treated_as_siw),
-		TEST(pkey_is_that_of_the_address),
-		TEST(pkey_of_the_environment_must_be_in_the_table),
-		TEST(gid_is_that_of_the_address_if_rdma_cm_knows),
+	static const struct { uint64_t caps; bool global, persistent, atomic; } cases[] = {
+		{ .caps = 0 }, { .caps = UINT64_C(1) << 38, .global = true },
+		{ .caps = UINT64_C(1) << 39, .persistent = true },
+		{ .caps = UINT64_C(1) << 40, .atomic = true }, { .caps = ~(UINT64_C(7) << 38) },
+		{ UINT64_C(7) << 38, true, true, true },
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(state);
+		caps_ex = cases[i].caps;
+		probed(0);
+		assert_int_equal(dev.attr.flush_global, cases[i].global);
+		assert_int_equal(dev.attr.flush_persistent, cases[i].persistent);
+		assert_int_equal(dev.attr.atomic_write, cases[i].atomic);
+	}
+	begin(state);
+	caps_ex = UINT64_C(7) << 38;
+	query_ex_result = EOPNOTSUPP;		/* the answer means nothing */
+	probed(0);
+	assert_false(dev.attr.flush_global || dev.attr.flush_persistent || dev.attr.atomic_write);
 }
+
+UNIT_MAIN(NULL, NULL)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_resident.c - librdmacm stays loaded once it was in use (resident.c). The program is linked without it. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "dapl/verbs/resident.h"
+#include "test/unit/unit.h"
 
 #define LIBRARY "librdmacm.so.1"
 
@@ -18,19 +13,17 @@ static bool is_loaded(void)
 	return library && !dlclose(library);
 }
 
-static void library_that_is_not_loaded_is_left_alone(void **state)
+UNIT_TEST(library_that_is_not_loaded_is_left_alone)
 {
-	(void)state;
 	hw_keep_librdmacm();
 	assert_false(is_loaded());
 }
 
 /* Twice, as each device that is opened calls it. */
-static void loaded_library_stays_loaded(void **state)
+UNIT_TEST(loaded_library_stays_loaded)
 {
 	void *library = dlopen(LIBRARY, RTLD_LAZY);
 
-	(void)state;
 	if (!library)
 		skip();		/* linked statically */
 	dlclose(library);
@@ -43,12 +36,4 @@ static void loaded_library_stays_loaded(void **state)
 	assert_true(is_loaded());
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(library_that_is_not_loaded_is_left_alone),
-		cmocka_unit_test(loaded_library_stays_loaded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_siw.c - the send queue in front of siw's, on the device of siw_below.h:
  * which requests it gets and when, and the order of completions. */
-#include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/base/service.h"
 #include "dapl/verbs/siw.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/siw_below.h"
 
-static void completions_do_not_overtake_reads(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, siw_begin, siw_end)
+
+TEST(completions_do_not_overtake_reads)
 {
-	(void)state;
 	reads(1);
 	sends(2);
 	post(3, IBV_WR_RDMA_WRITE, 0);
@@ -37,9 +30,8 @@ static void completions_do_not_overtake_reads(void **state)
 	nothing_handed_out();
 }
 
-static void receives_pass_unchanged(void **state)
+TEST(receives_pass_unchanged)
 {
-	(void)state;
 	reads(1);
 	pthread_mutex_lock(&device_lock);
 	cq_entries[cq_count++] = (struct ibv_wc){ .wr_id = 99, .opcode = IBV_WC_RECV };
@@ -47,9 +39,8 @@ static void receives_pass_unchanged(void **state)
 	handed_out(99, IBV_WC_SUCCESS);
 }
 
-static void unsignaled_read_is_awaited_without_a_completion(void **state)
+TEST(unsignaled_read_is_awaited_without_a_completion)
 {
-	(void)state;
 	post(1, IBV_WR_RDMA_READ, 0);
 	sends(2);
 	assert_true(posted[0].wr.send_flags & IBV_SEND_SIGNALED);
@@ -59,9 +50,8 @@ static void unsignaled_read_is_awaited_without_a_completion(void **state)
 	handed_out(2, IBV_WC_SUCCESS);
 }
 
-static void fenced_request_waits_above_the_device(void **state)
+TEST(fenced_request_waits_above_the_device)
 {
-	(void)state;
 	reads(1);
 	reads(2);
 	post(3, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
@@ -80,9 +70,8 @@ static void fenced_request_waits_above_the_device(void **state)
 	handed_out(4, IBV_WC_SUCCESS);
 }
 
-static void fence_without_reads_does_not_wait(void **state)
+TEST(fence_without_reads_does_not_wait)
 {
-	(void)state;
 	post(1, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 	assert_int_equal(posts, 1);
 	assert_false(posted[0].wr.send_flags & IBV_SEND_FENCE);
@@ -90,9 +79,8 @@ static void fence_without_reads_does_not_wait(void **state)
 	handed_out(1, IBV_WC_SUCCESS);
 }
 
-static void reads_are_limited_to_the_agreed_number(void **state)
+TEST(reads_are_limited_to_the_agreed_number)
 {
-	(void)state;
 	hw_siw_qp_reads(&qp, 2);
 	for (unsigned i = 1; i <= 5; i++)
 		reads(i);
@@ -103,11 +91,10 @@ static void reads_are_limited_to_the_agreed_number(void **state)
 	}
 }
 
-static void held_inline_data_is_kept(void **state)
+TEST(held_inline_data_is_kept)
 {
 	uint8_t bytes[20];
 
-	(void)state;
 	memset(bytes, 0x31, sizeof bytes);
 	reads(1);
 	assert_int_equal(post_at(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE,
@@ -121,9 +108,8 @@ static void held_inline_data_is_kept(void **state)
 		assert_int_equal(posted[1].bytes[i], 0x31);
 }
 
-static void held_requests_are_posted_without_a_poll(void **state)
+TEST(held_requests_are_posted_without_a_poll)
 {
-	(void)state;
 	reads(1);
 	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 	pthread_mutex_lock(&device_lock);
@@ -135,9 +121,8 @@ static void held_requests_are_posted_without_a_poll(void **state)
 	handed_out(1, IBV_WC_SUCCESS);
 }
 
-static void cq_that_cannot_be_destroyed_works_on(void **state)
+TEST(cq_that_cannot_be_destroyed_works_on)
 {
-	(void)state;
 	reads(1);
 	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
 	cq_in_use = EBUSY;
@@ -150,9 +135,8 @@ static void cq_that_cannot_be_destroyed_works_on(void **state)
 	handed_out(1, IBV_WC_SUCCESS);
 }
 
-static void a_short_read_on_two_pages_is_split(void **state)
+TEST(a_short_read_on_two_pages_is_split)
 {
-	(void)state;
 	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 19), 0);
 	sends(2);
 	assert_int_equal(posts, 1);
@@ -170,18 +154,16 @@ static void a_short_read_on_two_pages_is_split(void **state)
 	handed_out(2, IBV_WC_SUCCESS);
 }
 
-static void split_read_succeeds_only_as_a_whole(void **state)
+TEST(split_read_succeeds_only_as_a_whole)
 {
-	(void)state;
 	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 19), 0);
 	complete(0);
 	refuse = ENOTCONN;
 	handed_out(1, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void other_reads_are_not_split(void **state)
+TEST(other_reads_are_not_split)
 {
-	(void)state;
 	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 33), 0);
 	assert_int_equal(post_at(2, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 7), 0);
 	assert_int_equal(post_at(3, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE, 32), 0);
@@ -189,9 +171,8 @@ static void other_reads_are_not_split(void **state)
 	assert_int_equal(posted[0].sge.length, 33);
 }
 
-static void a_short_send_on_two_pages_is_inlined(void **state)
+TEST(a_short_send_on_two_pages_is_inlined)
 {
-	(void)state;
 	memory[PAGE - 1] = 0x11;
 	memory[PAGE] = 0x22;
 	assert_int_equal(post_at(1, IBV_WR_SEND, IBV_SEND_SIGNALED, memory + PAGE - 1, 2), 0);
@@ -202,9 +183,8 @@ static void a_short_send_on_two_pages_is_inlined(void **state)
 	assert_false(posted[1].wr.send_flags & IBV_SEND_INLINE);
 }
 
-static void split_read_is_flushed_once(void **state)
+TEST(split_read_is_flushed_once)
 {
-	(void)state;
 	reads(1);
 	sends(2);
 	complete_with(0, IBV_WC_WR_FLUSH_ERR);
@@ -215,9 +195,8 @@ static void split_read_is_flushed_once(void **state)
 	nothing_handed_out();
 }
 
-static void no_request_succeeds_after_a_failure(void **state)
+TEST(no_request_succeeds_after_a_failure)
 {
-	(void)state;
 	reads(1);
 	sends(2);
 	complete(1);
@@ -226,9 +205,8 @@ static void no_request_succeeds_after_a_failure(void **state)
 	handed_out(2, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void only_the_first_failure_has_a_cause(void **state)
+TEST(only_the_first_failure_has_a_cause)
 {
-	(void)state;
 	reads(1);
 	sends(2);
 	complete_with(0, IBV_WC_REM_ACCESS_ERR);
@@ -237,9 +215,8 @@ static void only_the_first_failure_has_a_cause(void **state)
 	handed_out(2, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void no_completion_follows_the_destruction(void **state)
+TEST(no_completion_follows_the_destruction)
 {
-	(void)state;
 	reads(1);
 	sends(2);
 	post(3, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
@@ -251,9 +228,8 @@ static void no_completion_follows_the_destruction(void **state)
 	assert_int_equal(posts, 2);
 }
 
-static void a_refused_post_leaves_no_trace(void **state)
+TEST(a_refused_post_leaves_no_trace)
 {
-	(void)state;
 	refuse = ENOMEM;
 	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory, 100), ENOMEM);
 	post(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
@@ -262,9 +238,8 @@ static void a_refused_post_leaves_no_trace(void **state)
 	handed_out(2, IBV_WC_SUCCESS);
 }
 
-static void queue_holds_its_depth(void **state)
+TEST(queue_holds_its_depth)
 {
-	(void)state;
 	for (unsigned i = 0; i < DEPTH; i++)
 		sends(i);
 	assert_int_equal(post_at(DEPTH, IBV_WR_SEND, 0, memory, 100), ENOMEM);
@@ -274,13 +249,12 @@ static void queue_holds_its_depth(void **state)
 }
 
 /* The ring wraps around many times, with the device completing at random. */
-static void completions_are_delivered_in_post_order(void **state)
+TEST(completions_are_delivered_in_post_order)
 {
 	uint64_t random = 0x9e3779b97f4a7c15ull, next = 0, expected = 0;
 	bool completed[256] = { false }, full;
 	struct ibv_wc wc[8];
 
-	(void)state;
 	hw_siw_qp_reads(&qp, 3);
 	while (expected < 3000) {
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
@@ -313,37 +287,13 @@ static void completions_are_delivered_in_post_order(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, siw_begin, siw_end)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(completions_do_not_overtake_reads),
-		TEST(receives_pass_unchanged),
-		TEST(unsignaled_read_is_awaited_without_a_completion),
-		TEST(fenced_request_waits_above_the_device),
-		TEST(fence_without_reads_does_not_wait),
-		TEST(reads_are_limited_to_the_agreed_number),
-		TEST(held_inline_data_is_kept),
-		TEST(held_requests_are_posted_without_a_poll),
-		TEST(cq_that_cannot_be_destroyed_works_on),
-		TEST(a_short_read_on_two_pages_is_split),
-		TEST(split_read_succeeds_only_as_a_whole),
-		TEST(other_reads_are_not_split),
-		TEST(a_short_send_on_two_pages_is_inlined),
-		TEST(split_read_is_flushed_once),
-		TEST(no_request_succeeds_after_a_failure),
-		TEST(only_the_first_failure_has_a_cause),
-		TEST(no_completion_follows_the_destruction),
-		TEST(a_refused_post_leaves_no_trace),
-		TEST(queue_holds_its_depth),
-		TEST(completions_are_delivered_in_post_order),
-	};
 	int failed;
 
 	if (dapl_service_get())
 		return 1;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = unit_run(NULL, NULL);
 	dapl_service_put();
 	return failed;
 }

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_siw_queue.c - what test_siw.c leaves out of the send queue in front of siw's: the ring of completions,
  * unsignaled requests, requests that cannot be held, errors of posts to the device, and the count of held requests. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include "dapl/core/base/service.h"
 #include "dapl/verbs/siw.h"
 #include "dapl/verbs/siw_queue.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/siw_below.h"
 
 static unsigned held(void)
 {
-	struct siw_cq *found = (struct siw_cq *)siw_table_find(&cq);
+	struct siw_cq *found = (struct siw_cq *)object_table_find(&cq);
 	unsigned n;
 
 	dapl_mutex_lock(&found->lock);
@@ -53,12 +46,13 @@ static void poll_in_order(int n, uint64_t *next, uint64_t end)
 	assert_int_equal(*next, end);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, siw_begin, siw_end)
+
 /* The ring has room for 32 at first: one poll, and all of the queue. */
-static void ring_that_grows_keeps_its_completions(void **state)
+TEST(ring_that_grows_keeps_its_completions)
 {
 	uint64_t last = 0, next = 0;
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 10; i++)
 			receive_completes(last++);
@@ -73,9 +67,8 @@ static void ring_that_grows_keeps_its_completions(void **state)
 	nothing_handed_out();
 }
 
-static void later_completion_stands_for_unsignaled_requests(void **state)
+TEST(later_completion_stands_for_unsignaled_requests)
 {
-	(void)state;
 	for (unsigned i = 0; i < DEPTH - 2; i++)
 		unsignaled(i);
 	sends(77);
@@ -89,9 +82,8 @@ static void later_completion_stands_for_unsignaled_requests(void **state)
 	assert_int_equal(post_at(79, IBV_WR_SEND, 0, memory, 100), ENOMEM);
 }
 
-static void next_completion_stands_for_one_unsignaled_request(void **state)
+TEST(next_completion_stands_for_one_unsignaled_request)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3 * DEPTH; i++) {
 		unsignaled(2 * i);
 		sends(2 * i + 1);
@@ -100,9 +92,8 @@ static void next_completion_stands_for_one_unsignaled_request(void **state)
 	}
 }
 
-static void signaled_request_is_awaited_behind_a_later_one(void **state)
+TEST(signaled_request_is_awaited_behind_a_later_one)
 {
-	(void)state;
 	unsignaled(1);
 	sends(2);
 	sends(3);
@@ -114,9 +105,8 @@ static void signaled_request_is_awaited_behind_a_later_one(void **state)
 }
 
 /* With read 2 at the device's end, its completion must not take the count of transmitted requests back. */
-static void late_read_does_not_undo_later_completions(void **state)
+TEST(late_read_does_not_undo_later_completions)
 {
-	(void)state;
 	reads(1);
 	unsignaled(2);
 	sends(3);
@@ -129,9 +119,8 @@ static void late_read_does_not_undo_later_completions(void **state)
 		sends(i);
 }
 
-static void unsignaled_failure_is_handed_out(void **state)
+TEST(unsignaled_failure_is_handed_out)
 {
-	(void)state;
 	unsignaled(5);
 	complete_with(0, IBV_WC_REM_OP_ERR);
 	handed_out(5, IBV_WC_REM_OP_ERR);
@@ -139,11 +128,10 @@ static void unsignaled_failure_is_handed_out(void **state)
 
 /* --- what is held ------------------------------------------------------------------------------------ */
 
-static void too_large_requests_are_not_held(void **state)
+TEST(too_large_requests_are_not_held)
 {
 	struct ibv_sge sge[MAX_SGE + 1] = { { (uintptr_t)memory, 20, 5 }, { (uintptr_t)memory, 13, 5 } };
 
-	(void)state;
 	reads(1);
 	assert_int_equal(post_segments(2, IBV_SEND_FENCE, sge, MAX_SGE + 1), EINVAL);
 	assert_int_equal(post_segments(2, IBV_SEND_FENCE, sge, -1), EINVAL);
@@ -153,11 +141,10 @@ static void too_large_requests_are_not_held(void **state)
 	assert_int_equal(held(), 0);
 }
 
-static void held_segments_are_copied(void **state)
+TEST(held_segments_are_copied)
 {
 	struct ibv_sge sge[MAX_SGE] = { { (uintptr_t)memory, 20, 5 }, { (uintptr_t)memory, 13, 5 } };
 
-	(void)state;
 	reads(1);
 	assert_int_equal(post_segments(2, IBV_SEND_FENCE, sge, MAX_SGE), 0);
 	assert_int_equal(post_segments(3, 0, sge, 0), 0);
@@ -173,11 +160,10 @@ static void held_segments_are_copied(void **state)
 	assert_int_equal(held(), 0);
 }
 
-static void held_inline_segments_become_one(void **state)
+TEST(held_inline_segments_become_one)
 {
 	struct ibv_sge sge[MAX_SGE] = { { (uintptr_t)memory, 20, 5 }, { (uintptr_t)memory + 100, 12, 5 } };
 
-	(void)state;
 	memset(memory, 0x41, 100);
 	memset(memory + 100, 0x42, 100);
 	reads(1);
@@ -191,11 +177,10 @@ static void held_inline_segments_become_one(void **state)
 		assert_int_equal(posted[1].bytes[i], i < 20 ? 0x41 : 0x42);
 }
 
-static void refused_held_request_fails_and_ends_the_queue(void **state)
+TEST(refused_held_request_fails_and_ends_the_queue)
 {
 	struct ibv_wc wc[3];
 
-	(void)state;
 	reads(1);
 	fenced(2);
 	fenced(3);
@@ -211,9 +196,8 @@ static void refused_held_request_fails_and_ends_the_queue(void **state)
 	assert_int_equal(held(), 0);
 }
 
-static void failure_ends_what_is_held(void **state)
+TEST(failure_ends_what_is_held)
 {
-	(void)state;
 	reads(1);
 	fenced(2);
 	complete_with(0, IBV_WC_REM_ACCESS_ERR);
@@ -228,9 +212,8 @@ static void failure_ends_what_is_held(void **state)
 	assert_int_equal(held(), 0);
 }
 
-static void nothing_waits_once_the_connection_has_failed(void **state)
+TEST(nothing_waits_once_the_connection_has_failed)
 {
-	(void)state;
 	reads(1);
 	reads(2);
 	complete_with(0, IBV_WC_REM_ACCESS_ERR);
@@ -243,9 +226,8 @@ static void nothing_waits_once_the_connection_has_failed(void **state)
 /* --- errors of the device ------------------------------------------------------------------------------ */
 
 /* libsiw returns -1 when the doorbell failed: the kernel may have the request. */
-static void request_that_the_device_may_have_stands(void **state)
+TEST(request_that_the_device_may_have_stands)
 {
-	(void)state;
 	refuse = -1;
 	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory, 100), -1);
 	fenced(2);
@@ -255,9 +237,8 @@ static void request_that_the_device_may_have_stands(void **state)
 	assert_int_equal(posts, 2);
 }
 
-static void held_request_that_the_device_may_have_stands(void **state)
+TEST(held_request_that_the_device_may_have_stands)
 {
-	(void)state;
 	reads(1);
 	fenced(2);
 	refuse = -1;
@@ -268,9 +249,8 @@ static void held_request_that_the_device_may_have_stands(void **state)
 	handed_out(2, IBV_WC_SUCCESS);
 }
 
-static void both_parts_of_a_read_may_stand(void **state)
+TEST(both_parts_of_a_read_may_stand)
 {
-	(void)state;
 	refuse = -1;
 	assert_int_equal(post_at(1, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, memory + PAGE - 7, 19), -1);
 	sends(2);
@@ -286,9 +266,8 @@ static void both_parts_of_a_read_may_stand(void **state)
 
 /* --- what siw gets ---------------------------------------------------------------------------------------- */
 
-static void other_flags_of_a_request_stay(void **state)
+TEST(other_flags_of_a_request_stay)
 {
-	(void)state;
 	memory[PAGE - 1] = 1;
 	assert_int_equal(post_at(1, IBV_WR_SEND, IBV_SEND_SOLICITED, memory + PAGE - 1, 2), 0);
 	assert_int_equal(posted[0].wr.send_flags, IBV_SEND_SOLICITED | IBV_SEND_INLINE);
@@ -297,11 +276,10 @@ static void other_flags_of_a_request_stay(void **state)
 }
 
 /* Two segments that are short are no payload that lies on two pages. */
-static void short_payload_is_at_most_32_bytes_in_one_segment(void **state)
+TEST(short_payload_is_at_most_32_bytes_in_one_segment)
 {
 	struct ibv_sge sge[MAX_SGE] = { { (uintptr_t)memory + PAGE - 1, 2, 5 }, { (uintptr_t)memory, 2, 5 } };
 
-	(void)state;
 	assert_int_equal(post_at(1, IBV_WR_SEND, 0, memory + PAGE - 1, 32), 0);
 	assert_true(posted[0].wr.send_flags & IBV_SEND_INLINE);
 	assert_int_equal(post_at(2, IBV_WR_SEND, 0, memory + PAGE - 1, 33), 0);
@@ -310,9 +288,8 @@ static void short_payload_is_at_most_32_bytes_in_one_segment(void **state)
 	assert_false(posted[2].wr.send_flags & IBV_SEND_INLINE);
 }
 
-static void parts_of_a_held_read_are_those_of_the_request(void **state)
+TEST(parts_of_a_held_read_are_those_of_the_request)
 {
-	(void)state;
 	hw_siw_qp_reads(&qp, 1);
 	reads(1);
 	assert_int_equal(post_at(2, IBV_WR_RDMA_READ, IBV_SEND_FENCE, memory + PAGE - 30, 32), 0);
@@ -340,35 +317,13 @@ static void parts_of_a_held_read_are_those_of_the_request(void **state)
 	assert_int_equal(posts, 4);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, siw_begin, siw_end)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(ring_that_grows_keeps_its_completions),
-		TEST(later_completion_stands_for_unsignaled_requests),
-		TEST(next_completion_stands_for_one_unsignaled_request),
-		TEST(signaled_request_is_awaited_behind_a_later_one),
-		TEST(late_read_does_not_undo_later_completions),
-		TEST(unsignaled_failure_is_handed_out),
-		TEST(too_large_requests_are_not_held),
-		TEST(held_segments_are_copied),
-		TEST(held_inline_segments_become_one),
-		TEST(refused_held_request_fails_and_ends_the_queue),
-		TEST(failure_ends_what_is_held),
-		TEST(nothing_waits_once_the_connection_has_failed),
-		TEST(request_that_the_device_may_have_stands),
-		TEST(held_request_that_the_device_may_have_stands),
-		TEST(both_parts_of_a_read_may_stand),
-		TEST(other_flags_of_a_request_stay),
-		TEST(short_payload_is_at_most_32_bytes_in_one_segment),
-		TEST(parts_of_a_held_read_are_those_of_the_request),
-	};
 	int failed;
 
 	if (dapl_service_get())
 		return 1;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = unit_run(NULL, NULL);
 	dapl_service_put();
 	return failed;
 }

@@ -2,15 +2,9 @@
 /* test_tap.c - captures of an RDMA device: its functions before, during and after one, and which connections are
  * recorded with which ends. What is recorded of a message is test_tap_messages.c's. */
 #include "dapl/verbs/tap.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include "test/unit/child.h"
+#include "test/unit/unit.h"
 #include "test/unit/verbs/tapped.h"
 
 /* --- begin and end ---------------------------------------------------------------------------------------------- */
@@ -22,11 +16,12 @@ static int poll_above(struct ibv_cq *of, int n, struct ibv_wc *wc)
 	return tapped_poll(of, n, wc);
 }
 
-static void device_has_its_own_functions_without_a_capture(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, tapped_begin, tapped_end)
+
+TEST(device_has_its_own_functions_without_a_capture)
 {
 	const struct ibv_context_ops own = context.ops;
 
-	(void)state;
 	begin_capture(SNAP);
 	assert_true(context.ops.post_send != own.post_send && context.ops.post_recv != own.post_recv &&
 		    context.ops.post_srq_recv != own.post_srq_recv && context.ops.poll_cq != own.poll_cq);
@@ -42,9 +37,8 @@ static void device_has_its_own_functions_without_a_capture(void **state)
 	assert_true(hw_tap_poll_below(&context) == poll_above);
 }
 
-static void capture_without_memory_leaves_the_device(void **state)
+TEST(capture_without_memory_leaves_the_device)
 {
-	(void)state;
 	begin_capture(SNAP);
 	end_capture();
 	hw_tap_close(&dev);
@@ -56,9 +50,8 @@ static void capture_without_memory_leaves_the_device(void **state)
 	assert_false(is_untouched());
 }
 
-static void next_capture_knows_the_connections_of_its_time(void **state)
+TEST(next_capture_knows_the_connections_of_its_time)
 {
-	(void)state;
 	begin_capture(SNAP);
 	end_capture();
 	sends(7);
@@ -75,12 +68,11 @@ static void next_capture_knows_the_connections_of_its_time(void **state)
 }
 
 /* As for a raw Ethernet endpoint that is made during a capture. */
-static void poll_function_that_was_put_above_stays(void **state)
+TEST(poll_function_that_was_put_above_stays)
 {
 	int (*const own_post)(struct ibv_qp *of, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad) = context.ops.post_send;
 
-	(void)state;
 	begin_capture(SNAP);
 	tapped_poll = context.ops.poll_cq;
 	context.ops.poll_cq = poll_above;
@@ -96,11 +88,10 @@ static void poll_function_that_was_put_above_stays(void **state)
 	assert_true(next_record());
 }
 
-static void child_posts_to_the_device_and_records_nothing(void **state)
+TEST(child_posts_to_the_device_and_records_nothing)
 {
 	pid_t pid;
 
-	(void)state;
 	begin_capture(SNAP);
 	pid = fork_child();
 	if (!pid) {
@@ -116,9 +107,8 @@ static void child_posts_to_the_device_and_records_nothing(void **state)
 
 /* --- connections ------------------------------------------------------------------------------------------------ */
 
-static void first_message_tells_both_ends(void **state)
+TEST(first_message_tells_both_ends)
 {
-	(void)state;
 	conn.active = true;
 	begin_capture(SNAP);
 	sends(7);
@@ -136,9 +126,8 @@ static void first_message_tells_both_ends(void **state)
 	assert_int_equal(seen.entry.parts, 0);
 }
 
-static void peers_queue_pair_is_told_if_it_is_known(void **state)
+TEST(peers_queue_pair_is_told_if_it_is_known)
 {
-	(void)state;
 	query_error = EINVAL;
 	begin_capture(SNAP);
 	sends(7);
@@ -158,9 +147,8 @@ static void peers_queue_pair_is_told_if_it_is_known(void **state)
 	assert_int_equal(queries, 0);
 }
 
-static void capture_begins_with_connections_that_can_have_messages(void **state)
+TEST(capture_begins_with_connections_that_can_have_messages)
 {
-	(void)state;
 	for (int i = 0; i < CONN_STATES; i++) {
 		conn.state = (enum conn_state)i;
 		begin_capture(SNAP);
@@ -179,9 +167,8 @@ static void connection_is_made(uint32_t qpn, uint16_t port)
 	dapl_mutex_unlock(&conn.lock);
 }
 
-static void connection_made_during_a_capture_is_recorded(void **state)
+TEST(connection_made_during_a_capture_is_recorded)
 {
-	(void)state;
 	dev.conns = NULL;
 	connection_is_made(QPN, 3000);		/* no capture was ever there */
 	begin_capture(SNAP);
@@ -205,9 +192,8 @@ static void connection_made_during_a_capture_is_recorded(void **state)
 	assert_true(next_record());
 }
 
-static void connection_made_while_a_capture_ends_is_forgotten(void **state)
+TEST(connection_made_while_a_capture_ends_is_forgotten)
 {
-	(void)state;
 	begin_capture(SNAP);
 	query_ends_capture = true;
 	dapl_mutex_lock(&conn.lock);
@@ -220,9 +206,8 @@ static void connection_made_while_a_capture_ends_is_forgotten(void **state)
 	assert_false(next_record());
 }
 
-static void other_connections_are_left_out(void **state)
+TEST(other_connections_are_left_out)
 {
-	(void)state;
 	dev.conns = NULL;
 	begin_capture(SNAP);
 	no_memory = true;
@@ -246,12 +231,11 @@ static void other_connections_are_left_out(void **state)
 	assert_false(next_record());
 }
 
-static void each_device_has_its_own_connections(void **state)
+TEST(each_device_has_its_own_connections)
 {
 	static struct ibv_context other_context;
 	static struct dapl_device other;
 
-	(void)state;
 	other_context = context;
 	other = (struct dapl_device){ .verbs = &other_context };
 	dapl_mutex_init(&other.lock, RANK_VERBS_DEVICE);
@@ -267,25 +251,8 @@ static void each_device_has_its_own_connections(void **state)
 	assert_true(next_record());
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, tapped_begin, tapped_end)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(device_has_its_own_functions_without_a_capture),
-		TEST(capture_without_memory_leaves_the_device),
-		TEST(next_capture_knows_the_connections_of_its_time),
-		TEST(poll_function_that_was_put_above_stays),
-		TEST(child_posts_to_the_device_and_records_nothing),
-		TEST(first_message_tells_both_ends),
-		TEST(peers_queue_pair_is_told_if_it_is_known),
-		TEST(capture_begins_with_connections_that_can_have_messages),
-		TEST(connection_made_during_a_capture_is_recorded),
-		TEST(connection_made_while_a_capture_ends_is_forgotten),
-		TEST(other_connections_are_left_out),
-		TEST(each_device_has_its_own_connections),
-	};
-
 	tapped_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

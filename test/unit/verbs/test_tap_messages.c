@@ -2,23 +2,19 @@
 /* test_tap_messages.c - what a capture of an RDMA device records of posts and completions, and what the device gets
  * and returns meanwhile. Captures and connections are test_tap.c's. */
 #include "dapl/verbs/tap.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+#include "test/unit/unit.h"
 #include "test/unit/verbs/tapped.h"
+
+#define TEST_CAPTURED(name) UNIT_TEST_WITH(name, tapped_begin_captured, tapped_end)
+#define TEST(name) UNIT_TEST_WITH(name, tapped_begin, tapped_end)
 
 /* --- posts ------------------------------------------------------------------------------------------------------ */
 
-static void refused_requests_are_not_shown(void **state)
+TEST_CAPTURED(refused_requests_are_not_shown)
 {
 	struct ibv_sge sge = bytes(7);
 	struct ibv_send_wr wr[3], *bad = NULL;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		wr[i] = (struct ibv_send_wr){ .wr_id = i + 1, .next = i < 2 ? &wr[i + 1] : NULL, .opcode = IBV_WR_SEND,
 			.sg_list = &sge, .num_sge = 1 };
@@ -37,11 +33,10 @@ static void refused_requests_are_not_shown(void **state)
 	assert_true(next_record() && next_record() && next_record());
 }
 
-static void payload_is_that_of_all_segments(void **state)
+TEST_CAPTURED(payload_is_that_of_all_segments)
 {
 	struct ibv_sge sge[3] = { bytes(3), bytes(0), bytes(4) };
 
-	(void)state;
 	sge[2].addr += 3;
 	assert_int_equal(post(IBV_WR_RDMA_WRITE, sge, 3), 0);
 	is_recorded(TAP_POSTED, TAP_WRITE, 7, "payload");
@@ -50,11 +45,10 @@ static void payload_is_that_of_all_segments(void **state)
 }
 
 /* The device reports the failure in a completion. */
-static void memory_that_is_not_there_is_left_out(void **state)
+TEST_CAPTURED(memory_that_is_not_there_is_left_out)
 {
 	struct ibv_sge sge[2] = { bytes(7), { .addr = 8, .length = 20 } };
 
-	(void)state;
 	assert_int_equal(post(IBV_WR_SEND, sge, 2), 0);
 	is_recorded(TAP_POSTED, TAP_SEND, 27, "payload");
 	assert_int_equal(post(IBV_WR_SEND, &sge[1], 1), 0);
@@ -62,11 +56,10 @@ static void memory_that_is_not_there_is_left_out(void **state)
 	assert_int_equal(posts, 2);
 }
 
-static void payload_is_cut(void **state)
+TEST_CAPTURED(payload_is_cut)
 {
 	struct ibv_sge sge[40];
 
-	(void)state;
 	memset(memory, 'x', sizeof memory);
 	sends(SNAP + 1);
 	assert_true(next_record());
@@ -87,11 +80,10 @@ static void payload_is_cut(void **state)
 
 /* --- completions ------------------------------------------------------------------------------------------------ */
 
-static void read_has_its_payload_when_it_completes(void **state)
+TEST_CAPTURED(read_has_its_payload_when_it_completes)
 {
 	struct ibv_sge sge = bytes(6);
 
-	(void)state;
 	assert_int_equal(post(IBV_WR_RDMA_READ, &sge, 1), 0);
 	is_recorded(TAP_POSTED, TAP_READ, 6, "");
 	assert_int_equal(seen.memory.sink, (uintptr_t)memory);
@@ -104,12 +96,11 @@ static void read_has_its_payload_when_it_completes(void **state)
 	assert_false(next_record());
 }
 
-static void receive_has_what_has_come(void **state)
+TEST_CAPTURED(receive_has_what_has_come)
 {
 	struct ibv_sge sge = bytes(100);
 	struct ibv_recv_wr wr = { .wr_id = 128, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	(void)state;
 	assert_int_equal(ibv_post_recv(&qp, &wr, &bad), 0);
 	assert_int_equal(receives, 1);
 	completes(128, IBV_WC_RECV, IBV_WC_SUCCESS, 7);
@@ -124,12 +115,11 @@ static void receive_has_what_has_come(void **state)
 	assert_false(next_record());
 }
 
-static void receives_that_were_posted_without_a_capture_have_no_payload(void **state)
+TEST(receives_that_were_posted_without_a_capture_have_no_payload)
 {
 	struct ibv_sge sge = bytes(100);
 	struct ibv_recv_wr wr = { .wr_id = 192, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	(void)state;
 	begin_capture(SNAP);
 	end_capture();
 	ibv_post_recv(&qp, &wr, &bad);
@@ -139,13 +129,12 @@ static void receives_that_were_posted_without_a_capture_have_no_payload(void **s
 }
 
 /* A thread may have loaded the function before the capture ended. */
-static void late_receives_reach_the_device_alone(void **state)
+TEST_CAPTURED(late_receives_reach_the_device_alone)
 {
 	int (*const late)(struct ibv_qp *to, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) = context.ops.post_recv;
 	struct ibv_sge sge = bytes(100);
 	struct ibv_recv_wr wr = { .wr_id = 256, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	(void)state;
 	end_capture();
 	assert_int_equal(late(&qp, &wr, &bad), 0);
 	assert_int_equal(receives, 1);
@@ -154,12 +143,11 @@ static void late_receives_reach_the_device_alone(void **state)
 	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "");
 }
 
-static void each_completion_of_a_poll_is_looked_at(void **state)
+TEST_CAPTURED(each_completion_of_a_poll_is_looked_at)
 {
 	struct ibv_sge sge = bytes(6);
 	struct ibv_wc wc[4];
 
-	(void)state;
 	post(IBV_WR_RDMA_READ, &sge, 1);
 	is_recorded(TAP_POSTED, TAP_READ, 6, "");
 	for (int i = 0; i < 4; i++)
@@ -176,23 +164,8 @@ static void each_completion_of_a_poll_is_looked_at(void **state)
 	assert_false(next_record());
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, tapped_begin, tapped_end)
-#define TEST_CAPTURED(name) cmocka_unit_test_setup_teardown(name, tapped_begin_captured, tapped_end)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST_CAPTURED(refused_requests_are_not_shown),
-		TEST_CAPTURED(payload_is_that_of_all_segments),
-		TEST_CAPTURED(memory_that_is_not_there_is_left_out),
-		TEST_CAPTURED(payload_is_cut),
-		TEST_CAPTURED(read_has_its_payload_when_it_completes),
-		TEST_CAPTURED(receive_has_what_has_come),
-		TEST(receives_that_were_posted_without_a_capture_have_no_payload),
-		TEST_CAPTURED(late_receives_reach_the_device_alone),
-		TEST_CAPTURED(each_completion_of_a_poll_is_looked_at),
-	};
-
 	tapped_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL);
 }

@@ -2,21 +2,14 @@
 /* test_ud.c - address handles of datagram peers: on Ethernet from the address that a request came from, on InfiniBand
  * from what the peer tells; and which GID of this side they use. libibverbs is replaced here. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 #include <rdma/rdma_cma.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
 #include "dapl/verbs/ud.h"
 #include "test/unit/softeth/steps.h"
+#include "test/unit/unit.h"
 
 enum { PORT = 2, QPN = 0x1234, QKEY = 77, LID = 9, NO_GID_TYPE = 9 };
 
@@ -83,7 +76,6 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.tclass = -1;
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .query_port = query_port,
@@ -119,13 +111,14 @@ static int passive(void)
 	return hw_ud_peer_passive(&dev, &pd, (struct sockaddr *)&remote, &told, &peer);
 }
 
+#define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
+
 /* --- what this side tells --------------------------------------------------------------------------------- */
 
-static void own_place_has_what_a_peer_needs(void **state)
+TEST(own_place_has_what_a_peer_needs)
 {
 	struct hw_ud_self self;
 
-	(void)state;
 	hw_ud_self(&dev, &qp, &self);
 	assert_memory_equal(self.gid, &dev.attr.gid, sizeof self.gid);
 	assert_int_equal(self.qpn, QPN);
@@ -133,11 +126,10 @@ static void own_place_has_what_a_peer_needs(void **state)
 	assert_int_equal(self.lid, LID);
 }
 
-static void port_that_does_not_answer_has_no_lid(void **state)
+TEST(port_that_does_not_answer_has_no_lid)
 {
 	struct hw_ud_self self;
 
-	(void)state;
 	failing = "port";
 	hw_ud_self(&dev, &qp, &self);
 	assert_int_equal(self.lid, 0);
@@ -146,12 +138,11 @@ static void port_that_does_not_answer_has_no_lid(void **state)
 
 /* --- the active side ---------------------------------------------------------------------------------------- */
 
-static void active_side_uses_what_the_cm_tells(void **state)
+TEST(active_side_uses_what_the_cm_tells)
 {
 	struct rdma_ud_param param = { .qp_num = QPN, .qkey = QKEY,
 		.ah_attr = { .dlid = 5, .is_global = 1, .port_num = 9, .grh = { .sgid_index = 3, .hop_limit = 64 } } };
 
-	(void)state;
 	assert_int_equal(hw_ud_peer_active(&dev, &pd, &param, &peer), 0);
 	steps_are("ah");
 	assert_ptr_equal(peer.ah, &ah);
@@ -163,11 +154,10 @@ static void active_side_uses_what_the_cm_tells(void **state)
 	assert_int_equal(asked.grh.hop_limit, 64);
 }
 
-static void path_fields_of_the_environment_are_set(void **state)
+TEST(path_fields_of_the_environment_are_set)
 {
 	struct rdma_ud_param param = { .ah_attr = { .is_global = 1, .grh = { .hop_limit = 64 } } };
 
-	(void)state;
 	dapl_settings.ib_sl = 5;
 	dapl_settings.hop_limit = 7;
 	dapl_settings.tclass = 32;
@@ -184,11 +174,10 @@ static void path_fields_of_the_environment_are_set(void **state)
 
 /* --- the passive side ----------------------------------------------------------------------------------------- */
 
-static void ethernet_peer_is_where_its_request_came_from(void **state)
+TEST(ethernet_peer_is_where_its_request_came_from)
 {
 	static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
 
-	(void)state;
 	port.link_layer = IBV_LINK_LAYER_ETHERNET;
 	assert_int_equal(passive(), 0);
 	steps_are("port ah");
@@ -202,9 +191,8 @@ static void ethernet_peer_is_where_its_request_came_from(void **state)
 	assert_memory_equal(asked.grh.dgid.raw, mapped, sizeof mapped);
 }
 
-static void infiniband_peer_is_where_it_says(void **state)
+TEST(infiniband_peer_is_where_it_says)
 {
-	(void)state;
 	assert_int_equal(passive(), 0);
 	steps_are("port ah");
 	assert_ptr_equal(peer.ah, &ah);
@@ -216,18 +204,16 @@ static void infiniband_peer_is_where_it_says(void **state)
 	assert_int_equal(asked.is_global, 0);
 }
 
-static void peer_of_another_subnet_is_routed(void **state)
+TEST(peer_of_another_subnet_is_routed)
 {
-	(void)state;
 	told.gid[7] = 1;
 	assert_int_equal(passive(), 0);
 	assert_int_equal(asked.is_global, 1);
 	assert_int_equal(asked.grh.hop_limit, 64);
 }
 
-static void global_routing_routes_to_all_peers(void **state)
+TEST(global_routing_routes_to_all_peers)
 {
-	(void)state;
 	dapl_settings.global_routing = 1;
 	assert_int_equal(passive(), 0);
 	assert_int_equal(asked.is_global, 1);
@@ -241,11 +227,10 @@ static void index_is(uint8_t index)
 	assert_int_equal(asked.grh.sgid_index, index);
 }
 
-static void best_type_of_a_gid_is_used(void **state)
+TEST(best_type_of_a_gid_is_used)
 {
 	static const uint32_t types[] = { IBV_GID_TYPE_IB, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {		/* each better than those before */
 		gid_is_at(10 + i, PORT, types[i]);
 		index_is(10 + i);
@@ -257,17 +242,15 @@ static void best_type_of_a_gid_is_used(void **state)
 	}
 }
 
-static void first_of_equal_gids_is_used(void **state)
+TEST(first_of_equal_gids_is_used)
 {
-	(void)state;
 	gid_is_at(5, PORT, IBV_GID_TYPE_ROCE_V2);
 	gid_is_at(6, PORT, IBV_GID_TYPE_ROCE_V2);
 	index_is(5);
 }
 
-static void gids_of_others_are_not_used(void **state)
+TEST(gids_of_others_are_not_used)
 {
-	(void)state;
 	gid_is_at(4, PORT + 1, IBV_GID_TYPE_ROCE_V2);
 	gid_is_at(5, PORT, NO_GID_TYPE);
 	gid_is_at(6, PORT, IBV_GID_TYPE_ROCE_V2);
@@ -277,9 +260,8 @@ static void gids_of_others_are_not_used(void **state)
 	index_is(7);
 }
 
-static void table_that_cannot_be_read_gives_the_first_index(void **state)
+TEST(table_that_cannot_be_read_gives_the_first_index)
 {
-	(void)state;
 	gid_is_at(7, PORT, IBV_GID_TYPE_ROCE_V2);
 	no_memory = true;
 	index_is(0);
@@ -290,11 +272,10 @@ static void table_that_cannot_be_read_gives_the_first_index(void **state)
 
 /* --- failures ---------------------------------------------------------------------------------------------------- */
 
-static void refused_handle_gives_the_reason(void **state)
+TEST(refused_handle_gives_the_reason)
 {
 	static const struct rdma_ud_param param;
 
-	(void)state;
 	failing = "ah";
 	assert_int_equal(hw_ud_peer_active(&dev, &pd, &param, &peer), ENOBUFS);
 	assert_int_equal(passive(), ENOBUFS);
@@ -304,9 +285,8 @@ static void refused_handle_gives_the_reason(void **state)
 	assert_int_equal(passive(), EIO);
 }
 
-static void port_that_does_not_answer_makes_no_handle(void **state)
+TEST(port_that_does_not_answer_makes_no_handle)
 {
-	(void)state;
 	failing = "port";
 	assert_int_equal(passive(), ENOBUFS);
 	steps_are("port");
@@ -315,26 +295,4 @@ static void port_that_does_not_answer_makes_no_handle(void **state)
 	assert_null(peer.ah);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(own_place_has_what_a_peer_needs),
-		TEST(port_that_does_not_answer_has_no_lid),
-		TEST(active_side_uses_what_the_cm_tells),
-		TEST(path_fields_of_the_environment_are_set),
-		TEST(ethernet_peer_is_where_its_request_came_from),
-		TEST(infiniband_peer_is_where_it_says),
-		TEST(peer_of_another_subnet_is_routed),
-		TEST(global_routing_routes_to_all_peers),
-		TEST(best_type_of_a_gid_is_used),
-		TEST(first_of_equal_gids_is_used),
-		TEST(gids_of_others_are_not_used),
-		TEST(table_that_cannot_be_read_gives_the_first_index),
-		TEST(refused_handle_gives_the_reason),
-		TEST(port_that_does_not_answer_makes_no_handle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

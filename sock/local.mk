@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# libdatsock: TCP connections of one host in shared memory, for programs that preload it.
+if SOCK
+lib_LTLIBRARIES += libdatsock.la
+# What tests use without the interposed calls.
+noinst_LTLIBRARIES += libsockparts.la
+libsockparts_la_SOURCES = sock/ring.c sock/ring.h sock/settings.c sock/settings.h
+libdatsock_la_SOURCES = \
+	sock/answers.c sock/answers.h \
+	sock/api.c \
+	sock/calls.h sock/calls_data.c sock/calls_fd.c sock/calls_process.c sock/calls_wait.c \
+	sock/conn.c sock/conn.h sock/conn_types.h \
+	sock/epoll.c sock/epoll.h \
+	sock/move.c sock/move.h \
+	sock/peer.c sock/peer.h \
+	sock/poll.c sock/poll.h \
+	sock/real.c sock/real.h \
+	sock/service.c sock/service.h \
+	sock/stream.c sock/stream.h \
+	sock/wait.c sock/wait.h
+libdatsock_la_LIBADD = libsockparts.la libcommon.la -lpthread -ldl
+libdatsock_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
+	-Wl,--version-script=$(srcdir)/sock/libdatsock.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
+EXTRA_libdatsock_la_DEPENDENCIES = sock/libdatsock.map
+dist_man_MANS += doc/man/libdatsock.7 doc/man/man3/dat_socket.3
+if DATINFO
+bin_PROGRAMS += datsock
+datsock_SOURCES = tools/sock/datsock.c tools/cli.c tools/cli.h
+datsock_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DLIBDIR='"$(libdir)"'
+datsock_LDADD = $(JANSSON_LIBS)
+dist_man_MANS += doc/man/datsock.1
+TESTS += test/sock/datsock
+endif
+check_PROGRAMS += test/sock/moves
+test_sock_moves_SOURCES = test/sock/moves.c
+TESTS += test/sock/differential test/sock/hostile test/sock/limits test/sock/registrations test/sock/streams
+endif
+dist_check_SCRIPTS += test/sock/differential test/sock/hostile test/sock/limits test/sock/registrations test/sock/streams \
+	test/sock/datsock
+EXTRA_DIST += sock/libdatsock.map sock/libdatsock.symbols test/sock/preload.py

@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* service.c - the library's thread. The end that called connect() looks for the peer's socket by sock_diag, connects to
+ * the abstract Unix socket that is named after its inode, and sends OPEN with the memory of both rings. The other end
+ * answers OPENED. Both check that the peer's process has the user that the kernel tells for the peer's TCP socket. The
+ * Unix connection stays, for BACK; its end tells that the peer is gone. */
+#include "sock/service.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <linux/magic.h>
+#include <linux/netlink.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "common/clock.h"
+#include "sock/answers.h"
+#include "sock/conn.h"
+#include "sock/move.h"
+#include "sock/peer.h"
+#include "sock/real.h"
+#include "sock/settings.h"
+
+enum { MESSAGE_MAGIC = 0x44534b31, LISTEN_MS = 2000, ANSWER_MS = 2000, RETRIES = 5, TRIES = 8, SERVICE_FDS = 64 };
+enum message_type { OPEN = 1, OPENED, NO, BACK, BACKED };
+
+struct message {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t reason; /* of NO: DAT_SOCKET_WHY_* */
+	uint32_t inode;  /* of the sender's TCP socket */
+	uint32_t ring;   /* bytes of a ring */
+	int32_t fd;      /* the sender's descriptor of it */
+};
+
+/* What an event of the thread's epoll set is about: the low bits of its data. */
+enum tag { TAG_CONTROL, TAG_LISTENER, TAG_RESEND, TAG_MASK = 3 };
+
+struct service_counts service_counts;
+static int epoll = -1, wake_fd = -1, diag = -1;
+static bool started, failed;
+static struct conn *queue; /* by next_queued; guarded by sock_lock */
+static __thread bool is_service __attribute__((tls_model("initial-exec")));
+
+bool service_is_this_thread(void)
+{
+	return is_service;
+}
+
+static void watch(int op, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event event = { events, { .u64 = data } };
+
+	REAL(epoll_ctl)(epoll, op, fd, &event);
+}
+
+static bool send_message(int fd, const struct message *m, const int *fds, int count)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)m, sizeof *m };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (count) {
+		struct cmsghdr *head;
+
+		msg.msg_control = control, msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		head = CMSG_FIRSTHDR(&msg);
+		*head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)),
+					  .cmsg_level = SOL_SOCKET,
+					  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(head), fds, count * sizeof(int));
+	}
+	return REAL(sendmsg)(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof *m;
+}
+
+/* Returns 1 for a message, 0 when there is none now, -1 at the end. Closes descriptors that were not expected. */
+static int receive_message(int fd, struct message *m, int fds[2])
+{
+	char control[CMSG_SPACE(2 * sizeof(int))];
+	struct iovec iov = { m, sizeof *m };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
+	};
+	ssize_t n = REAL(recvmsg)(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	fds[0] = fds[1] = -1;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
+		int count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && count <= 2)
+			memcpy(fds, CMSG_DATA(h), count * sizeof(int));
+	}
+	return n == sizeof *m && m->magic == MESSAGE_MAGIC ? 1 : -1;
+}
+
+static void close_two(const int fds[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			REAL(close)(fds[i]);
+}
+
+static bool addresses(struct conn *c, struct sockaddr_storage *local, struct sockaddr_storage *peer)
+{
+	socklen_t n = sizeof *local, m = sizeof *peer;
+
+	memset(local, 0, sizeof *local), memset(peer, 0, sizeof *peer);
+	return !getsockname(c->fd, (struct sockaddr *)local, &n) && !getpeername(c->fd, (struct sockaddr *)peer, &m);
+}
+
+static void close_link(struct conn *c)
+{
+	own_fd_close(c->control), c->control = -1;
+	own_fd_close(c->listener), c->listener = -1;
+	if (c->offered) {
+		munmap(c->offered, c->segment_size);
+		c->offered = NULL;
+	}
+	c->link = LINK_NONE;
+}
+
+/* The move does not take place. After `for_good` it is not tried again; otherwise at twice the traffic. */
+static void refuse(struct conn *c, enum dat_socket_why why, bool for_good)
+{
+	if (c->mode == CONN_ATTACHED)
+		return;
+	close_link(c);
+	if (c->closed || !conn_lock(c))
+		return;
+	c->why = why;
+	if (++c->tries >= TRIES)
+		for_good = true;
+	c->never |= for_good;
+	service_counts.refused[why]++;
+	c->ask_calls = c->ask_calls * 2 + 8, c->ask_bytes = c->ask_bytes * 2 + 65536;
+	c->asked = false;
+	if (c->mode == CONN_WATCHED && !c->resend)
+		__atomic_store_n(&c->mode, CONN_PLAIN, __ATOMIC_SEQ_CST);
+	conn_unlock(c);
+	conn_wake(c);
+	if (for_good)
+		move_log_stays(c, why);
+}
+
+static void retry(struct conn *c, enum dat_socket_why why)
+{
+	if (c->retries >= RETRIES) {
+		refuse(c, why, false);
+		return;
+	}
+	close_link(c);
+	/* 1, 4, 16, 64, 256 ms: both ends count the same traffic, so the peer is ready soon, or it does not want to. */
+	c->deadline = clock_now_ns() + (1000000ull << 2 * c->retries++);
+	c->link = LINK_RETRY;
+}
+
+static size_t segment_bytes(uint32_t ring)
+{
+	return SEGMENT_DATA + 2 * (size_t)ring;
+}
+
+/* Options that change what a byte stream is, or that the ring cannot keep. */
+static bool has_odd_options(int fd)
+{
+	int value = 0;
+	socklen_t size = sizeof value;
+	char ulp[16] = "";
+	socklen_t ulp_size = sizeof ulp;
+
+	if (!REAL(getsockopt)(fd, SOL_SOCKET, SO_RCVLOWAT, &value, &size) && value > 1)
+		return true;
+	size = sizeof value, value = -1;
+	if (!REAL(getsockopt)(fd, SOL_SOCKET, SO_PEEK_OFF, &value, &size) && value >= 0)
+		return true;
+	size = sizeof value, value = 0;
+	if (!REAL(getsockopt)(fd, SOL_SOCKET, SO_OOBINLINE, &value, &size) && value)
+		return true;
+	if (!REAL(getsockopt)(fd, IPPROTO_TCP, TCP_ULP, ulp, &ulp_size) && ulp_size && *ulp)
+		return true;
+	return REAL(fcntl)(fd, F_GETFL) & O_ASYNC;
+}
+
+static int unix_name(struct sockaddr_un *sa, uint32_t inode)
+{
+	*sa = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	return offsetof(struct sockaddr_un, sun_path) + 1 + sprintf(sa->sun_path + 1, "datsock1-%x", inode);
+}
+
+static bool peer_is(int fd, uid_t uid)
+{
+	struct ucred cred;
+	socklen_t size = sizeof cred;
+
+	return !REAL(getsockopt)(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) && cred.uid == uid;
+}
+
+/* Whether the process at the other end of the channel has the TCP socket of that inode, as the descriptor that it
+ * names. Other processes of the same user may know the inode, too. */
+static bool peer_holds(int control, int fd, uint32_t inode)
+{
+	struct ucred cred;
+	socklen_t size = sizeof cred;
+	char path[64], link[64] = "", wanted[64];
+
+	if (REAL(getsockopt)(control, SOL_SOCKET, SO_PEERCRED, &cred, &size))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)cred.pid, fd);
+	snprintf(wanted, sizeof wanted, "socket:[%u]", inode);
+	return readlink(path, link, sizeof link - 1) > 0 && !strcmp(link, wanted);
+}
+
+/* Takes a descriptor that wakes the peer. Returns -1 and closes it if that is no eventfd: a write to a pipe or a socket
+ * could raise SIGPIPE or wait. */
+static int take_peer_efd(int fd)
+{
+	struct stat st;
+	int flags = fd < 0 ? -1 : REAL(fcntl)(fd, F_GETFL);
+
+	/* Descriptors without a file have no type. */
+	if (flags < 0 || fstat(fd, &st) || st.st_mode & S_IFMT || REAL(fcntl)(fd, F_SETFL, flags | O_NONBLOCK)) {
+		close_two((int[2]){ fd, -1 });
+		return -1;
+	}
+	return own_fd(fd);
+}
+
+/* Whether a descriptor is memory of that size, which the peer cannot take away. */
+static bool is_sealed_memory(int fd, size_t size)
+{
+	struct stat st;
+	struct statfs fs;
+	int seals = fd < 0 ? -1 : REAL(fcntl)(fd, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && seals & F_SEAL_SEAL && !fstatfs(fd, &fs) &&
+	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) && st.st_size >= 0 && (size_t)st.st_size >= size;
+}
+
+static void ask_peer(struct conn *c, uint32_t own_inode, const struct peer *peer)
+{
+	struct sockaddr_un sa;
+	int length = unix_name(&sa, peer->inode);
+	int fd = own_fd(REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+	uint32_t ring = settings.ring;
+	struct message m = { .magic = MESSAGE_MAGIC, .type = OPEN, .inode = own_inode, .ring = ring,
+			     .fd = c->fd };
+	int fds[2];
+
+	/* Looked at before the peer moves. */
+	if (fd < 0 || !settings_take_memory(RING_MIN)) {
+		own_fd_close(fd);
+		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+		return;
+	}
+	settings_give_memory(RING_MIN);
+	if (REAL(connect)(fd, (void *)&sa, length)) {
+		own_fd_close(fd);
+		retry(c, DAT_SOCKET_WHY_PEER);
+		return;
+	}
+	c->control = fd;
+	c->peer_inode = peer->inode;
+	if (!peer_is(fd, peer->uid)) {
+		refuse(c, DAT_SOCKET_WHY_USER, true);
+		return;
+	}
+	fds[0] = memfd_create("datsock", MFD_CLOEXEC | MFD_ALLOW_SEALING), fds[1] = c->efd;
+	c->segment_size = segment_bytes(ring);
+	if (fds[0] < 0 || ftruncate(fds[0], c->segment_size) ||
+	    REAL(fcntl)(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		close_two((int[2]){ fds[0], -1 });
+		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+		return;
+	}
+	c->offered = mmap(NULL, c->segment_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	if (c->offered == MAP_FAILED)
+		c->offered = NULL;
+	if (!c->offered || !send_message(fd, &m, fds, 2)) {
+		REAL(close)(fds[0]);
+		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+		return;
+	}
+	REAL(close)(fds[0]);
+	c->link = LINK_ASKED;
+	c->deadline = clock_now_ns() + ANSWER_MS * 1000000ull;
+	watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_CONTROL);
+}
+
+static void await_peer(struct conn *c, uint32_t own_inode)
+{
+	struct sockaddr_un sa;
+	int length = unix_name(&sa, own_inode);
+	int fd = own_fd(REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+
+	if (fd < 0 || bind(fd, (void *)&sa, length) || listen(fd, 4)) {
+		own_fd_close(fd);
+		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+		return;
+	}
+	c->listener = fd;
+	c->link = LINK_LISTEN;
+	c->deadline = clock_now_ns() + LISTEN_MS * 1000000ull;
+	watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_LISTENER);
+}
+
+/* Looks up both sockets. False if the connection was refused. */
+static bool find_peer(struct conn *c, uint32_t *own_inode, struct peer *peer)
+{
+	struct sockaddr_storage local, other;
+	struct stat st;
+	int err;
+
+	if (c->never || c->closed || !addresses(c, &local, &other) || fstat(c->fd, &st)) {
+		refuse(c, c->why, c->never);
+		return false;
+	}
+	if (!settings_allow((void *)&local, (void *)&other, c->connector)) {
+		refuse(c, DAT_SOCKET_WHY_SETTING, true);
+		return false;
+	}
+	if (has_odd_options(c->fd)) {
+		refuse(c, DAT_SOCKET_WHY_OPTION, true);
+		return false;
+	}
+	err = peer_find(diag, &local, &other, peer);
+	if (err) {
+		refuse(c, err == ENOENT ? DAT_SOCKET_WHY_HOST : DAT_SOCKET_WHY_MEMORY, err == ENOENT);
+		return false;
+	}
+	if (peer->uid != geteuid()) {
+		refuse(c, DAT_SOCKET_WHY_USER, true);
+		return false;
+	}
+	*own_inode = st.st_ino;
+	return true;
+}
+
+static void start(struct conn *c)
+{
+	uint32_t own_inode;
+	struct peer peer;
+
+	if (c->closed || c->mode != CONN_WATCHED) {
+		c->link = LINK_NONE;
+		return;
+	}
+	if (!find_peer(c, &own_inode, &peer))
+		return;
+	if (__atomic_load_n(&c->kernel_in, __ATOMIC_SEQ_CST) || __atomic_load_n(&c->kernel_out, __ATOMIC_SEQ_CST)) {
+		retry(c, DAT_SOCKET_WHY_BUSY);
+		return;
+	}
+	if (c->connector)
+		ask_peer(c, own_inode, &peer);
+	else
+		await_peer(c, own_inode);
+}
+
+/* The peer's end has come to the listener. */
+static void accept_peer(struct conn *c)
+{
+	int fd = own_fd(REAL(accept4)(c->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+
+	if (fd < 0 && errno != EAGAIN)
+		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+	if (fd < 0)
+		return;
+	if (c->control >= 0 || !peer_is(fd, geteuid())) {
+		own_fd_close(fd);
+		return;
+	}
+	c->control = fd;
+	c->link = LINK_OPENING;
+	watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_CONTROL);
+}
+
+static void count_moved(struct conn *c)
+{
+	(void)c;
+	service_counts.moved++;
+}
+
+static int attach(struct conn *c, struct segment *segment, size_t size, uint32_t ring, int peer_efd)
+{
+	int why = DAT_SOCKET_WHY_BUSY;
+
+	if (conn_lock(c)) {
+		why = move_attach(c, segment, size, ring, peer_efd);
+		conn_unlock(c);
+	}
+	if (!why)
+		count_moved(c);
+	return why;
+}
+
+static void on_open(struct conn *c, const struct message *m, int fds[2])
+{
+	struct message answer = { .magic = MESSAGE_MAGIC, .type = NO, .reason = DAT_SOCKET_WHY_MEMORY, .fd = c->fd };
+	uint32_t own_inode;
+	struct peer peer;
+	struct segment *segment = MAP_FAILED;
+	size_t size = segment_bytes(m->ring);
+	int peer_efd;
+
+	if (!find_peer(c, &own_inode, &peer)) {
+		close_two(fds);
+		return;
+	}
+	/* The kernel tells which socket is the other end: nothing else may offer memory for it. */
+	if (m->inode != peer.inode || !peer_holds(c->control, m->fd, peer.inode) || m->ring < 4096 ||
+	    m->ring > 64 << 20 || m->ring & (m->ring - 1) || !is_sealed_memory(fds[0], size)) {
+		close_two(fds);
+		refuse(c, DAT_SOCKET_WHY_PEER, false);
+		return;
+	}
+	segment = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	REAL(close)(fds[0]);
+	peer_efd = take_peer_efd(fds[1]);
+	if (segment != MAP_FAILED && peer_efd >= 0) {
+		answer.reason = attach(c, segment, size, m->ring, peer_efd);
+		if (!answer.reason) {
+			answer.type = OPENED;
+			c->link = LINK_UP;
+			own_fd_close(c->listener), c->listener = -1;
+			if (send_message(c->control, &answer, &c->efd, 1))
+				return;
+			move_peer_gone(c);
+			return;
+		}
+	}
+	if (segment != MAP_FAILED)
+		munmap(segment, size);
+	own_fd_close(peer_efd);
+	send_message(c->control, &answer, NULL, 0);
+	refuse(c, answer.reason, false);
+}
+
+static void on_opened(struct conn *c, const struct message *m, int fds[2])
+{
+	int peer_efd = take_peer_efd(fds[0]), why;
+
+	close_two((int[2]){ fds[1], -1 });
+	if (peer_efd < 0)
+		why = DAT_SOCKET_WHY_MEMORY;
+	else if (!peer_holds(c->control, m->fd, c->peer_inode))
+		why = DAT_SOCKET_WHY_PEER;
+	else
+		why = attach(c, c->offered, c->segment_size, (c->segment_size - SEGMENT_DATA) / 2, peer_efd);
+	if (why) {
+		own_fd_close(peer_efd);
+		refuse(c, why, false); /* the end of the channel tells the peer, which takes its bytes back */
+		return;
+	}
+	c->offered = NULL;
+	c->link = LINK_UP;
+}
+
+static void link_down(struct conn *c)
+{
+	own_fd_close(c->control), c->control = -1;
+	c->link = LINK_NONE;
+}
+
+static void on_control(struct conn *c)
+{
+	struct message m;
+	int fds[2];
+	int got = c->control < 0 ? 0 : receive_message(c->control, &m, fds);
+
+	if (!got)
+		return;
+	if (got > 0 && m.type == OPEN && c->link == LINK_OPENING) {
+		on_open(c, &m, fds);
+		return;
+	}
+	if (got > 0 && m.type == OPENED && c->link == LINK_ASKED) {
+		on_opened(c, &m, fds);
+		return;
+	}
+	close_two(fds);
+	if (c->link == LINK_UP && got > 0 && (m.type == BACK || m.type == BACKED)) {
+		struct message answer = { .magic = MESSAGE_MAGIC, .type = BACKED };
+
+		/* Both ends have ended their epochs now, or this call ends that of this end. */
+		if (m.type == BACK) {
+			if (conn_lock(c)) {
+				c->may_begin = false;
+				move_revoke(c);
+				conn_unlock(c);
+			}
+			send_message(c->control, &answer, NULL, 0);
+		}
+		move_finish_back(c);
+		if (c->mode != CONN_ATTACHED) {
+			service_counts.backs[c->why % 32]++;
+			link_down(c);
+		}
+		return;
+	}
+	if (c->link == LINK_UP) {
+		move_peer_gone(c);
+		link_down(c);
+	} else if (c->link == LINK_ASKED) {
+		if (got > 0 && m.type == NO && m.reason != DAT_SOCKET_WHY_BUSY)
+			refuse(c, m.reason < 32 ? m.reason : DAT_SOCKET_WHY_PEER, false);
+		else
+			retry(c, DAT_SOCKET_WHY_BUSY);
+	} else {
+		refuse(c, DAT_SOCKET_WHY_PEER, false);
+	}
+}
+
+static void on_resend(struct conn *c)
+{
+	bool done;
+	int late = -1;
+
+	if (!conn_lock_out(c))
+		return;
+	done = move_flush(c);
+	if (done) {
+		watch(EPOLL_CTL_DEL, c->fd, 0, 0);
+		c->resend_watched = false;
+		if (c->closed)
+			late = c->fd;
+	}
+	conn_unlock_out(c);
+	conn_wake(c);
+	own_fd_close(late);
+}
+
+/* Frees objects of closed connections that no thread uses. */
+static void reap(void)
+{
+	struct conn *next;
+
+	dapl_mutex_lock(&sock_lock);
+	for (struct conn *c = conn_list; c; c = next) {
+		next = c->next;
+		if (!c->closed || c->resend || c->waiters_in || c->waiters_out || c->kernel_in || c->kernel_out ||
+		    c->link == LINK_QUEUED)
+			continue;
+		dapl_mutex_unlock(&sock_lock);
+		close_link(c);
+		own_fd_close(c->efd), c->efd = -1;
+		conn_recycle(c);
+		dapl_mutex_lock(&sock_lock);
+		next = conn_list;
+	}
+	dapl_mutex_unlock(&sock_lock);
+}
+
+/* Returns the time until the next deadline in ms, -1: none. */
+static int run_deadlines(void)
+{
+	uint64_t now = clock_now_ns(), first = 0;
+	struct conn *due[64];
+	int count = 0;
+
+	dapl_mutex_lock(&sock_lock);
+	for (struct conn *c = conn_list; c; c = c->next) {
+		if (c->link == LINK_NONE || c->link == LINK_UP || c->link == LINK_QUEUED)
+			continue;
+		if (c->deadline <= now && count < 64)
+			due[count++] = c;
+		else if (!first || c->deadline < first)
+			first = c->deadline;
+	}
+	dapl_mutex_unlock(&sock_lock);
+	for (int i = 0; i < count; i++) {
+		if (due[i]->link == LINK_RETRY)
+			start(due[i]);
+		else
+			refuse(due[i], DAT_SOCKET_WHY_PEER, false);
+	}
+	if (count)
+		return 1;
+	return first ? (int)((first - now) / 1000000) + 1 : -1;
+}
+
+static void *run(void *arg)
+{
+	(void)arg;
+	is_service = true;
+	for (;;) {
+		struct epoll_event events[64];
+		int wait = run_deadlines();
+		int n = REAL(epoll_wait)(epoll, events, 64, wait);
+		struct conn *c;
+		bool woken = false;
+
+		for (int i = 0; i < n; i++) {
+			c = (struct conn *)(uintptr_t)(events[i].data.u64 & ~(uint64_t)TAG_MASK);
+			if (!events[i].data.u64) {
+				uint64_t count;
+
+				woken = true;
+				if (REAL(read)(wake_fd, &count, sizeof count) < 0)
+					continue;
+			} else if (events[i].data.u64 < 4096) {
+				answers_serve();
+			} else if ((events[i].data.u64 & TAG_MASK) == TAG_LISTENER) {
+				if (c->listener >= 0)
+					accept_peer(c);
+			} else if ((events[i].data.u64 & TAG_MASK) == TAG_RESEND) {
+				on_resend(c);
+			} else {
+				on_control(c);
+			}
+		}
+		for (;;) {
+			dapl_mutex_lock(&sock_lock);
+			c = queue;
+			if (c)
+				queue = c->next_queued;
+			dapl_mutex_unlock(&sock_lock);
+			if (!c)
+				break;
+			c->retries = 0;
+			c->link = LINK_RETRY;
+			start(c);
+		}
+		if (woken)
+			reap();
+	}
+	return NULL;
+}
+
+static void wake_service(void)
+{
+	uint64_t one = 1;
+
+	if (REAL(write)(wake_fd, &one, sizeof one) < 0)
+		return;
+}
+
+/* sock_lock held. */
+static bool start_thread(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+	int err;
+
+	if (started || failed)
+		return started;
+	epoll = own_fd(REAL(epoll_create1)(EPOLL_CLOEXEC));
+	wake_fd = own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	diag = own_fd(REAL(socket)(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+	if (epoll < 0 || wake_fd < 0 || diag < 0) {
+		own_fd_close(epoll), own_fd_close(wake_fd), own_fd_close(diag);
+		epoll = wake_fd = diag = -1;
+		failed = true;
+		return false;
+	}
+	watch(EPOLL_CTL_ADD, wake_fd, EPOLLIN, 0);
+	watch(EPOLL_CTL_ADD, answers_open(), EPOLLIN, 4);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	started = !err;
+	failed = !!err;
+	return started;
+}
+
+/* There are no descriptors or no thread for a move: the connection stays on TCP. */
+static void lacks_means(struct conn *c)
+{
+	c->never = true, c->why = DAT_SOCKET_WHY_MEMORY;
+	service_counts.refused[DAT_SOCKET_WHY_MEMORY]++;
+	move_log_stays(c, DAT_SOCKET_WHY_MEMORY);
+}
+
+void service_ask(struct conn *c)
+{
+	int saved = errno, efd;
+
+	if (c->asked || c->never || (!c->connector && !c->acceptor))
+		return;
+	if (!settings.enabled) {
+		c->why = DAT_SOCKET_WHY_SETTING;
+		c->ask_calls *= 2, c->ask_bytes *= 2;
+		return;
+	}
+	/* The table has room for the descriptors of the thread before sock_lock is held. */
+	efd = own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (efd >= 0)
+		conn_slot(efd + SERVICE_FDS);
+	if (!conn_lock(c)) {
+		own_fd_close(efd);
+		errno = saved;
+		return;
+	}
+	if (!c->asked && !c->closed && c->mode != CONN_ATTACHED && c->link == LINK_NONE) {
+		int flags = REAL(fcntl)(c->fd, F_GETFL);
+
+		c->nonblock = flags >= 0 && flags & O_NONBLOCK;
+		if (c->efd < 0)
+			c->efd = efd, efd = -1;
+		c->asked = true;
+		if (c->efd < 0) {
+			lacks_means(c);
+		} else {
+			__atomic_store_n(&c->mode, CONN_WATCHED, __ATOMIC_SEQ_CST);
+			c->link = LINK_QUEUED;
+		}
+	}
+	conn_unlock(c);
+	own_fd_close(efd);
+	if (c->link == LINK_QUEUED) {
+		dapl_mutex_lock(&sock_lock);
+		if (start_thread()) {
+			c->next_queued = queue, queue = c;
+			wake_service();
+		} else {
+			c->link = LINK_NONE;
+			lacks_means(c);
+			__atomic_store_n(&c->mode, CONN_PLAIN, __ATOMIC_SEQ_CST);
+		}
+		dapl_mutex_unlock(&sock_lock);
+	}
+	errno = saved;
+}
+
+void service_watch_resend(struct conn *c)
+{
+	if (epoll < 0)
+		return;
+	c->resend_watched = true;
+	watch(EPOLL_CTL_ADD, c->fd, EPOLLOUT, (uintptr_t)c | TAG_RESEND);
+}
+
+bool service_send_back(struct conn *c)
+{
+	struct message m = { .magic = MESSAGE_MAGIC, .type = BACK };
+
+	return c->control >= 0 && send_message(c->control, &m, NULL, 0);
+}
+
+void service_closed(struct conn *c)
+{
+	service_counts.closed++;
+	if (c->resend)
+		service_watch_resend(c);
+	if (started)
+		wake_service();
+	else if (!c->waiters_in && !c->waiters_out && !c->kernel_in && !c->kernel_out)
+		conn_recycle(c);
+}
+
+void service_before_fork(void)
+{
+	dapl_mutex_lock(&sock_lock);
+}
+
+void service_after_fork(bool in_child)
+{
+	dapl_mutex_unlock(&sock_lock);
+	if (!in_child)
+		return;
+	started = failed = false;
+	queue = NULL;
+	epoll = wake_fd = diag = -1;
+	is_service = false;
+	conn_after_fork();
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* service.h - the library's thread of a process: how the ends of a connection find each other and agree to move,
+ * answers to the peer's wish to go back, and requests of datsock. It starts with the first connection that wants to
+ * move. */
+#ifndef SOCK_SERVICE_H
+#define SOCK_SERVICE_H
+#include "sock/conn_types.h"
+
+/* The connection has shown traffic. No lock held. */
+void service_ask(struct conn *c);
+/* Sends bytes on that came back from the ring. out_lock held. */
+void service_watch_resend(struct conn *c);
+/* Asks the peer's library to end its epoch. Returns false if the peer is gone. Both locks held. */
+bool service_send_back(struct conn *c);
+/* The connection has no descriptor any more; the object is freed when nothing uses it. */
+void service_closed(struct conn *c);
+bool service_is_this_thread(void);
+/* Counts of the process, for datsock stat. */
+struct service_counts {
+	uint64_t connections, moved, closed, refused[32], backs[32];
+};
+extern struct service_counts service_counts;
+void service_before_fork(void);
+void service_after_fork(bool in_child);
+
+#endif

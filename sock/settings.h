@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* settings.h - the settings of this process: from DATSOCK_* variables at its start, and changed by datsock config. */
+#ifndef SOCK_SETTINGS_H
+#define SOCK_SETTINGS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+enum { SETTINGS_TEXT = 1024 }; /* bytes of a list */
+
+struct settings {
+	bool enabled;
+	char ip_addr_list[SETTINGS_TEXT];    /* networks and "local" */
+	char port_range_list[SETTINGS_TEXT]; /* of the server's side */
+	unsigned long max_memory;            /* MB, of this process */
+	unsigned long ring;                  /* bytes of a ring, at most */
+	unsigned long spin;                  /* us, at most */
+	uint64_t after_calls, after_bytes;   /* traffic of a connection before it moves */
+	bool log;                            /* one line a connection on stderr */
+	unsigned test_back;                  /* for tests: one of so many writes ends or begins an epoch; 0: none */
+};
+extern struct settings settings;
+
+/* Reads the environment. A wrong value or an unknown DATSOCK_ variable is reported, and leaves the library disabled. */
+void settings_read(void);
+/* Changes one setting. Returns NULL, or a clause that says what is wrong; valid until the next call. */
+const char *settings_set(const char *name, const char *value);
+/* Writes all settings as an object of JSON. */
+void settings_write(FILE *out);
+/* Whether a connection between these addresses may move. */
+bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, bool connector);
+/* Takes bytes of max_memory, or gives them back. */
+bool settings_take_memory(size_t bytes);
+void settings_give_memory(size_t bytes);
+size_t settings_memory_used(void);
+
+#endif

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-EXTRA_DIST += test/roots/root

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* unit.h - what each unit test includes: cmocka with the headers that it needs, and tests that register themselves.
+ *
+ *	UNIT_TEST(queue_is_empty_at_first)
+ *	{
+ *		assert_null(queue_first(&queue));
+ *	}
+ *
+ *	UNIT_MAIN(NULL, NULL)
+ *
+ * UNIT_MAIN runs the tests of the program in the order of their lines. A file with fixtures of its own defines a short
+ * name for UNIT_TEST_WITH. `state` is cmocka's pointer that a setup may set; most tests have no use for it, and a
+ * function that stands for another has parameters that it does not read: the warning about them is off here. */
+#ifndef TEST_UNIT_UNIT_H
+#define TEST_UNIT_UNIT_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+struct unit_test {
+	int line;
+	struct CMUnitTest test;
+};
+
+/* The linker gathers pointers to all tests in one section and defines its two ends. */
+#define UNIT_TEST_WITH(name, set_up, tear_down) \
+	static void name(void **state); \
+	static const struct unit_test name##_test = { \
+		__LINE__, cmocka_unit_test_setup_teardown(name, set_up, tear_down) \
+	}; \
+	static const struct unit_test *const name##_entry __attribute__((used, section("unit_tests"))) = &name##_test; \
+	static void name(void **state)
+
+#define UNIT_TEST(name) UNIT_TEST_WITH(name, NULL, NULL)
+
+extern const struct unit_test *const __start_unit_tests[] __attribute__((visibility("hidden")));
+extern const struct unit_test *const __stop_unit_tests[] __attribute__((visibility("hidden")));
+
+static inline const struct unit_test *unit_next(int line)
+{
+	const struct unit_test *next = NULL;
+
+	for (const struct unit_test *const *t = __start_unit_tests; t < __stop_unit_tests; t++)
+		if ((*t)->line > line && (next == NULL || (*t)->line < next->line))
+			next = *t;
+	return next;
+}
+
+static inline int unit_run(int (*set_up)(void **), int (*tear_down)(void **))
+{
+	static struct CMUnitTest tests[256];
+	size_t n = 0;
+
+	for (const struct unit_test *t = unit_next(0); t != NULL; t = unit_next(t->line)) {
+		if (n == sizeof(tests) / sizeof(*tests))
+			abort();
+		tests[n++] = t->test;
+	}
+	return _cmocka_run_group_tests("tests", tests, n, set_up, tear_down);
+}
+
+#define UNIT_MAIN(set_up, tear_down) \
+	int main(void) \
+	{ \
+		return unit_run(set_up, tear_down); \
+	}
+
+#endif
