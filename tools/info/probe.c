@@ -8,6 +8,7 @@
 #include "tools/info/attributes.h"
 #include "tools/info/output.h"
 #include "tools/cli.h"
+#include "tools/json_read.h"
 #include <dat/dat_messages.h>
 #include <errno.h>
 #include <poll.h>
@@ -261,11 +262,9 @@ static json_t *judge_end(bool ended, int status)
 
 static json_t *judge(bool ended, int status, const struct text texts[2])
 {
-	json_t *result = json_loads(texts[0].bytes, 0, NULL), *message = last_message(texts[1].bytes);
+	json_t *result = json_read(texts[0].bytes, texts[0].length), *message = last_message(texts[1].bytes);
 
 	if (!json_is_object(result)) {
-		if (texts[0].length && ended && !status)	/* complete: the parser lacked memory */
-			fail("there is no memory left");
 		json_decref(result);
 		result = judge_end(ended, status);
 	}

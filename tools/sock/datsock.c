@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cli.h"
+#include "tools/json_read.h"
 
 static const char usage_text[] =
 	"usage: datsock run PROGRAM [ARGUMENT...]   start a program whose TCP connections may move\n"
@@ -115,7 +116,7 @@ static json_t *ask(const char *name, const char *request)
 	if (n < 0 && errno == EAGAIN)
 		cli_warn("%s does not answer", name);
 	if (used)
-		answer = json_loadb(text, used, 0, NULL);
+		answer = json_read(text, used);
 	free(text);
 	return answer;
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* test_json_read.c - the tool fails when there is no memory left for a text; other texts are read, or are malformed. */
+#include "tools/json_read.h"
+#include "tools/cli.h"
+#include "test/unit/unit.h"
+
+static const char text[] = "{\"state\": \"open\", \"text\": \"a string that is longer than the first buffer of the parser\", "
+			   "\"list\": [1, 2.5, true]}";
+static unsigned allocations, failing;	/* the number of the allocation that fails; 0: none */
+static bool complete;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+	return ++allocations == failing ? NULL : __real_malloc(size);
+}
+
+static bool quiet(void)
+{
+	return true;
+}
+
+static void read_text(void *arg)
+{
+	json_t *value = json_read(text, strlen(text));
+
+	complete = json_is_object(value);
+	json_decref(value);
+}
+
+UNIT_TEST(each_failed_allocation_ends_the_tool)
+{
+	bool ended = true;
+
+	cli_on_failure(quiet);
+	for (failing = 1; ended; failing++) {
+		allocations = 0;
+		ended = !cli_attempt(read_text, NULL);
+	}
+	assert_true(complete);
+	assert_true(allocations > 5);	/* all of the parser go through it */
+	assert_int_equal(failing, allocations + 2);
+	failing = 0;
+}
+
+UNIT_TEST(malformed_text_is_no_value)
+{
+	json_error_t error;
+	FILE *file = fmemopen((void *)"[1,\n2", 5, "r");
+
+	assert_null(json_read("{", 1));
+	assert_null(json_read(NULL, 0));
+	assert_non_null(file);
+	assert_null(json_read_file(file, &error));
+	assert_int_equal(error.line, 2);
+	fclose(file);
+}
+
+UNIT_MAIN(NULL, NULL)
