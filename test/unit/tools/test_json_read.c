@@ -4,8 +4,8 @@
 #include "tools/cli.h"
 #include "test/unit/unit.h"
 
-static const char text[] = "{\"state\": \"open\", \"text\": \"a string that is longer than the first buffer of the parser\", "
-			   "\"list\": [1, 2.5, true]}";
+static const char text[] = "{\"state\": \"open\", \"list\": [1, 2.5, true], "
+			   "\"text\": \"a string that is longer than the first buffer of the parser\"}";
 static unsigned allocations, failing;	/* the number of the allocation that fails; 0: none */
 static bool complete;
 
