@@ -25,7 +25,7 @@ EXTRA_libdatsock_la_DEPENDENCIES = sock/libdatsock.map
 dist_man_MANS += doc/man/libdatsock.7 doc/man/man3/dat_socket.3
 if DATINFO
 bin_PROGRAMS += datsock
-datsock_SOURCES = tools/sock/datsock.c tools/json_read.c tools/json_read.h tools/cli.c tools/cli.h
+datsock_SOURCES = tools/sock/datsock.c tools/parse_json.c tools/parse_json.h tools/cli.c tools/cli.h
 datsock_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DLIBDIR='"$(libdir)"'
 datsock_LDADD = $(JANSSON_LIBS)
 dist_man_MANS += doc/man/datsock.1

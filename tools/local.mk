@@ -35,7 +35,7 @@ datperf_LDADD = libdat2.la -lpthread -lm -ldl
 # The carrier is asked of the control socket, which needs jansson.
 if DATINFO
 datperf_SOURCES += tools/datperf/carrier.c tools/datperf/carrier.h tools/control/client.c tools/control/client.h \
-	tools/json_read.c tools/json_read.h
+	tools/parse_json.c tools/parse_json.h
 datperf_CPPFLAGS += -DDATPERF_CARRIER=1 $(JANSSON_CFLAGS)
 datperf_LDADD += $(JANSSON_LIBS)
 else
@@ -68,7 +68,7 @@ datinfo_SOURCES = \
 	tools/info/top.c tools/info/top.h \
 	tools/info/users.c tools/info/users.h \
 	tools/info/listeners.h tools/control/rdma_objects.h \
-	tools/control/client.c tools/control/client.h tools/json_read.c tools/json_read.h \
+	tools/control/client.c tools/control/client.h tools/parse_json.c tools/parse_json.h \
 	tools/control/owner.c tools/control/owner.h \
 	tools/libverbs.c tools/libverbs.h \
 	tools/cli.c tools/cli.h \
@@ -93,7 +93,7 @@ datctl_SOURCES = \
 	tools/ctl/parameters.c \
 	tools/ctl/persist.c \
 	tools/ctl/links.c \
-	tools/control/client.c tools/control/client.h tools/json_read.c tools/json_read.h \
+	tools/control/client.c tools/control/client.h tools/parse_json.c tools/parse_json.h \
 	tools/control/owner.c tools/control/owner.h \
 	tools/control/run.c tools/control/run.h \
 	tools/control/rdma_objects.h \
@@ -159,7 +159,7 @@ datcap_SOURCES = \
 	tools/datcap/crc.c tools/datcap/crc.h \
 	tools/datcap/taps.c tools/datcap/taps.h \
 	tools/datcap/lease.c tools/datcap/lease.h \
-	tools/control/client.c tools/control/client.h tools/json_read.c tools/json_read.h common/tap.h common/clock.h \
+	tools/control/client.c tools/control/client.h tools/parse_json.c tools/parse_json.h common/tap.h common/clock.h \
 	common/interface.c common/interface.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
@@ -193,12 +193,12 @@ test_unit_tools_test_filter_rules_SOURCES = test/unit/tools/test_filter_rules.c 
 	tools/datcap/rule.c $(softeth_frames)
 test_unit_tools_test_filter_rules_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_filter_rules_LDADD = libsofteth.la libcommon.la $(CMOCKA_LIBS) $(PCAP_LIBS)
-check_PROGRAMS += test/unit/tools/test_json_read
-TESTS += test/unit/tools/test_json_read
-test_unit_tools_test_json_read_SOURCES = test/unit/tools/test_json_read.c tools/json_read.c tools/cli.c
-test_unit_tools_test_json_read_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
-test_unit_tools_test_json_read_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-test_unit_tools_test_json_read_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS)
+check_PROGRAMS += test/unit/tools/test_parse_json
+TESTS += test/unit/tools/test_parse_json
+test_unit_tools_test_parse_json_SOURCES = test/unit/tools/test_parse_json.c tools/parse_json.c tools/cli.c
+test_unit_tools_test_parse_json_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+test_unit_tools_test_parse_json_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+test_unit_tools_test_parse_json_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS)
 check_PROGRAMS += test/unit/tools/test_lease
 TESTS += test/unit/tools/test_lease
 test_unit_tools_test_lease_SOURCES = test/unit/tools/test_lease.c tools/datcap/lease.c tools/cli.c
@@ -236,7 +236,7 @@ check_PROGRAMS += test/unit/tools/test_netlink_answers
 TESTS += test/unit/tools/test_netlink_answers
 test_unit_tools_test_netlink_answers_SOURCES = test/unit/tools/test_netlink_answers.c \
 	tools/info/listeners.c tools/control/rdma_objects.c tools/control/netlink.c \
-	tools/control/client.c tools/json_read.c tools/info/output.c tools/cli.c
+	tools/control/client.c tools/parse_json.c tools/info/output.c tools/cli.c
 test_unit_tools_test_netlink_answers_CPPFLAGS = $(AM_CPPFLAGS) -DTOOLS_NET=1 $(CMOCKA_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBNL_CFLAGS)
 test_unit_tools_test_netlink_answers_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS) $(LIBNL_LIBS)

@@ -4,7 +4,7 @@
 #include "tools/control/client.h"
 #include "common/clock.h"
 #include "tools/cli.h"
-#include "tools/json_read.h"
+#include "tools/parse_json.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -163,7 +163,7 @@ static bool receive(int fd, struct packet *packet, struct control_result *result
 /* Parses an answer. Returns NULL with the reason if it is malformed, or if it reports a failure. */
 static json_t *parse(const char *text, size_t length, bool failed, struct control_result *result)
 {
-	json_t *answer = json_read(text, length);
+	json_t *answer = parse_json(text, length);
 	const char *error = json_string_value(json_object_get(answer, "error"));
 
 	if (!json_is_object(answer))

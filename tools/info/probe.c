@@ -8,7 +8,7 @@
 #include "tools/info/attributes.h"
 #include "tools/info/output.h"
 #include "tools/cli.h"
-#include "tools/json_read.h"
+#include "tools/parse_json.h"
 #include <dat/dat_messages.h>
 #include <errno.h>
 #include <poll.h>
@@ -262,7 +262,7 @@ static json_t *judge_end(bool ended, int status)
 
 static json_t *judge(bool ended, int status, const struct text texts[2])
 {
-	json_t *result = json_read(texts[0].bytes, texts[0].length), *message = last_message(texts[1].bytes);
+	json_t *result = parse_json(texts[0].bytes, texts[0].length), *message = last_message(texts[1].bytes);
 
 	if (!json_is_object(result)) {
 		json_decref(result);

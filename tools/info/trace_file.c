@@ -4,7 +4,7 @@
  * ADDRESS, remote ADDRESS". */
 #include "tools/info/trace_file.h"
 #include "tools/cli.h"
-#include "tools/json_read.h"
+#include "tools/parse_json.h"
 #include "tools/info/output.h"
 #include <ctype.h>
 #include <errno.h>
@@ -161,7 +161,7 @@ static void read_dump(struct reading *reading, const json_t *dump)
 static void read_json(struct reading *reading, FILE *file)
 {
 	json_error_t error;
-	json_t *dumps = json_read_file(file, &error), *dump;
+	json_t *dumps = parse_json_file(file, &error), *dump;
 	size_t i;
 
 	if (!dumps)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cli.h"
-#include "tools/json_read.h"
+#include "tools/parse_json.h"
 
 static const char usage_text[] =
 	"usage: datsock run PROGRAM [ARGUMENT...]   start a program whose TCP connections may move\n"
@@ -116,7 +116,7 @@ static json_t *ask(const char *name, const char *request)
 	if (n < 0 && errno == EAGAIN)
 		cli_warn("%s does not answer", name);
 	if (used)
-		answer = json_read(text, used);
+		answer = parse_json(text, used);
 	free(text);
 	return answer;
 }

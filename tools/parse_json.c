@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* json_read.c - see json_read.h. */
-#include "tools/json_read.h"
+/* parse_json.c - see parse_json.h. */
+#include "tools/parse_json.h"
 #include "tools/cli.h"
 #include <stdlib.h>
 
@@ -13,13 +13,13 @@ static void *allocate(size_t size)
 	return memory;
 }
 
-json_t *json_read(const char *text, size_t length)
+json_t *parse_json(const char *text, size_t length)
 {
 	json_set_alloc_funcs(allocate, free);
 	return json_loadb(text, length, 0, NULL);
 }
 
-json_t *json_read_file(FILE *file, json_error_t *error)
+json_t *parse_json_file(FILE *file, json_error_t *error)
 {
 	json_set_alloc_funcs(allocate, free);
 	return json_loadf(file, 0, error);

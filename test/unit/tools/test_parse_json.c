@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_json_read.c - the tool fails when there is no memory left for a text; other texts are read, or are malformed. */
-#include "tools/json_read.h"
+/* test_parse_json.c - the tool fails when there is no memory left for a text; other texts are read, or are malformed. */
+#include "tools/parse_json.h"
 #include "tools/cli.h"
 #include "test/unit/unit.h"
 
@@ -23,7 +23,7 @@ static bool quiet(void)
 
 static void read_text(void *arg)
 {
-	json_t *value = json_read(text, strlen(text));
+	json_t *value = parse_json(text, strlen(text));
 
 	complete = json_is_object(value);
 	json_decref(value);
@@ -49,10 +49,10 @@ UNIT_TEST(malformed_text_is_no_value)
 	json_error_t error;
 	FILE *file = fmemopen((void *)"[1,\n2", 5, "r");
 
-	assert_null(json_read("{", 1));
-	assert_null(json_read(NULL, 0));
+	assert_null(parse_json("{", 1));
+	assert_null(parse_json(NULL, 0));
 	assert_non_null(file);
-	assert_null(json_read_file(file, &error));
+	assert_null(parse_json_file(file, &error));
 	assert_int_equal(error.line, 2);
 	fclose(file);
 }
