@@ -3,6 +3,7 @@
 #include "dapl/soft/fork.h"
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/obj/rnic.h"
@@ -55,13 +56,13 @@ static void fork_child(void)
 		LIST_FOREACH(conn, &dev->cm.conns, link) {
 			if (conn->fd >= 0)
 				close(conn->fd);
-			if (conn->attach_fd >= 0)
-				close(conn->attach_fd);
-			conn->fd = conn->attach_fd = -1;
-			conn->in_cm = conn->in_data = false;
+			if (conn->cm->attach_fd >= 0)
+				close(conn->cm->attach_fd);
+			conn->fd = conn->cm->attach_fd = -1;
+			conn->cm->in_cm = conn->progress.in_data = false;
 			conn->shm = NULL;
-			conn->offer = NULL;
-			conn->tx.shut = true;
+			conn->cm->offer = NULL;
+			conn->stream.tx.shut = true;
 		}
 		LIST_FOREACH(port, &dev->cm.ports, link) {
 			close(port->fd);

@@ -8,6 +8,7 @@
 #include "dapl/core/base/settings.h"
 #include "common/address.h"
 #include "dapl/core/device.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/progress/progress.h"
@@ -263,7 +264,7 @@ static void as_request(struct peer *p)
 		OK(ops->reject(conn, true, "no", 2));
 		return;
 	}
-	params.ud = conn->ud;
+	params.ud = conn->cm->ud;
 	params.qp = make_qp(params.ud);
 	OK(ops->accept(conn, &params));
 	see_it_through(p, conn, params.qp);

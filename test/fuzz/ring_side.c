@@ -60,7 +60,7 @@ static void open_run(struct ring_run *r, uint8_t how)
 	stream_open(&r->s, &options);
 	conn = r->s.conn;
 	conn->passive = how & PASSIVE;
-	conn->mulpdu = (how & ROOMY ? RING_CHUNK : 1024) + WIRE_UNTAGGED;
+	conn->stream.mulpdu = (how & ROOMY ? RING_CHUNK : 1024) + WIRE_UNTAGGED;
 	side_demand(!madvise(ring_segment->memory, sizeof *ring_segment->memory, MADV_DONTNEED), "madvise");
 	__atomic_add_fetch(&ring_segment->refs, 1, __ATOMIC_RELAXED);
 	r->shm = conn->shm = shm_conn_new(conn, ring_segment);
@@ -110,11 +110,11 @@ static void acknowledge(const struct ring_run *r, unsigned how, uint32_t *delive
 {
 	const struct dapl_conn *conn = r->s.conn;
 
-	*delivered = conn->peer_delivered;
-	*consumed = conn->peer_consumed;
+	*delivered = conn->stream.peer_delivered;
+	*consumed = conn->stream.peer_consumed;
 	if (how) {
-		*delivered = conn->tx.cursor.seq - (how == 2);
-		*consumed = conn->tx.cursor.charged + (how == 3);
+		*delivered = conn->stream.tx.cursor.seq - (how == 2);
+		*consumed = conn->stream.tx.cursor.charged + (how == 3);
 	}
 }
 
@@ -233,7 +233,7 @@ void ring_check_room(const struct ring_run *r)
 	const struct shm_conn *shm = r->shm;
 
 	side_demand(shm->rx.head - shm->rx.acked_head <= RING_SLOTS, "slots were taken and not acknowledged");
-	side_demand(r->s.conn->unexpected_bytes <= SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK,
+	side_demand(r->s.conn->stream.unexpected_bytes <= SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK,
 		    "too much is kept for later");
 }
 

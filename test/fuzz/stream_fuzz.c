@@ -91,7 +91,7 @@ static void check_answers(const struct stream *s)
 		side_demand(!over, "a frame after a Terminate");
 		side_demand(length >= WIRE_TAGGED && (ulpdu[0] & 0x3f) == 1 && ulpdu[1] >> 4 == 4,
 		       "a malformed frame was sent");
-		side_demand(s->conn->peer_is_dapl || (ulpdu[1] & 15) <= WIRE_TERMINATE,
+		side_demand(s->conn->stream.peer_is_dapl || (ulpdu[1] & 15) <= WIRE_TERMINATE,
 		       "a frame that a stranger does not know");
 		over = (ulpdu[1] & 15) == WIRE_TERMINATE;
 	}

@@ -49,17 +49,17 @@ static bool reply(struct dapl_conn *conn, uint8_t flags, const struct wire_trail
 		  const void *pdata, size_t length)
 {
 	struct wire_mpa mpa = {
-		.reply = true, .revision = conn->mpa.revision,
-		.flags = flags | (conn->mpa.flags & WIRE_MPA_S),
-		.ird = conn->reads_in, .ord = conn->reads_out,
+		.reply = true, .revision = conn->cm->mpa.revision,
+		.flags = flags | (conn->cm->mpa.flags & WIRE_MPA_S),
+		.ird = conn->stream.reads_in, .ord = conn->stream.reads_out,
 	};
 
-	if (conn->peer_is_dapl)
+	if (conn->stream.peer_is_dapl)
 		mpa.flags |= WIRE_DAPL_REPLY;
-	if (conn->mpa.p2p) {
+	if (conn->cm->mpa.p2p) {
 		mpa.p2p = true;
-		mpa.p2p_write = conn->mpa.p2p_write;
-		mpa.p2p_read = !conn->mpa.p2p_write;
+		mpa.p2p_write = conn->cm->mpa.p2p_write;
+		mpa.p2p_read = !conn->cm->mpa.p2p_write;
 	}
 	return mpa_send(conn, &mpa, trailer, pdata, length);
 }
@@ -67,7 +67,7 @@ static bool reply(struct dapl_conn *conn, uint8_t flags, const struct wire_trail
 void acceptor_refuse(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	if (conn->peer_is_dapl)
+	if (conn->stream.peer_is_dapl)
 		reply(conn, WIRE_MPA_REJECT | WIRE_DAPL_REFUSED, NULL, NULL, 0);
 }
 
@@ -75,7 +75,7 @@ void acceptor_refuse(struct dapl_conn *conn)
 
 static const char *request_fault(const struct dapl_conn *conn)
 {
-	const struct wire_mpa *mpa = &conn->mpa;
+	const struct wire_mpa *mpa = &conn->cm->mpa;
 
 	if (mpa->revision != 1 && mpa->revision != 2)
 		return "MPA request of an unknown revision";
@@ -95,14 +95,14 @@ static bool request_complete(struct dapl_conn *conn, struct dapl_request *reques
 
 	if (fault) {
 		request_failed(conn, fault);
-		if (data && conn->mpa.revision <= 2)
+		if (data && conn->cm->mpa.revision <= 2)
 			reply(conn, WIRE_MPA_REJECT, NULL, NULL, 0);
 		cm_conn_retire(conn);
 		return false;
 	}
-	conn->peer_is_dapl = conn->mpa.flags & WIRE_DAPL_REQUEST;
-	conn->ud = conn->peer_is_dapl && (conn->mpa.flags & WIRE_DAPL_UD);
-	listener = conn->ud ? conn->port->ud : conn->port->rc;
+	conn->stream.peer_is_dapl = conn->cm->mpa.flags & WIRE_DAPL_REQUEST;
+	conn->cm->ud = conn->stream.peer_is_dapl && (conn->cm->mpa.flags & WIRE_DAPL_UD);
+	listener = conn->cm->ud ? conn->cm->port->ud : conn->cm->port->rc;
 	if (!listener) {
 		acceptor_refuse(conn);
 		cm_conn_retire(conn);
@@ -115,7 +115,7 @@ static bool request_complete(struct dapl_conn *conn, struct dapl_request *reques
 	request->local = conn->local;
 	request->remote = conn->remote;
 	request->pdata = data;
-	request->ud = conn->ud;
+	request->ud = conn->cm->ud;
 	*sp = listener->sp;
 	return true;
 }
@@ -124,13 +124,13 @@ static bool request_readable(struct dapl_conn *conn, struct dapl_request *reques
 {
 	switch (mpa_receive(conn)) {
 	case GOT_PART:
-		if (!conn->in_cm)
+		if (!conn->cm->in_cm)
 			cm_watch(conn, EPOLLIN);
 		return false;
 	case GOT_ALL:
 		return request_complete(conn, request, sp);
 	case GOT_BAD:
-		if (!conn->io_error && conn->frame_length == WIRE_MPA_HEADER) {
+		if (!conn->stream.io_error && conn->cm->frame_length == WIRE_MPA_HEADER) {
 			cm_learn_address(conn);
 			request_failed(conn, "no MPA request: the peer speaks another protocol");
 		}
@@ -164,28 +164,28 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	struct wire_trailer trailer = handshake_trailer(conn);
 	uint8_t flags = 0;
 
-	if (conn->mpa.ird != WIRE_ORD_NONE)
-		conn->reads_out = handshake_min(conn->reads_out, conn->mpa.ird);
-	conn->crc = (conn->mpa.flags & WIRE_MPA_CRC) || conn->dev->want_crc;
-	if (conn->crc)
+	if (conn->cm->mpa.ird != WIRE_ORD_NONE)
+		conn->stream.reads_out = handshake_min(conn->stream.reads_out, conn->cm->mpa.ird);
+	conn->stream.crc = (conn->cm->mpa.flags & WIRE_MPA_CRC) || conn->dev->want_crc;
+	if (conn->stream.crc)
 		flags = WIRE_MPA_CRC;
-	if (conn->peer_is_dapl && !conn->ud && !conn->crc && cm_peer_is_local(conn)) {
-		conn->offer = attach_offer_new(conn->dev, conn, trailer.token);
-		if (!conn->offer)
+	if (conn->stream.peer_is_dapl && !conn->cm->ud && !conn->stream.crc && cm_peer_is_local(conn)) {
+		conn->cm->offer = attach_offer_new(conn->dev, conn, trailer.token);
+		if (!conn->cm->offer)
 			shm_fallback_report(conn, 0, errno);
 	}
-	if (!reply(conn, flags, conn->peer_is_dapl ? &trailer : NULL, params->pdata, params->pdata_len)) {
+	if (!reply(conn, flags, conn->stream.peer_is_dapl ? &trailer : NULL, params->pdata, params->pdata_len)) {
 		cm_fail(conn, DAPL_CONN_REFUSED, errno, NULL);
 		return;
 	}
-	if (!conn->peer_is_dapl) {
+	if (!conn->stream.peer_is_dapl) {
 		handshake_established(conn);
 		return;
 	}
 	cm_set_state(conn, SOFT_WAIT_FIRST, "reply sent");
-	conn->frame_length = 0;
-	conn->frame_need = WIRE_TRAILER;
-	conn->up_pdata = NULL;
+	conn->cm->frame_length = 0;
+	conn->cm->frame_need = WIRE_TRAILER;
+	conn->cm->up_pdata = NULL;
 	cm_set_deadline(conn, SOFT_HANDSHAKE_S);
 	cm_watch(conn, EPOLLIN);
 }
@@ -193,9 +193,9 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 /* The socket was accepted with the limits of the environment. */
 static void tune_socket(const struct dapl_conn *conn)
 {
-	if (conn->tuning.ack_timeout || conn->tuning.ack_retry)
-		cm_set_keepalive(conn->fd, &conn->tuning);
-	if (conn->tuning.traffic_class)
+	if (conn->cm->tuning.ack_timeout || conn->cm->tuning.ack_retry)
+		cm_set_keepalive(conn->fd, &conn->cm->tuning);
+	if (conn->cm->tuning.traffic_class)
 		cm_set_traffic_class(conn);
 }
 
@@ -206,7 +206,7 @@ int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params
 
 	if (params->pdata_len > WIRE_PDATA_MAX)
 		return EMSGSIZE;
-	if (params->ud != conn->ud)
+	if (params->ud != conn->cm->ud)
 		return EINVAL;
 	soft_progress_lock(dev);
 	err = conn->state == SOFT_REQUESTED ? cm_attach_qp(conn, params) : EINVAL;
@@ -239,10 +239,10 @@ int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, 
 /* Sets the number of bytes that make the socket readable. Its end makes it readable, too. */
 static void wake_at(struct dapl_conn *conn, int bytes)
 {
-	if ((bytes > 1) == conn->wakes_late)
+	if ((bytes > 1) == conn->cm->wakes_late)
 		return;
 	setsockopt(conn->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
-	conn->wakes_late = bytes > 1;
+	conn->cm->wakes_late = bytes > 1;
 }
 
 static bool has_ended(const struct dapl_conn *conn)
@@ -265,7 +265,7 @@ static void first_frame(struct dapl_conn *conn)
 	handshake_switch_frame(expected);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0 && n < SWITCH_LENGTH && conn->offer && !memcmp(frame, expected, n) &&
+	if (n > 0 && n < SWITCH_LENGTH && conn->cm->offer && !memcmp(frame, expected, n) &&
 	    !has_ended(conn)) {
 		wake_at(conn, SWITCH_LENGTH);
 		return;
@@ -277,9 +277,9 @@ static void first_frame(struct dapl_conn *conn)
 			"the peer closed before its first frame");
 		return;
 	}
-	err = attach_offer_error(conn->offer, &peer);
-	segment = attach_offer_end(conn->offer);
-	conn->offer = NULL;
+	err = attach_offer_error(conn->cm->offer, &peer);
+	segment = attach_offer_end(conn->cm->offer);
+	conn->cm->offer = NULL;
 	if (n == SWITCH_LENGTH && segment && !memcmp(frame, expected, n)) {
 		recv(conn->fd, frame, sizeof frame, MSG_DONTWAIT);
 		handshake_rings_agreed(conn, segment);
@@ -295,7 +295,7 @@ void acceptor_first_readable(struct dapl_conn *conn)
 	struct wire_trailer peer;
 
 	assert_held(&conn->dev->progress_lock);
-	if (!conn->ud) {
+	if (!conn->cm->ud) {
 		first_frame(conn);
 		return;
 	}
@@ -303,14 +303,14 @@ void acceptor_first_readable(struct dapl_conn *conn)
 	case GOT_PART:
 		return;
 	case GOT_ALL:
-		if (wire_trailer_get(conn->frame, &peer)) {
+		if (wire_trailer_get(conn->cm->frame, &peer)) {
 			handshake_associated(conn, &peer);
 			return;
 		}
 		cm_fail(conn, DAPL_CONN_REFUSED, 0, "malformed datagram association");
 		break;
 	default:
-		cm_fail(conn, DAPL_CONN_REFUSED, conn->io_error, conn->io_error ? NULL :
+		cm_fail(conn, DAPL_CONN_REFUSED, conn->stream.io_error, conn->stream.io_error ? NULL :
 			"the peer closed before its half of the association");
 	}
 }
@@ -328,7 +328,7 @@ void acceptor_speak_first(struct dapl_conn *conn)
 		return;
 	}
 	dapl_mutex_lock(&qp->lock);
-	conn->tx.open = true;
+	conn->stream.tx.open = true;
 	soft_conn_send(conn);
 	dapl_mutex_unlock(&qp->lock);
 }

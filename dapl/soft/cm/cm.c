@@ -35,7 +35,7 @@
 /* Handles input of a socket. The event may be stale: the state says what is expected now. */
 static void conn_ready(struct dapl_conn *conn)
 {
-	if (!conn->in_cm && conn->attach_fd < 0)
+	if (!conn->cm->in_cm && conn->cm->attach_fd < 0)
 		return;
 	switch (conn->state) {
 	case SOFT_ATTACHING:
@@ -54,7 +54,7 @@ static void conn_ready(struct dapl_conn *conn)
 		acceptor_first_readable(conn);
 		break;
 	default:		/* the socket of rings, once core knows that the connection is up */
-		if (conn->in_data)
+		if (conn->progress.in_data)
 			soft_progress_end(conn);
 		break;
 	}
@@ -89,8 +89,8 @@ static bool stream_lives(struct dapl_conn *conn, uint64_t now)
 
 static void conn_expired(struct dapl_conn *conn)
 {
-	conn->deadline_ns = 0;
-	if (conn->state == SOFT_OPEN && !conn->unwatched) {
+	conn->cm->deadline_ns = 0;
+	if (conn->state == SOFT_OPEN && !conn->progress.unwatched) {
 		acceptor_speak_first(conn);
 		return;
 	}
@@ -108,10 +108,10 @@ static void conn_expired(struct dapl_conn *conn)
 		cm_fail(conn, DAPL_CONN_TIMED_OUT, ETIMEDOUT, NULL);
 		break;
 	case SOFT_OPEN:
-		cm_end_stream(conn, conn->io_error, "no epoll set takes its socket");
+		cm_end_stream(conn, conn->stream.io_error, "no epoll set takes its socket");
 		break;
 	default:		/* released, and the peer does not close */
-		if (conn->released)
+		if (conn->cm->released)
 			cm_conn_retire(conn);
 	}
 }
@@ -127,11 +127,11 @@ static void sweep(struct dapl_timer *timer)
 	dev->cm.sweep_ns = 0;
 	for (conn = LIST_FIRST(&dev->cm.conns); conn; conn = after) {
 		after = LIST_NEXT(conn, link);
-		if (conn->deadline_ns && conn->deadline_ns <= now)
+		if (conn->cm->deadline_ns && conn->cm->deadline_ns <= now)
 			conn_expired(conn);
-		else if (conn->deadline_ns && conn->deadline_ns < next)
-			next = conn->deadline_ns;
-		if (conn->in_data && cm_patience_ms(&conn->tuning) && stream_lives(conn, now))
+		else if (conn->cm->deadline_ns && conn->cm->deadline_ns < next)
+			next = conn->cm->deadline_ns;
+		if (conn->progress.in_data && cm_patience_ms(&conn->cm->tuning) && stream_lives(conn, now))
 			cm_watch_liveness(conn);
 	}
 	LIST_FOREACH(port, &dev->cm.ports, link)
@@ -150,7 +150,7 @@ static void send_close(struct dapl_conn *conn)
 	struct soft_qp *qp = soft_stream_lock(conn);
 
 	assert_held(&conn->dev->progress_lock);
-	conn->tx.close_notice = true;
+	conn->stream.tx.close_notice = true;
 	shm_grant_revoke(conn);
 	soft_conn_send(conn);
 	cm_set_state(conn, SOFT_CLOSING, "disconnect");
@@ -173,7 +173,7 @@ void soft_cm_release(struct dapl_conn *conn)
 	struct dapl_device *dev = conn->dev;
 
 	soft_progress_lock(dev);
-	conn->released = true;
+	conn->cm->released = true;
 	if (conn->state == SOFT_OPEN)
 		send_close(conn);
 	if (conn->state == SOFT_REQUESTED)
@@ -183,10 +183,10 @@ void soft_cm_release(struct dapl_conn *conn)
 	conn->qp = NULL;
 	if (conn->owner)
 		soft_conn_queue_upcall(conn, SOFT_UP_RELEASED);
-	if (conn->state != SOFT_CLOSING || (conn->shm && conn->tx.shut)) {
+	if (conn->state != SOFT_CLOSING || (conn->shm && conn->stream.tx.shut)) {
 		cm_conn_retire(conn);	/* the peer can read what is in its ring */
 	} else {		/* so that the last frames arrive, the socket is open until the peer's FIN */
-		if (!conn->in_data)
+		if (!conn->progress.in_data)
 			soft_progress_add(conn);
 		cm_set_deadline(conn, SOFT_LINGER_S);
 	}
@@ -219,9 +219,10 @@ static int send_last(struct dapl_device *dev, struct pollfd sockets[CLOSE_SOCKET
 		after = LIST_NEXT(conn, link);
 		if (conn->state != SOFT_CLOSING)
 			continue;
-		conn->tx.blocked = false;
+		conn->stream.tx.blocked = false;
 		soft_conn_send(conn);
-		if (conn->fd >= 0 && !conn->tx.shut && n < CLOSE_SOCKETS)	/* a ring makes no socket writable */
+		if (conn->fd >= 0 && !conn->stream.tx.shut && n < CLOSE_SOCKETS)
+			/* a ring makes no socket writable */
 			sockets[n++] = (struct pollfd){ .fd = conn->fd, .events = conn->shm ? 0 : POLLOUT };
 	}
 	return n;

@@ -58,7 +58,7 @@ const char *soft_cm_carrier(struct dapl_conn *conn)
 	const char *carrier;
 
 	soft_progress_lock(dev);
-	carrier = conn->ud ? NULL : conn->shm ? "memory" : conn->crc ? "tcp+crc" : "tcp";
+	carrier = conn->cm->ud ? NULL : conn->shm ? "memory" : conn->stream.crc ? "tcp+crc" : "tcp";
 	soft_progress_unlock(dev);
 	return carrier;
 }
@@ -69,28 +69,28 @@ const char *soft_cm_carrier(struct dapl_conn *conn)
  * errno is the cause. */
 static void give_up_watching(struct dapl_conn *conn)
 {
-	conn->io_error = errno;
-	conn->unwatched = true;
+	conn->stream.io_error = errno;
+	conn->progress.unwatched = true;
 	cm_set_deadline(conn, 0);
 }
 
 void cm_watch(struct dapl_conn *conn, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = conn };
-	int op = conn->in_cm ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+	int op = conn->cm->in_cm ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
 	assert_held(&conn->dev->progress_lock);
 	if (epoll_ctl(conn->dev->cm.epoll, op, conn->fd, &event))
 		give_up_watching(conn);
-	conn->in_cm = true;
+	conn->cm->in_cm = true;
 }
 
 void cm_unwatch(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	if (conn->in_cm)
+	if (conn->cm->in_cm)
 		epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_DEL, conn->fd, NULL);
-	conn->in_cm = false;
+	conn->cm->in_cm = false;
 }
 
 void cm_leave_handshake(struct dapl_conn *conn)
@@ -98,23 +98,23 @@ void cm_leave_handshake(struct dapl_conn *conn)
 	assert_held(&conn->dev->progress_lock);
 	if (conn->state == SOFT_WAIT_REQUEST)
 		soft_half_open_remove(conn);
-	conn->deadline_ns = 0;
+	conn->cm->deadline_ns = 0;
 }
 
 void cm_end_attach(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	if (conn->attach_fd < 0)
+	if (conn->cm->attach_fd < 0)
 		return;
-	epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_DEL, conn->attach_fd, NULL);
-	close(conn->attach_fd);
-	conn->attach_fd = -1;
+	epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_DEL, conn->cm->attach_fd, NULL);
+	close(conn->cm->attach_fd);
+	conn->cm->attach_fd = -1;
 }
 
 static void end_offer(struct dapl_conn *conn)
 {
-	shm_segment_put(attach_offer_end(conn->offer));
-	conn->offer = NULL;
+	shm_segment_put(attach_offer_end(conn->cm->offer));
+	conn->cm->offer = NULL;
 }
 
 void cm_close_socket(struct dapl_conn *conn)
@@ -126,12 +126,12 @@ void cm_close_socket(struct dapl_conn *conn)
 	cm_end_attach(conn);
 	end_offer(conn);
 	if (conn->fd >= 0) {
-		if (conn->shm && conn->rx.close_notice)
+		if (conn->shm && conn->stream.rx.close_notice)
 			cm_set_reset_on_close(conn->fd);
 		close(conn->fd);
 	}
 	conn->fd = -1;
-	conn->tx.shut = true;
+	conn->stream.tx.shut = true;
 	if (conn->state != SOFT_CLOSED)
 		cm_set_state(conn, SOFT_CLOSED, conn->caused ? "failed" : "ended");
 }
@@ -152,39 +152,47 @@ static void stream_ended(struct dapl_conn *conn);
 
 const struct soft_conn_events cm_conn_events = { .work = conn_work, .ended = stream_ended };
 
+struct whole_conn {
+	struct dapl_conn conn;	/* first: cm_conn_free() frees the whole by it */
+	struct soft_cm_conn cm;
+};
+
 struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 {
-	struct dapl_conn *conn = calloc(1, sizeof *conn);
+	struct whole_conn *whole = calloc(1, sizeof *whole);
+	struct dapl_conn *conn;
 
-	if (conn)
-		conn->frame = malloc(WIRE_MPA_MAX);
-	if (!conn || !conn->frame) {
-		free(conn);
+	if (whole)
+		whole->cm.frame = malloc(WIRE_MPA_MAX);
+	if (!whole || !whole->cm.frame) {
+		free(whole);
 		return NULL;
 	}
+	conn = &whole->conn;
+	conn->cm = &whole->cm;
 	conn->dev = dev;
 	conn->events = &cm_conn_events;
 	conn->fd = -1;
-	conn->attach_fd = -1;
-	conn->frame_need = WIRE_MPA_HEADER;
-	TAILQ_INIT(&conn->unexpected);
+	conn->cm->attach_fd = -1;
+	conn->cm->frame_need = WIRE_MPA_HEADER;
+	TAILQ_INIT(&conn->stream.unexpected);
 	return conn;
 }
 
 static void free_stream(struct dapl_conn *conn)
 {
 	soft_unexpected_drop(conn);
-	free(conn->rx.whole);
-	free(conn->tx.rest);
-	free(conn->answers);
+	free(conn->stream.rx.whole);
+	free(conn->stream.tx.rest);
+	free(conn->stream.answers);
 	shm_conn_free(conn->shm);
 }
 
 void cm_conn_free(struct dapl_conn *conn)
 {
 	free_stream(conn);
-	free(conn->frame);
-	free(conn->pdata);
+	free(conn->cm->frame);
+	free(conn->cm->pdata);
 	free(conn);
 }
 
@@ -213,10 +221,10 @@ int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 	if (err)
 		return err;
 	conn->owner = params->owner;
-	conn->reads_in = params->reads_in;
-	conn->reads_out = params->reads_out;
-	conn->qos = params->qos;
-	conn->tuning = params->tuning;
+	conn->stream.reads_in = params->reads_in;
+	conn->stream.reads_out = params->reads_out;
+	conn->cm->qos = params->qos;
+	conn->cm->tuning = params->tuning;
 	return 0;
 }
 
@@ -252,7 +260,7 @@ void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const 
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, text);
 	cm_close_socket(conn);
 	soft_stream_unlock(qp);
-	conn->failure = why;
+	conn->cm->failure = why;
 	soft_conn_queue_upcall(conn, SOFT_UP_FAILED);
 }
 
@@ -264,7 +272,7 @@ void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 	soft_trace(TRC_LVL_ERROR, "conn", conn, "%s", why);
 	qp = soft_stream_lock(conn);
 	soft_conn_caused(conn, err, DAPL_CODE_NONE, 0, why);
-	conn->tx.shut = true;
+	conn->stream.tx.shut = true;
 	soft_stream_ended(qp, conn, false);
 	soft_stream_unlock(qp);
 }
@@ -273,7 +281,7 @@ void cm_end_stream(struct dapl_conn *conn, int err, const char *why)
 static void stream_ended(struct dapl_conn *conn)
 {
 	cm_close_socket(conn);
-	if (conn->released)
+	if (conn->cm->released)
 		cm_conn_retire(conn);
 }
 
@@ -282,9 +290,9 @@ static void stream_ended(struct dapl_conn *conn)
 static void report_established(struct dapl_conn *conn)
 {
 	struct dapl_established info = {
-		.pdata = conn->up_pdata, .pdata_len = conn->up_pdata_length,
+		.pdata = conn->cm->up_pdata, .pdata_len = conn->cm->up_pdata_length,
 		.local = conn->local, .remote = conn->remote,
-		.ud = conn->ud ? &conn->peer : NULL,
+		.ud = conn->cm->ud ? &conn->cm->peer : NULL,
 	};
 
 	dapl_up_established(conn->owner, conn, &info);
@@ -292,11 +300,11 @@ static void report_established(struct dapl_conn *conn)
 
 static void drop_frame(struct dapl_conn *conn)
 {
-	free(conn->frame);
-	free(conn->pdata);
-	conn->frame = conn->pdata = NULL;
-	conn->up_pdata = NULL;
-	conn->up_pdata_length = 0;
+	free(conn->cm->frame);
+	free(conn->cm->pdata);
+	conn->cm->frame = conn->cm->pdata = NULL;
+	conn->cm->up_pdata = NULL;
+	conn->cm->up_pdata_length = 0;
 }
 
 /* The ring of the peer brought its close notification, and nothing follows. Progress lock held. */
@@ -320,7 +328,7 @@ static void go_live(struct dapl_conn *conn)
 
 	soft_progress_lock(dev);
 	qp = soft_stream_lock(conn);
-	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->in_data &&
+	if ((conn->state == SOFT_OPEN || conn->state == SOFT_CLOSING) && !conn->progress.in_data &&
 	    !soft_progress_add(conn))
 		give_up_watching(conn);
 	soft_stream_unlock(qp);
@@ -334,32 +342,32 @@ static void conn_work(struct dapl_task *task)
 	uint32_t up = __atomic_exchange_n(&conn->up, 0, __ATOMIC_ACQUIRE);
 	bool notify;
 
-	if (conn->free_in_task) {
+	if (conn->cm->free_in_task) {
 		cm_conn_free(conn);
 		return;
 	}
 	soft_progress_lock(dev);
-	notify = !conn->released;
+	notify = !conn->cm->released;
 	if (up & SOFT_UP_CLOSE_SENT)
 		end_shm(conn);
 	soft_progress_unlock(dev);
 	if ((up & SOFT_UP_ESTABLISHED) && notify)
 		report_established(conn);
-	else if ((up & SOFT_UP_ESTABLISHED) && conn->peer.ah)
-		soft_ah_destroy(conn->peer.ah);
+	else if ((up & SOFT_UP_ESTABLISHED) && conn->cm->peer.ah)
+		soft_ah_destroy(conn->cm->peer.ah);
 	if (up & SOFT_UP_ESTABLISHED) {
 		drop_frame(conn);
 		go_live(conn);
 	}
 	if ((up & SOFT_UP_FAILED) && notify)
-		dapl_up_failed(conn->owner, conn, conn->failure, conn->up_pdata,
-			       conn->up_pdata_length);
+		dapl_up_failed(conn->owner, conn, conn->cm->failure, conn->cm->up_pdata,
+			       conn->cm->up_pdata_length);
 	if ((up & (SOFT_UP_CLOSED | SOFT_UP_BROKEN)) && notify)
 		dapl_up_disconnected(conn->owner, conn, up & SOFT_UP_CLOSED);
 	if (up & SOFT_UP_RELEASED)
 		dapl_up_released(conn->owner);
 	if (up & SOFT_UP_DEAD) {	/* the task may be queued again already */
-		conn->free_in_task = true;
+		conn->cm->free_in_task = true;
 		dapl_task_queue(&conn->task, conn_work);
 	}
 }

@@ -1,13 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn.h - the connection object: life and upcalls. obj/conn.h has its fields. */
+/* conn.h - the connection object: what connection management keeps of it, life and upcalls. obj/conn.h has
+ * what all folders know of it. */
 #ifndef SOFT_CM_CONN_H
 #define SOFT_CM_CONN_H
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/wire/wire.h"
 
+struct attach_offer;
+struct soft_port;
 struct soft_qp;
+
+/* What connection management keeps of a connection: the handshake, deadlines, and what upcalls report. Guarded
+ * by the progress lock. */
+struct soft_cm_conn {
+	bool in_cm;			/* the cm epoll set has fd */
+	bool ud;
+	bool released;
+	bool wakes_late;		/* SO_RCVLOWAT of its socket is more than 1 */
+	bool fell_back;			/* tried with revision 1 */
+	bool free_in_task;		/* the next run of the task frees the connection */
+	uint8_t rev;			/* MPA revision in use */
+	uint64_t deadline_ns;		/* 0: none */
+	uint64_t silent_ns;		/* since when an answer of the peer's TCP is due; 0: none is */
+	enum dapl_qos qos;
+	struct dapl_conn_tuning tuning;
+	struct soft_port *port;		/* WAIT_REQUEST: that accepted it */
+	TAILQ_ENTRY(dapl_conn) half_open_link;	/* dev->half_open.list */
+
+	struct wire_mpa mpa;		/* the peer's Request or Reply */
+	uint8_t *frame;			/* MPA frame: being received, or the Request to be sent */
+	uint32_t frame_length, frame_need;
+	uint8_t *pdata;			/* private data, until it is sent */
+	uint32_t pdata_length;
+
+	struct attach_offer *offer;	/* passive: memory is offered until the first FPDU */
+	int attach_fd;			/* ATTACHING: socket that the memory comes by, else -1 */
+	uint8_t attach_token[16];	/* the acceptor's offer */
+	uint64_t attach_end_ns;		/* ATTACHING: no retry after this */
+	struct dapl_conn *acceptor;	/* set if the acceptor is of this device: it is given the
+					 * segment directly, not by a frame */
+
+	enum dapl_conn_failure failure;
+	const uint8_t *up_pdata;	/* points into frame */
+	uint32_t up_pdata_length;
+	struct dapl_ud_peer peer;
+};
 
 /* Operations of the device (core/device.h). */
 void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);

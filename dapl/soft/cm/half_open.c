@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/tunables.h"
@@ -19,7 +20,7 @@ static unsigned total;		/* atomic: of all devices of the process */
 void soft_half_open_add(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	TAILQ_INSERT_TAIL(&conn->dev->half_open.list, conn, half_open_link);
+	TAILQ_INSERT_TAIL(&conn->dev->half_open.list, conn, cm->half_open_link);
 	conn->dev->half_open.count++;
 	__atomic_add_fetch(&total, 1, __ATOMIC_RELAXED);
 }
@@ -27,7 +28,7 @@ void soft_half_open_add(struct dapl_conn *conn)
 void soft_half_open_remove(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	TAILQ_REMOVE(&conn->dev->half_open.list, conn, half_open_link);
+	TAILQ_REMOVE(&conn->dev->half_open.list, conn, cm->half_open_link);
 	conn->dev->half_open.count--;
 	if (!conn->dev->dead)
 		__atomic_sub_fetch(&total, 1, __ATOMIC_RELAXED);
@@ -67,7 +68,7 @@ static struct dapl_conn *oldest(struct dapl_device *dev, const struct dapl_conn 
 	struct dapl_conn *conn, *first = NULL;
 	int looks = 0;
 
-	TAILQ_FOREACH(conn, &dev->half_open.list, half_open_link) {
+	TAILQ_FOREACH(conn, &dev->half_open.list, cm->half_open_link) {
 		if (conn == spared || (source && !same_source(conn, source)))
 			continue;
 		if (!has_input(conn))
@@ -84,7 +85,7 @@ static unsigned count_source(const struct dapl_conn *newest)
 	const struct dapl_conn *conn;
 	unsigned count = 0;
 
-	TAILQ_FOREACH(conn, &newest->dev->half_open.list, half_open_link)
+	TAILQ_FOREACH(conn, &newest->dev->half_open.list, cm->half_open_link)
 		count += same_source(conn, newest);
 	return count;
 }

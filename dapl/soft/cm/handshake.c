@@ -44,7 +44,7 @@ struct wire_trailer handshake_trailer(const struct dapl_conn *conn)
 		.version = WIRE_TRAILER_VERSION, .max_ulpdu = MULPDU_LARGE,
 	};
 
-	if (conn->ud && conn->qp) {
+	if (conn->cm->ud && conn->qp) {
 		trailer.qpn = conn->qp->qp.qp_num;
 		trailer.qkey = conn->qp->qkey;
 		trailer.udp_port = conn->dev->datagrams.port;
@@ -56,9 +56,9 @@ static int associate(struct dapl_conn *conn, const struct wire_trailer *peer)
 {
 	struct sockaddr *remote = (struct sockaddr *)&conn->remote;
 
-	conn->peer.qpn = peer->qpn;
-	conn->peer.qkey = peer->qkey;
-	return conn->qp ? soft_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->peer.ah)
+	conn->cm->peer.qpn = peer->qpn;
+	conn->cm->peer.qkey = peer->qkey;
+	return conn->qp ? soft_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->cm->peer.ah)
 			: ECANCELED;
 }
 
@@ -86,7 +86,7 @@ static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 
 	if (conn->shm)
 		return RING_CHUNK + WIRE_UNTAGGED;
-	if (conn->peer_is_dapl || conn->swaps)
+	if (conn->stream.peer_is_dapl || conn->stream.swaps)
 		return MULPDU_LARGE;
 	getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &length);
 	mss -= 6 + mss % 4;	/* length and CRC of an FPDU, which is a multiple of 4 */
@@ -98,24 +98,24 @@ static bool open_stream(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = conn->qp;
 
-	conn->mulpdu = choose_mulpdu(conn);
-	conn->sink_key = soft_random();
-	if (conn->reads_in) {
-		conn->answers = calloc(conn->reads_in, sizeof *conn->answers);
-		if (!conn->answers)
+	conn->stream.mulpdu = choose_mulpdu(conn);
+	conn->stream.sink_key = soft_random();
+	if (conn->stream.reads_in) {
+		conn->stream.answers = calloc(conn->stream.reads_in, sizeof *conn->stream.answers);
+		if (!conn->stream.answers)
 			return false;
 	}
-	conn->tx.cursor.msn_send = conn->tx.cursor.msn_read = 1;
-	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_dapl = 1;
-	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_dapl = 1;
-	conn->rx.part_need = WIRE_CONTROL_END;
+	conn->stream.tx.cursor.msn_send = conn->stream.tx.cursor.msn_read = 1;
+	conn->stream.tx.cursor.msn_atomic = conn->stream.tx.cursor.msn_dapl = 1;
+	conn->stream.rx.msn_send = conn->stream.rx.msn_read = conn->stream.rx.msn_atomic = conn->stream.rx.msn_dapl = 1;
+	conn->stream.rx.part_need = WIRE_CONTROL_END;
 	if (!qp)
 		return true;
 	dapl_mutex_lock(&qp->lock);
-	conn->tx.cursor.wqe = qp->sq_tail;
+	conn->stream.tx.cursor.wqe = qp->sq_tail;
 	qp->read_next = qp->sq_tail;
-	conn->tx.open = !conn->passive || conn->peer_is_dapl;	/* its first FPDU is here */
-	conn->tx.first = !conn->passive && conn->peer_is_dapl && !conn->shm;
+	conn->stream.tx.open = !conn->passive || conn->stream.peer_is_dapl;	/* its first FPDU is here */
+	conn->stream.tx.first = !conn->passive && conn->stream.peer_is_dapl && !conn->shm;
 	if (qp->state == IBV_QPS_INIT)
 		soft_qp_set_state(qp, IBV_QPS_RTS);
 	shm_grant_open(qp, conn);
@@ -140,7 +140,7 @@ static bool send_switch(const struct dapl_conn *conn)
  * initiator whose acceptor is of the same device need not. */
 static bool confirm_memory(struct dapl_conn *conn)
 {
-	return !conn->shm || conn->passive || conn->acceptor || send_switch(conn);
+	return !conn->shm || conn->passive || conn->cm->acceptor || send_switch(conn);
 }
 
 void handshake_established(struct dapl_conn *conn)
@@ -149,7 +149,7 @@ void handshake_established(struct dapl_conn *conn)
 	cm_leave_handshake(conn);
 	if (!conn->shm)
 		cm_unwatch(conn);
-	else if (!conn->in_cm)
+	else if (!conn->cm->in_cm)
 		cm_watch(conn, EPOLLIN);
 	cm_learn_address(conn);
 	if (!confirm_memory(conn)) {
@@ -162,7 +162,7 @@ void handshake_established(struct dapl_conn *conn)
 	}
 	cm_set_state(conn, SOFT_OPEN, "established");
 	cm_watch_liveness(conn);
-	if (!conn->tx.open && !conn->mpa.p2p)
+	if (!conn->stream.tx.open && !conn->cm->mpa.p2p)
 		cm_set_deadline_ms(conn, SOFT_FIRST_MS);
 	soft_trace(TRC_LVL_DETAIL, "conn", conn, "data goes %s",
 		   conn->shm ? "through shared memory" : "over TCP");

@@ -66,7 +66,7 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	cm_set_no_delay(conn->fd);
 	cm_delay_handshake_ack(conn->fd);
 	if (!cm_same_address(&conn->remote, &local))
-		cm_set_keepalive(conn->fd, &conn->tuning);	/* within this host, TCP reports every end */
+		cm_set_keepalive(conn->fd, &conn->cm->tuning);	/* within this host, TCP reports every end */
 	cm_set_traffic_class(conn);
 	conn->local.ss_family = AF_UNSPEC;
 	if (local.ss_family == remote->sa_family) {
@@ -85,15 +85,15 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 static bool send_request(struct dapl_conn *conn)
 {
 	struct wire_mpa mpa = {
-		.revision = conn->rev, .ird = conn->reads_in, .ord = conn->reads_out,
+		.revision = conn->cm->rev, .ird = conn->stream.reads_in, .ord = conn->stream.reads_out,
 		.flags = conn->dev->want_crc ? WIRE_MPA_CRC : 0,
 	};
 
-	if (conn->rev == 2)
+	if (conn->cm->rev == 2)
 		mpa.flags |= WIRE_MPA_S | WIRE_DAPL_REQUEST;
-	if (conn->ud)
+	if (conn->cm->ud)
 		mpa.flags |= WIRE_DAPL_UD;
-	return mpa_send(conn, &mpa, NULL, conn->pdata, conn->pdata_length);
+	return mpa_send(conn, &mpa, NULL, conn->cm->pdata, conn->cm->pdata_length);
 }
 
 /* Connects again with MPA revision 1 (RFC 5044), for peers that do not support revision 2. */
@@ -101,10 +101,10 @@ static bool fall_back(struct dapl_conn *conn)
 {
 	int network, err;
 
-	if (conn->fell_back || conn->ud)
+	if (conn->cm->fell_back || conn->cm->ud)
 		return false;
-	conn->fell_back = true;
-	conn->rev = 1;
+	conn->cm->fell_back = true;
+	conn->cm->rev = 1;
 	cm_unwatch(conn);
 	close(conn->fd);
 	cm_set_state(conn, SOFT_CONNECTING, "again, as MPA revision 1");
@@ -114,9 +114,9 @@ static bool fall_back(struct dapl_conn *conn)
 			       "second attempt, as MPA revision 1");
 		return false;
 	}
-	conn->frame_length = 0;
-	conn->frame_need = WIRE_MPA_HEADER;
-	conn->deadline_ns = 0;
+	conn->cm->frame_length = 0;
+	conn->cm->frame_need = WIRE_MPA_HEADER;
+	conn->cm->deadline_ns = 0;
 	cm_watch(conn, EPOLLOUT);
 	return true;
 }
@@ -155,7 +155,7 @@ static void begin_attach(struct dapl_conn *conn)
 		return;
 	cm_unwatch(conn);
 	cm_set_state(conn, SOFT_ATTACHING, "the reply came");
-	conn->attach_end_ns = clock_now_ns() + SOFT_ATTACH_S * 1000000000ull;
+	conn->cm->attach_end_ns = clock_now_ns() + SOFT_ATTACH_S * 1000000000ull;
 }
 
 /* Data goes over TCP: errno says why; 0: memory is not wanted, or not offered. Always false. */
@@ -164,7 +164,7 @@ static bool attach_failed(struct dapl_conn *conn)
 	uint64_t peer = 0;
 
 	if (conn->dev->shm.process)		/* without one, this process failed to share its own memory */
-		memcpy(&peer, conn->attach_token, sizeof peer);
+		memcpy(&peer, conn->cm->attach_token, sizeof peer);
 	shm_fallback_report(conn, peer, errno);
 	return false;
 }
@@ -172,7 +172,7 @@ static bool attach_failed(struct dapl_conn *conn)
 /* The backlog of the peer process is full. False: it was for too long. */
 static bool attach_again(struct dapl_conn *conn)
 {
-	if (conn->attach_end_ns && clock_now_ns() >= conn->attach_end_ns) {
+	if (conn->cm->attach_end_ns && clock_now_ns() >= conn->cm->attach_end_ns) {
 		errno = EAGAIN;
 		return attach_failed(conn);
 	}
@@ -185,10 +185,10 @@ static bool attach_wait(struct dapl_conn *conn)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = conn };
 
-	if (epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_ADD, conn->attach_fd, &event)) {
+	if (epoll_ctl(conn->dev->cm.epoll, EPOLL_CTL_ADD, conn->cm->attach_fd, &event)) {
 		attach_failed(conn);
-		close(conn->attach_fd);
-		conn->attach_fd = -1;
+		close(conn->cm->attach_fd);
+		conn->cm->attach_fd = -1;
 		return false;
 	}
 	begin_attach(conn);
@@ -201,10 +201,10 @@ static bool attach_memory(struct dapl_conn *conn)
 {
 	struct shm_segment *segment;
 
-	if (conn->crc)
+	if (conn->stream.crc)
 		return false;
-	switch (soft_attach_begin(conn->dev, conn->attach_token, &conn->attach_fd, &segment,
-				  &conn->acceptor)) {
+	switch (soft_attach_begin(conn->dev, conn->cm->attach_token, &conn->cm->attach_fd, &segment,
+				  &conn->cm->acceptor)) {
 	case SOFT_ATTACH_DONE:
 		handshake_use_rings(conn, segment);
 		return false;
@@ -221,15 +221,15 @@ static bool attach_memory(struct dapl_conn *conn)
  * socket. */
 static void both_established(struct dapl_conn *conn)
 {
-	struct dapl_conn *acceptor = conn->acceptor;
+	struct dapl_conn *acceptor = conn->cm->acceptor;
 	struct attach_offer *offer;
 
 	handshake_established(conn);
-	conn->acceptor = NULL;
+	conn->cm->acceptor = NULL;
 	if (!acceptor || !conn->shm || conn->state != SOFT_OPEN)
 		return;
-	offer = acceptor->offer;
-	acceptor->offer = NULL;
+	offer = acceptor->cm->offer;
+	acceptor->cm->offer = NULL;
 	handshake_rings_agreed(acceptor, attach_offer_end(offer));
 }
 
@@ -238,7 +238,7 @@ void initiator_attach_ready(struct dapl_conn *conn)
 	struct shm_segment *segment;
 
 	assert_held(&conn->dev->progress_lock);
-	switch (soft_attach_go_on(conn->dev, conn->attach_fd, &segment)) {
+	switch (soft_attach_go_on(conn->dev, conn->cm->attach_fd, &segment)) {
 	case SOFT_ATTACH_WAIT:
 		return;
 	case SOFT_ATTACH_DONE:
@@ -254,9 +254,9 @@ void initiator_attach_ready(struct dapl_conn *conn)
 void initiator_attach_expired(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	if (conn->attach_fd < 0 && attach_memory(conn))
+	if (conn->cm->attach_fd < 0 && attach_memory(conn))
 		return;
-	if (conn->attach_fd >= 0) {
+	if (conn->cm->attach_fd >= 0) {
 		errno = ETIMEDOUT;
 		attach_failed(conn);
 	}
@@ -268,12 +268,12 @@ void initiator_attach_expired(struct dapl_conn *conn)
 
 static void rejected(struct dapl_conn *conn, const uint8_t *data, size_t length)
 {
-	bool by_provider = (conn->mpa.flags & WIRE_DAPL_REPLY) &&
-			   (conn->mpa.flags & WIRE_DAPL_REFUSED);
+	bool by_provider = (conn->cm->mpa.flags & WIRE_DAPL_REPLY) &&
+			   (conn->cm->mpa.flags & WIRE_DAPL_REFUSED);
 
-	conn->up_pdata = data;
-	conn->up_pdata_length = length;
-	soft_conn_caused(conn, 0, DAPL_CODE_MPA, conn->mpa.flags, by_provider ?
+	conn->cm->up_pdata = data;
+	conn->cm->up_pdata_length = length;
+	soft_conn_caused(conn, 0, DAPL_CODE_MPA, conn->cm->mpa.flags, by_provider ?
 		       "refused by the peer's provider" : "rejected by the peer's program");
 	cm_fail(conn, by_provider ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED, 0, NULL);
 }
@@ -296,7 +296,7 @@ static bool take_trailer(struct dapl_conn *conn, const uint8_t **data, size_t *l
 {
 	if (*length < WIRE_TRAILER || !wire_trailer_get(*data, trailer))
 		return false;
-	memcpy(conn->attach_token, trailer->token, sizeof conn->attach_token);
+	memcpy(conn->cm->attach_token, trailer->token, sizeof conn->cm->attach_token);
 	*data += WIRE_TRAILER;
 	*length -= WIRE_TRAILER;
 	return true;
@@ -305,9 +305,9 @@ static bool take_trailer(struct dapl_conn *conn, const uint8_t **data, size_t *l
 /* Returns why this side cannot go on with a Reply that accepts, or NULL. */
 static const char *reply_fault(const struct dapl_conn *conn)
 {
-	if (conn->mpa.flags & WIRE_MPA_MARKERS)
+	if (conn->cm->mpa.flags & WIRE_MPA_MARKERS)
 		return "the peer wants MPA markers";
-	if (conn->ud && !conn->peer_is_dapl)
+	if (conn->cm->ud && !conn->stream.peer_is_dapl)
 		return "the peer knows no datagram endpoints";
 	return NULL;
 }
@@ -317,13 +317,13 @@ static void reply_complete(struct dapl_conn *conn)
 	struct wire_trailer trailer;
 	size_t length;
 	const uint8_t *data = mpa_data(conn, &length);
-	const struct wire_mpa *mpa = &conn->mpa;
+	const struct wire_mpa *mpa = &conn->cm->mpa;
 	const char *fault;
 
-	if (data && mpa->revision == 1 && conn->rev == 2 && (mpa->flags & WIRE_MPA_REJECT) &&
+	if (data && mpa->revision == 1 && conn->cm->rev == 2 && (mpa->flags & WIRE_MPA_REJECT) &&
 	    fall_back(conn))
 		return;
-	if (!data || mpa->revision < 1 || mpa->revision > conn->rev) {
+	if (!data || mpa->revision < 1 || mpa->revision > conn->cm->rev) {
 		cm_fail(conn, DAPL_CONN_REFUSED, 0, data ? "MPA reply of an unknown revision" :
 			"MPA reply with a wrong length");
 		return;
@@ -332,22 +332,22 @@ static void reply_complete(struct dapl_conn *conn)
 		rejected(conn, data, length);
 		return;
 	}
-	conn->peer_is_dapl = conn->rev == 2 && (mpa->flags & WIRE_DAPL_REPLY);
-	conn->swaps = conn->rev == 2 && !conn->peer_is_dapl && (mpa->flags & WIRE_DAPL_REQUEST);
-	fault = conn->peer_is_dapl && !take_trailer(conn, &data, &length, &trailer)
+	conn->stream.peer_is_dapl = conn->cm->rev == 2 && (mpa->flags & WIRE_DAPL_REPLY);
+	conn->stream.swaps = conn->cm->rev == 2 && !conn->stream.peer_is_dapl && (mpa->flags & WIRE_DAPL_REQUEST);
+	fault = conn->stream.peer_is_dapl && !take_trailer(conn, &data, &length, &trailer)
 		? "malformed MPA reply: trailer" : reply_fault(conn);
 	if (fault) {
 		cm_fail(conn, DAPL_CONN_REFUSED, 0, fault);
 		return;
 	}
-	conn->crc = (mpa->flags & WIRE_MPA_CRC) || conn->dev->want_crc;
+	conn->stream.crc = (mpa->flags & WIRE_MPA_CRC) || conn->dev->want_crc;
 	if (mpa->ird != WIRE_ORD_NONE)
-		conn->reads_out = handshake_min(conn->reads_out, mpa->ird);
-	conn->up_pdata = data;
-	conn->up_pdata_length = length;
-	if (conn->ud)
+		conn->stream.reads_out = handshake_min(conn->stream.reads_out, mpa->ird);
+	conn->cm->up_pdata = data;
+	conn->cm->up_pdata_length = length;
+	if (conn->cm->ud)
 		associate_active(conn, &trailer);
-	else if (!conn->peer_is_dapl || !attach_memory(conn))
+	else if (!conn->stream.peer_is_dapl || !attach_memory(conn))
 		both_established(conn);
 }
 
@@ -356,7 +356,7 @@ void initiator_reply_readable(struct dapl_conn *conn)
 	assert_held(&conn->dev->progress_lock);
 	switch (mpa_receive(conn)) {
 	case GOT_PART:
-		if (!conn->deadline_ns && conn->frame_length)
+		if (!conn->cm->deadline_ns && conn->cm->frame_length)
 			cm_set_deadline(conn, SOFT_HANDSHAKE_S);
 		break;
 	case GOT_ALL:
@@ -368,7 +368,7 @@ void initiator_reply_readable(struct dapl_conn *conn)
 		cm_fail(conn, DAPL_CONN_REFUSED, 0, "the peer closed without an MPA reply");
 		break;
 	default:
-		cm_fail(conn, DAPL_CONN_REFUSED, conn->io_error, conn->io_error ? NULL :
+		cm_fail(conn, DAPL_CONN_REFUSED, conn->stream.io_error, conn->stream.io_error ? NULL :
 			"malformed MPA reply: the peer speaks another protocol");
 	}
 }
@@ -387,19 +387,19 @@ int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *para
 	if (!conn)
 		return ENOMEM;
 	memcpy(&conn->remote, params->remote, address_length(params->remote));
-	conn->rev = 2;
-	conn->ud = params->ud;
-	conn->qos = params->qos;
-	conn->tuning = params->tuning;
+	conn->cm->rev = 2;
+	conn->cm->ud = params->ud;
+	conn->cm->qos = params->qos;
+	conn->cm->tuning = params->tuning;
 	cm_set_state(conn, SOFT_CONNECTING, "connect");
 	if (params->pdata_len) {
-		conn->pdata = malloc(params->pdata_len);
-		if (!conn->pdata) {
+		conn->cm->pdata = malloc(params->pdata_len);
+		if (!conn->cm->pdata) {
 			err = ENOMEM;
 			goto failed;
 		}
-		memcpy(conn->pdata, params->pdata, params->pdata_len);
-		conn->pdata_length = params->pdata_len;
+		memcpy(conn->cm->pdata, params->pdata, params->pdata_len);
+		conn->cm->pdata_length = params->pdata_len;
 	}
 	err = start_tcp(conn, &network);
 	if (err)

@@ -95,7 +95,7 @@ static struct dapl_conn *accept_one(struct soft_port *port)
 		return NULL;
 	}
 	conn->passive = true;
-	conn->port = port;
+	conn->cm->port = port;
 	LIST_INSERT_HEAD(&dev->cm.conns, conn, link);
 	conn->remote = remote;
 	conn->local = port->local;
@@ -254,7 +254,7 @@ static void port_close(struct soft_port *port)
 	assert_held(&port->dev->progress_lock);
 	for (conn = LIST_FIRST(&port->dev->cm.conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
-		if (conn->state == SOFT_WAIT_REQUEST && conn->port == port)
+		if (conn->state == SOFT_WAIT_REQUEST && conn->cm->port == port)
 			cm_conn_retire(conn);
 	}
 	LIST_REMOVE(port, link);

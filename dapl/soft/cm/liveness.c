@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/base/settings.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/tunables.h"
@@ -41,7 +42,7 @@ void cm_sweep_within(struct dapl_device *dev, uint64_t us)
 void cm_set_deadline_ms(struct dapl_conn *conn, unsigned ms)
 {
 	assert_held(&conn->dev->progress_lock);
-	conn->deadline_ns = clock_now_ns() + ms * 1000000ull;
+	conn->cm->deadline_ns = clock_now_ns() + ms * 1000000ull;
 	cm_sweep_within(conn->dev, ms * 1000ull);
 }
 
@@ -53,7 +54,7 @@ void cm_set_deadline(struct dapl_conn *conn, unsigned seconds)
 
 void cm_watch_liveness(struct dapl_conn *conn)
 {
-	unsigned ms = cm_patience_ms(&conn->tuning);
+	unsigned ms = cm_patience_ms(&conn->cm->tuning);
 
 	assert_held(&conn->dev->progress_lock);
 	if (ms)
@@ -70,12 +71,12 @@ bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now)
 
 	if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length) ||
 	    !(info.tcpi_retransmits || info.tcpi_probes)) {
-		conn->silent_ns = 0;
+		conn->cm->silent_ns = 0;
 		return false;
 	}
-	if (!conn->silent_ns || info.tcpi_last_ack_recv < (now - conn->silent_ns) / 1000000)
-		conn->silent_ns = now;
-	return now - conn->silent_ns >= cm_patience_ms(&conn->tuning) * 1000000ull;
+	if (!conn->cm->silent_ns || info.tcpi_last_ack_recv < (now - conn->cm->silent_ns) / 1000000)
+		conn->cm->silent_ns = now;
+	return now - conn->cm->silent_ns >= cm_patience_ms(&conn->cm->tuning) * 1000000ull;
 }
 
 void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* mpa.c - sends and receives the MPA frames of a handshake (mpa.h). */
 #include "dapl/soft/cm/mpa.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/wire/wire.h"
@@ -39,40 +40,40 @@ bool mpa_send(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 enum mpa_got mpa_receive(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	while (conn->frame_length < conn->frame_need) {
-		ssize_t n = recv(conn->fd, conn->frame + conn->frame_length,
-				 conn->frame_need - conn->frame_length, MSG_DONTWAIT);
+	while (conn->cm->frame_length < conn->cm->frame_need) {
+		ssize_t n = recv(conn->fd, conn->cm->frame + conn->cm->frame_length,
+				 conn->cm->frame_need - conn->cm->frame_length, MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return GOT_PART;
 		if (n < 0)
-			conn->io_error = errno;
+			conn->stream.io_error = errno;
 		if (n <= 0)
-			return n || conn->frame_length ? GOT_BAD : GOT_END;
-		conn->frame_length += n;
-		if (conn->frame_need != WIRE_MPA_HEADER || conn->frame_length != WIRE_MPA_HEADER)
+			return n || conn->cm->frame_length ? GOT_BAD : GOT_END;
+		conn->cm->frame_length += n;
+		if (conn->cm->frame_need != WIRE_MPA_HEADER || conn->cm->frame_length != WIRE_MPA_HEADER)
 			continue;
-		if (!wire_mpa_get(conn->frame, !conn->passive, &conn->mpa) ||
-		    conn->mpa.length > WIRE_MPA_MAX - WIRE_MPA_HEADER)
+		if (!wire_mpa_get(conn->cm->frame, !conn->passive, &conn->cm->mpa) ||
+		    conn->cm->mpa.length > WIRE_MPA_MAX - WIRE_MPA_HEADER)
 			return GOT_BAD;
-		conn->frame_need += conn->mpa.length;
+		conn->cm->frame_need += conn->cm->mpa.length;
 	}
 	return GOT_ALL;
 }
 
 const uint8_t *mpa_data(struct dapl_conn *conn, size_t *length)
 {
-	const uint8_t *p = conn->frame + WIRE_MPA_HEADER;
+	const uint8_t *p = conn->cm->frame + WIRE_MPA_HEADER;
 
-	*length = conn->mpa.length;
-	conn->mpa.ird = conn->mpa.ord = WIRE_ORD_NONE;
-	if (!(conn->mpa.flags & WIRE_MPA_S))
+	*length = conn->cm->mpa.length;
+	conn->cm->mpa.ird = conn->cm->mpa.ord = WIRE_ORD_NONE;
+	if (!(conn->cm->mpa.flags & WIRE_MPA_S))
 		return p;
-	if (conn->mpa.revision < 2 || *length < WIRE_MPA_ENHANCED)
+	if (conn->cm->mpa.revision < 2 || *length < WIRE_MPA_ENHANCED)
 		return NULL;
-	wire_enhanced_get(p, &conn->mpa);
+	wire_enhanced_get(p, &conn->cm->mpa);
 	*length -= WIRE_MPA_ENHANCED;
 	return p + WIRE_MPA_ENHANCED;
 }

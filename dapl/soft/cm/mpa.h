@@ -16,7 +16,7 @@ enum mpa_got { GOT_PART, GOT_ALL, GOT_END, GOT_BAD };
  * frame is small and the socket is fresh, so a part is never taken. */
 bool mpa_send(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 	      const struct wire_trailer *trailer, const void *pdata, size_t length);
-/* Reads the frame into conn->frame and its header into conn->mpa, and no byte of the stream behind
+/* Reads the frame into conn->cm->frame and its header into conn->cm->mpa, and no byte of the stream behind
  * it. */
 enum mpa_got mpa_receive(struct dapl_conn *conn);
 /* Decodes the enhanced data of the frame. Returns what follows it, or NULL if the frame is

@@ -4,6 +4,7 @@
 #include "common/address.h"
 #include "dapl/core/base/traffic_class.h"
 #include "dapl/core/device.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/conn.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -44,7 +45,7 @@ bool cm_same_address(const struct sockaddr_storage *a, const struct sockaddr_sto
 
 void cm_set_traffic_class(const struct dapl_conn *conn)
 {
-	int class = dapl_traffic_class(&conn->tuning, conn->qos);
+	int class = dapl_traffic_class(&conn->cm->tuning, conn->cm->qos);
 
 	if (class < 0)
 		return;

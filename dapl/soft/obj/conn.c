@@ -51,11 +51,11 @@ void soft_conn_queue_upcall(struct dapl_conn *conn, uint32_t what)
 /* A paused socket is not read, so its end of file cannot be seen by reading: EPOLLRDHUP reports it. */
 void soft_conn_interest(struct dapl_conn *conn)
 {
-	uint32_t interest = (conn->rx.paused ? EPOLLRDHUP : EPOLLIN) | (conn->tx.blocked ? EPOLLOUT : 0);
-	struct epoll_event event = soft_input_event(&conn->input, interest);
+	uint32_t interest = (conn->stream.rx.paused ? EPOLLRDHUP : EPOLLIN) | (conn->stream.tx.blocked ? EPOLLOUT : 0);
+	struct epoll_event event = soft_input_event(&conn->progress.input, interest);
 
-	if (!conn->in_data || conn->interest == interest || conn->shm)
+	if (!conn->progress.in_data || conn->progress.interest == interest || conn->shm)
 		return;
-	conn->interest = interest;
+	conn->progress.interest = interest;
 	epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_MOD, conn->fd, &event);
 }

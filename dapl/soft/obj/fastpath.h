@@ -16,11 +16,11 @@
 /* May the stream send, and has it nothing to send before a new request? */
 static inline bool fastpath_idle(const struct dapl_conn *conn)
 {
-	const struct soft_tx *tx = &conn->tx;
+	const struct soft_tx *tx = &conn->stream.tx;
 
 	return tx->open && !(tx->blocked | tx->busy | tx->shut | tx->close_notice | tx->terminate |
 			     tx->cursor.second) &&
-	       !tx->cursor.offset && tx->cursor.answer == conn->answer_tail;
+	       !tx->cursor.offset && tx->cursor.answer == conn->stream.answer_tail;
 }
 
 /* Describes the message that the request becomes. Returns false if the request needs the general path. */

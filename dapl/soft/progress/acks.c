@@ -17,8 +17,8 @@ static bool ack_urgent(const struct dapl_conn *conn)
 {
 	if (conn->shm && ring_ack_due(&conn->shm->rx))
 		return true;
-	return conn->delivered - conn->tx.cursor.acked_seq >= ACKS_MAX ||
-	       conn->consumed - conn->tx.cursor.acked_consumed >= SOFT_WINDOW / ACK_WINDOW_FRACTION;
+	return conn->stream.delivered - conn->stream.tx.cursor.acked_seq >= ACKS_MAX ||
+	       conn->stream.consumed - conn->stream.tx.cursor.acked_consumed >= SOFT_WINDOW / ACK_WINDOW_FRACTION;
 }
 
 /* True if an acknowledgement over TCP would only report bytes of the window that a Send takes which is
@@ -28,7 +28,7 @@ static bool ack_urgent(const struct dapl_conn *conn)
  * is posted. */
 static bool only_window_used(const struct dapl_conn *conn)
 {
-	return !conn->shm && conn->delivered == conn->tx.cursor.acked_seq && !ack_urgent(conn);
+	return !conn->shm && conn->stream.delivered == conn->stream.tx.cursor.acked_seq && !ack_urgent(conn);
 }
 
 void soft_acks_flush_ring(struct shm_conn *shm)
@@ -86,19 +86,19 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 		if (conn->shm)
 			shm_conn_send_ack(conn);
 		else
-			conn->tx.ack_now = true;
+			conn->stream.tx.ack_now = true;
 	} else if (conn->shm) {
 		conn->shm->ack_owed = true;
-	} else if (!conn->ack_listed) {
-		conn->ack_listed = true;
-		TAILQ_INSERT_TAIL(&dev->progress.acks, conn, ack_link);
+	} else if (!conn->progress.ack_listed) {
+		conn->progress.ack_listed = true;
+		TAILQ_INSERT_TAIL(&dev->progress.acks, conn, progress.ack_link);
 	}
 }
 
 void soft_ack_forget(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
-	if (conn->ack_listed)
-		TAILQ_REMOVE(&conn->dev->progress.acks, conn, ack_link);
-	conn->ack_listed = false;
+	if (conn->progress.ack_listed)
+		TAILQ_REMOVE(&conn->dev->progress.acks, conn, progress.ack_link);
+	conn->progress.ack_listed = false;
 }

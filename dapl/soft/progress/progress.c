@@ -51,8 +51,8 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 
 	qp = soft_stream_lock(conn);
 	if (events & EPOLLOUT)
-		conn->tx.blocked = false;
-	if (conn->rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
+		conn->stream.tx.blocked = false;
+	if (conn->stream.rx.paused && (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))) {
 		soft_conn_socket_error(conn);
 		soft_stream_ended(qp, conn, false);
 		alive = false;
@@ -66,14 +66,14 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 		if (events & EPOLLOUT)
 			soft_conn_interest(conn);
 	}
-	blocked = conn->tx.blocked;
+	blocked = conn->stream.tx.blocked;
 	soft_stream_unlock(qp);
 	return blocked;
 }
 
 static void serve_conn(struct soft_input *input, uint32_t events, bool polling)
 {
-	struct dapl_conn *conn = container_of(input, struct dapl_conn, input);
+	struct dapl_conn *conn = container_of(input, struct dapl_conn, progress.input);
 
 	set_busy_conn(conn->dev, conn);
 	serve_socket(conn, events, polling);
@@ -83,19 +83,20 @@ static void serve_conn(struct soft_input *input, uint32_t events, bool polling)
 
 bool soft_progress_add(struct dapl_conn *conn)
 {
-	struct epoll_event event = soft_input_event(&conn->input, conn->tx.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	struct epoll_event event = soft_input_event(&conn->progress.input,
+							    conn->stream.tx.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
 
 	assert_held(&conn->dev->progress_lock);
-	conn->input.serve = serve_conn;
-	conn->interest = event.events;
-	conn->in_data = true;
+	conn->progress.input.serve = serve_conn;
+	conn->progress.interest = event.events;
+	conn->progress.in_data = true;
 	if (conn->shm) {
 		soft_wakeup_end(conn->dev);	/* beside rings, polls do not always read the busy socket */
 		soft_rings_add(conn->shm);
 	}
 	soft_input_count(conn->dev, 1);
 	if (conn->shm)			/* cm/conn.c watches its socket */
-		return !conn->unwatched;
+		return !conn->progress.unwatched;
 	if (!epoll_ctl(conn->dev->data_epoll, EPOLL_CTL_ADD, conn->fd, &event))
 		return true;
 	return false;
@@ -120,9 +121,9 @@ void soft_progress_del(struct dapl_conn *conn)
 	soft_ack_forget(conn);
 	if (dev->progress.busy_conn == conn)
 		set_busy_conn(dev, NULL);
-	if (!conn->in_data)
+	if (!conn->progress.in_data)
 		return;
-	conn->in_data = false;
+	conn->progress.in_data = false;
 	if (conn->shm)
 		soft_rings_del(conn->shm);
 	else

@@ -138,7 +138,7 @@ static bool poll_ring_behind(struct dapl_device *dev, struct shm_conn *shm)
 {
 	if (!poll_ring(shm, true))
 		return false;
-	if (shm->conn->in_data)
+	if (shm->conn->progress.in_data)
 		move_to_front(dev, shm);
 	return true;
 }

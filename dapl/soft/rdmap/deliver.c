@@ -47,7 +47,7 @@ int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_
 		solicited = true;
 		break;
 	}
-	conn->delivered++;
+	conn->stream.delivered++;
 	soft_qp_received(qp, IBV_WC_SUCCESS, &wc, solicited);
 	return WIRE_TERM_NONE;
 }
@@ -57,9 +57,9 @@ int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_
 uint32_t soft_receives_ready(const struct dapl_conn *conn)
 {
 	const struct soft_qp *qp = conn->qp;
-	uint32_t come = conn->rx.msn_send - 1;
+	uint32_t come = conn->stream.rx.msn_send - 1;
 
-	if (!qp || !TAILQ_EMPTY(&conn->unexpected))
+	if (!qp || !TAILQ_EMPTY(&conn->stream.unexpected))
 		return come;
-	return come + conn->rx.send_open + (qp->rq.tail - qp->rq.head);
+	return come + conn->stream.rx.send_open + (qp->rq.tail - qp->rq.head);
 }

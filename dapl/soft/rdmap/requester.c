@@ -20,7 +20,7 @@
 /* The largest payload of one segment: whole cache lines where FPDUs are large. */
 static uint32_t most_payload(const struct dapl_conn *conn, uint32_t head)
 {
-	uint32_t most = conn->mulpdu - head;
+	uint32_t most = conn->stream.mulpdu - head;
 
 	return most > FPDU_ALIGN_MIN ? most & ~(FPDU_ALIGN - 1u) : most;
 }
@@ -33,11 +33,11 @@ enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct d
 
 	if (wqe->length > SOFT_MAX_MESSAGE)
 		return IBV_WC_LOC_LEN_ERR;
-	if (soft_is_read(wqe) && !conn->reads_out)
+	if (soft_is_read(wqe) && !conn->stream.reads_out)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (atomic && (wqe->length != 8 || wqe->sges != 1))
 		return IBV_WC_LOC_LEN_ERR;
-	if (!conn->peer_is_dapl &&
+	if (!conn->stream.peer_is_dapl &&
 	    (atomic || wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM))
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (!soft_mem_check_all(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, access))
@@ -66,7 +66,7 @@ static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *co
 static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn *conn, struct soft_swqe *wqe,
 				const struct soft_tx_cursor *cur)
 {
-	uint32_t outstanding = cur->reads - conn->reads_done;
+	uint32_t outstanding = cur->reads - conn->stream.reads_done;
 
 	if (unlikely(wqe->state == SOFT_DONE))
 		return STEP_NOTHING;		/* failed: completes after the requests before it */
@@ -76,7 +76,7 @@ static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn
 		return STEP_LOCAL;	/* RMR-9 */
 	if (unlikely(soft_requester_fault(qp, conn, wqe) != IBV_WC_SUCCESS))
 		return STEP_LOCAL;
-	if (soft_is_read(wqe) && outstanding >= conn->reads_out)
+	if (soft_is_read(wqe) && outstanding >= conn->stream.reads_out)
 		return STEP_NOTHING;
 	if (proto_is_large(conn, wqe->opcode, wqe->length))
 		return start_large(qp, conn->shm->conn, wqe, cur);
@@ -88,7 +88,7 @@ static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn
  * wrap-around of the counter 0 also counts as unknown, which is safe. */
 static bool is_expected(const struct dapl_conn *conn, const struct soft_tx_cursor *cur)
 {
-	return conn->peer_ready && conn->peer_ready - cur->msn_send < SOFT_MAX_WR;
+	return conn->stream.peer_ready && conn->stream.peer_ready - cur->msn_send < SOFT_MAX_WR;
 }
 
 /* How much of `want` the peer's window admits. Only peers of this implementation have a window, and only
@@ -96,12 +96,12 @@ static bool is_expected(const struct dapl_conn *conn, const struct soft_tx_curso
 static uint32_t window(const struct dapl_conn *conn, const struct soft_tx_cursor *cur,
 		       uint32_t charge, uint32_t want, bool *open)
 {
-	uint64_t used = cur->charged - conn->peer_consumed;
+	uint64_t used = cur->charged - conn->stream.peer_consumed;
 	uint64_t left = used < SOFT_WINDOW ? SOFT_WINDOW - used : 0;
 	uint32_t least = want < WINDOW_USE_MIN ? want : WINDOW_USE_MIN;
 
 	*open = true;
-	if (!conn->peer_is_dapl || is_expected(conn, cur) || left >= charge + want)
+	if (!conn->stream.peer_is_dapl || is_expected(conn, cur) || left >= charge + want)
 		return want;
 	*open = left >= charge + least;
 	return *open ? left - charge : 0;
@@ -178,7 +178,7 @@ static bool put_part(struct soft_batch *b, const struct dapl_conn *conn, const s
 	if (part->rndv)
 		rndv_send(b->ring, segment, cur->wqe, cur->offset, part->iov);
 	else
-		batch_put(b, conn->crc, segment, NULL, 0, part->iov, part->pieces, part->length);
+		batch_put(b, conn->stream.crc, segment, NULL, 0, part->iov, part->pieces, part->length);
 	return true;
 }
 
@@ -227,7 +227,7 @@ static enum soft_step frame_immediate(struct soft_batch *b, const struct dapl_co
 		return STEP_FULL;
 	wire_put32(body, wqe->word);
 	wire_put32(body + 4, wqe->length);
-	batch_put(b, conn->crc,
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .last = true, .qn = WIRE_QN_SEND, .msn = cur->msn_send,
 			.op = wqe->flags & IBV_SEND_SOLICITED ? WIRE_IMMEDIATE_SE
 							      : WIRE_IMMEDIATE },
@@ -275,12 +275,12 @@ static enum soft_step frame_read(struct soft_batch *b, const struct dapl_conn *c
 
 	if (!batch_has_room(b, 0, sizeof body))
 		return STEP_FULL;
-	wire_put32(body, conn->sink_key + cur->msn_read);
+	wire_put32(body, conn->stream.sink_key + cur->msn_read);
 	wire_put64(body + 4, 0);
 	wire_put32(body + 12, wqe->length);
 	wire_put32(body + 16, wqe->rkey);
 	wire_put64(body + 20, wqe->remote);
-	batch_put(b, conn->crc,
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_READ_REQUEST,
 			.qn = WIRE_QN_READ, .msn = cur->msn_read },
 	      body, sizeof body, NULL, 0, 0);
@@ -303,7 +303,7 @@ static enum soft_step frame_atomic(struct soft_batch *b, const struct dapl_conn 
 	wire_put64(body + 28, swap ? ~0ull : 0);
 	wire_put64(body + 36, swap ? wqe->atomic.compare_add : 0);
 	wire_put64(body + 44, swap ? ~0ull : 0);
-	batch_put(b, conn->crc,
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ATOMIC_REQUEST,
 			.qn = WIRE_QN_READ, .msn = cur->msn_read },
 	      body, sizeof body, NULL, 0, 0);
@@ -376,7 +376,7 @@ static enum soft_step frame_response(struct soft_batch *b, const struct dapl_con
 		if (check != SOFT_FINE)
 			return answer_fails(b, WIRE_TERM(0, 1, check), "source of a read went away");
 	}
-	if (conn->crc && length) {
+	if (conn->stream.crc && length) {
 		b->bounce = malloc(length);
 		if (!b->bounce)
 			return answer_fails(b, WIRE_TERM_LOCAL, "memory for the answer to a read");
@@ -384,7 +384,7 @@ static enum soft_step frame_response(struct soft_batch *b, const struct dapl_con
 		at = (char *)b->bounce;
 	}
 	iov = (struct iovec){ at, length };
-	batch_put(b, conn->crc,
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .tagged = true, .last = length == left,
 			.op = WIRE_READ_RESPONSE, .stag = answer->sink_stag,
 			.to = answer->sink_to + cur->answered },
@@ -408,16 +408,16 @@ static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn 
 	const struct soft_answer *answer;
 	uint8_t body[WIRE_ATOMIC_RESPONSE_LENGTH];
 
-	if (cur->answer == conn->answer_tail)
+	if (cur->answer == conn->stream.answer_tail)
 		return STEP_NOTHING;
-	answer = &conn->answers[cur->answer % conn->reads_in];
+	answer = &conn->stream.answers[cur->answer % conn->stream.reads_in];
 	if (!answer->atomic)
 		return frame_response(b, conn, qp, answer, cur);
 	if (!batch_has_room(b, 0, sizeof body))
 		return STEP_FULL;
 	wire_put32(body, answer->sink_stag);
 	wire_put64(body + 4, answer->sink_to);
-	batch_put(b, conn->crc,
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ATOMIC_RESPONSE,
 			.qn = WIRE_QN_ATOMIC, .msn = cur->msn_atomic },
 	      body, sizeof body, NULL, 0, 0);
@@ -432,22 +432,22 @@ enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn 
 	struct soft_qp *qp = conn->qp;
 	enum soft_step request = STEP_NOTHING, answer = STEP_NOTHING;
 
-	if (conn->tx.first && !cur->first_sent) {
-		batch_put(b, conn->crc, &(struct wire_segment){ .tagged = true, .last = true,
+	if (conn->stream.tx.first && !cur->first_sent) {
+		batch_put(b, conn->stream.crc, &(struct wire_segment){ .tagged = true, .last = true,
 				.op = WIRE_WRITE, .stag = 1 }, NULL, 0, NULL, 0, 0);
 		cur->first_sent = true;
 		cur->seq++;
 		batch_note_cursor(b, cur);
 	}
-	if (conn->tx.terminate || conn->tx.close_notice || !qp || qp->state != IBV_QPS_RTS)
+	if (conn->stream.tx.terminate || conn->stream.tx.close_notice || !qp || qp->state != IBV_QPS_RTS)
 		return STEP_NOTHING;
 	do {
 		/* Messages are interleaved only for peers of this implementation. */
-		answer = !conn->peer_is_dapl && (cur->offset || cur->second) ? STEP_NOTHING
+		answer = !conn->stream.peer_is_dapl && (cur->offset || cur->second) ? STEP_NOTHING
 									     : frame_answer(b, conn, qp, cur);
 		if (answer == STEP_BROKEN)
 			return STEP_BROKEN;
-		request = !conn->peer_is_dapl && cur->answered ? STEP_NOTHING : frame_request(b, conn, qp, cur);
+		request = !conn->stream.peer_is_dapl && cur->answered ? STEP_NOTHING : frame_request(b, conn, qp, cur);
 		if (request == STEP_BROKEN)
 			return STEP_BROKEN;
 	} while (answer == STEP_FRAMED || request == STEP_FRAMED);

@@ -24,7 +24,7 @@ static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
 		return wqe->state == SOFT_DONE;
 	if (soft_is_read(wqe))
 		return false;		/* DONE when the answer has arrived */
-	return qp->conn && (int32_t)(qp->conn->peer_delivered - wqe->seq) >= 0;
+	return qp->conn && (int32_t)(qp->conn->stream.peer_delivered - wqe->seq) >= 0;
 }
 
 /* DTO-29 */
@@ -55,7 +55,7 @@ void soft_requester_complete(struct soft_qp *qp)
 struct soft_swqe *soft_requester_oldest_read(struct soft_qp *qp, const struct dapl_conn *conn,
 					     uint32_t *index)
 {
-	uint32_t end = conn->tx.cursor.wqe;
+	uint32_t end = conn->stream.tx.cursor.wqe;
 
 	if ((int32_t)(qp->sq_head - qp->read_next) > 0)
 		qp->read_next = qp->sq_head;
@@ -73,14 +73,14 @@ struct soft_swqe *soft_requester_oldest_read(struct soft_qp *qp, const struct da
 static void read_done(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	wqe->state = SOFT_DONE;
-	conn->reads_done++;
+	conn->stream.reads_done++;
 	qp->read_next++;
 	soft_requester_complete(qp);
 }
 
 int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	struct soft_swqe *wqe;
 	uint64_t end;
 
@@ -93,7 +93,7 @@ int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 		rx->read_offset = 0;
 	}
 	wqe = soft_swqe(qp, rx->read_wqe);
-	if (rx->seg.stag != conn->sink_key + wqe->seq)
+	if (rx->seg.stag != conn->stream.sink_key + wqe->seq)
 		return WIRE_TERM_DDP_STAG;
 	end = rx->read_offset + (uint64_t)rx->payload_left;
 	if (rx->seg.to != rx->read_offset || end > wqe->length ||
@@ -105,10 +105,10 @@ int soft_requester_response_begin(struct soft_qp *qp, struct dapl_conn *conn)
 
 void soft_requester_response_end(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
+	struct soft_swqe *wqe = soft_swqe(qp, conn->stream.rx.read_wqe);
 
 	assert_held(&qp->lock);
-	conn->rx.read_open = false;
+	conn->stream.rx.read_open = false;
 	if (wqe->measured)
 		proto_measured(conn, wqe);
 	read_done(qp, conn, wqe);
@@ -123,7 +123,7 @@ int soft_requester_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 
 	assert_held(&qp->lock);
 	wqe = soft_requester_oldest_read(qp, conn, &index);
-	if (!wqe || wqe->opcode == IBV_WR_RDMA_READ || conn->rx.read_open ||
+	if (!wqe || wqe->opcode == IBV_WR_RDMA_READ || conn->stream.rx.read_open ||
 	    wire_get32(body) != wqe->seq)
 		return WIRE_TERM_OPCODE;
 	if (soft_mem_local(qp->dev, qp->qp.pd, wqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) !=
@@ -140,12 +140,12 @@ int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t de
 			 uint64_t consumed)
 {
 	assert_held(&qp->lock);
-	if ((int32_t)(delivered - conn->peer_delivered) < 0 ||
-	    (int32_t)(conn->tx.cursor.seq - delivered) < 0 ||
-	    consumed < conn->peer_consumed || consumed > conn->tx.cursor.charged)
+	if ((int32_t)(delivered - conn->stream.peer_delivered) < 0 ||
+	    (int32_t)(conn->stream.tx.cursor.seq - delivered) < 0 ||
+	    consumed < conn->stream.peer_consumed || consumed > conn->stream.tx.cursor.charged)
 		return WIRE_TERM_UNSPECIFIED;
-	conn->peer_delivered = delivered;
-	conn->peer_consumed = consumed;
+	conn->stream.peer_delivered = delivered;
+	conn->stream.peer_consumed = consumed;
 	soft_requester_complete(qp);
 	return WIRE_TERM_NONE;
 }
@@ -156,7 +156,7 @@ int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t de
 void soft_requester_execute_local(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = conn->qp;
-	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
+	struct soft_swqe *wqe = soft_swqe(qp, conn->stream.tx.cursor.wqe);
 
 	if (wqe->opcode == IBV_WR_BIND_MW)
 		wqe->status = soft_mw_bind(qp, wqe);
@@ -169,6 +169,6 @@ void soft_requester_execute_local(struct dapl_conn *conn)
 		return;
 	wqe->state = SOFT_DONE;
 	if (wqe->status == IBV_WC_SUCCESS)
-		conn->tx.cursor.wqe++;
+		conn->stream.tx.cursor.wqe++;
 	soft_requester_complete(qp);
 }

@@ -28,7 +28,7 @@ static inline void soft_requester_sent(struct dapl_conn *conn, uint32_t from, ui
 		struct soft_swqe *wqe = soft_swqe(qp, from);
 
 		if (wqe->state == SOFT_POSTED)
-			wqe->state = soft_is_read(wqe) || conn->peer_is_dapl ? SOFT_SENT : SOFT_DONE;
+			wqe->state = soft_is_read(wqe) || conn->stream.peer_is_dapl ? SOFT_SENT : SOFT_DONE;
 	}
 	soft_requester_complete(qp);
 }

@@ -15,7 +15,7 @@
 
 int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 
 	assert_held(&qp->lock);
 	if (!rx->send_open) {
@@ -24,8 +24,8 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 		rx->send_word = rx->seg.stag;
 		rx->send_offset = 0;
 		rx->unexpected = NULL;
-		if (TAILQ_EMPTY(&conn->unexpected) && soft_qp_take_receive(qp)) {	/* SRQ-15 */
-			conn->consumed += SOFT_CHARGE;
+		if (TAILQ_EMPTY(&conn->stream.unexpected) && soft_qp_take_receive(qp)) {	/* SRQ-15 */
+			conn->stream.consumed += SOFT_CHARGE;
 		} else {
 			soft_trace(TRC_LVL_DETAIL, "qp", qp, "send without a receive");
 			rx->unexpected = soft_unexpected_new(conn, rx->send_op, rx->send_word);
@@ -47,11 +47,11 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 
 int soft_responder_send_end(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 
 	assert_held(&qp->lock);
 	rx->send_open = false;
-	conn->arrived++;
+	conn->stream.arrived++;
 	if (rx->unexpected) {
 		rx->unexpected->complete = true;
 		rx->unexpected = NULL;
@@ -69,12 +69,12 @@ int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const u
 	int term;
 
 	assert_held(&qp->lock);
-	if (TAILQ_EMPTY(&conn->unexpected) && soft_qp_take_receive(qp)) {
-		conn->arrived++;
-		conn->consumed += SOFT_CHARGE;
-		return soft_deliver(qp, conn, conn->rx.seg.op, word, length);
+	if (TAILQ_EMPTY(&conn->stream.unexpected) && soft_qp_take_receive(qp)) {
+		conn->stream.arrived++;
+		conn->stream.consumed += SOFT_CHARGE;
+		return soft_deliver(qp, conn, conn->stream.rx.seg.op, word, length);
 	}
-	unexpected = soft_unexpected_new(conn, conn->rx.seg.op, word);
+	unexpected = soft_unexpected_new(conn, conn->stream.rx.seg.op, word);
 	if (!unexpected)
 		return WIRE_TERM_LOCAL;
 	unexpected->write_length = length;
@@ -82,7 +82,7 @@ int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const u
 	term = soft_unexpected_limit(conn);
 	if (term != WIRE_TERM_NONE)
 		return term;
-	conn->arrived++;
+	conn->stream.arrived++;
 	soft_unexpected_deliver(qp);
 	return WIRE_TERM_NONE;
 }
@@ -107,7 +107,7 @@ int soft_responder_write_term(enum soft_check check)
 
 int soft_responder_write_begin(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	struct soft_region *held;
 	enum soft_check check;
 	uintptr_t end;
@@ -140,22 +140,22 @@ int soft_responder_write_begin(struct soft_qp *qp, struct dapl_conn *conn)
 
 void soft_responder_write_end(struct dapl_conn *conn)
 {
-	struct soft_unexpected *last = TAILQ_LAST(&conn->unexpected, soft_unexpected_head);
+	struct soft_unexpected *last = TAILQ_LAST(&conn->stream.unexpected, soft_unexpected_head);
 
-	conn->rx.write_open = false;
-	conn->arrived++;
+	conn->stream.rx.write_open = false;
+	conn->stream.arrived++;
 	if (last)
 		last->writes_after++;
 	else
-		conn->delivered++;
+		conn->stream.delivered++;
 }
 
 /* Returns NULL if the peer has more reads outstanding than was agreed. */
 static struct soft_answer *answer_room(struct dapl_conn *conn)
 {
-	if (conn->answer_tail - conn->tx.cursor.answer >= conn->reads_in)
+	if (conn->stream.answer_tail - conn->stream.tx.cursor.answer >= conn->stream.reads_in)
 		return NULL;
-	return &conn->answers[conn->answer_tail % conn->reads_in];
+	return &conn->stream.answers[conn->stream.answer_tail % conn->stream.reads_in];
 }
 
 int soft_responder_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
@@ -171,7 +171,7 @@ int soft_responder_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_
 	*answer = (struct soft_answer){
 		.sink_stag = wire_get32(body), .sink_to = wire_get64(body + 4),
 		.length = wire_get32(body + 12), .stag = wire_get32(body + 16),
-		.from = wire_get64(body + 20), .msn = conn->rx.seg.msn,
+		.from = wire_get64(body + 20), .msn = conn->stream.rx.seg.msn,
 	};
 	if (answer->length)
 		check = soft_mem_remote(qp, answer->stag, answer->from, answer->length,
@@ -179,7 +179,7 @@ int soft_responder_read(struct soft_qp *qp, struct dapl_conn *conn, const uint8_
 	soft_mem_done(held);
 	if (check != SOFT_FINE)
 		return WIRE_TERM(0, 1, check);
-	conn->answer_tail++;
+	conn->stream.answer_tail++;
 	return WIRE_TERM_NONE;
 }
 
@@ -211,8 +211,8 @@ int soft_responder_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 	soft_mem_done(held);
 	*answer = (struct soft_answer){
 		.atomic = true, .sink_stag = wire_get32(body + 4), .sink_to = before,
-		.msn = conn->rx.seg.msn,
+		.msn = conn->stream.rx.seg.msn,
 	};
-	conn->answer_tail++;
+	conn->stream.answer_tail++;
 	return WIRE_TERM_NONE;
 }

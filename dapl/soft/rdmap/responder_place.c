@@ -17,7 +17,7 @@ static int place_recv(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 		      struct iovec *iov, int max, int *term)
 {
 	int n = soft_mem_slice(qp->dev, soft_receive_pd(qp), qp->taken->sge, qp->taken->sges,
-			       conn->rx.send_offset, length, IBV_ACCESS_LOCAL_WRITE, iov, max);
+			       conn->stream.rx.send_offset, length, IBV_ACCESS_LOCAL_WRITE, iov, max);
 
 	if (n < 0)
 		*term = soft_receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
@@ -26,9 +26,10 @@ static int place_recv(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 
 static int place_unexpected(struct dapl_conn *conn, uint32_t length, struct iovec *iov, int *term)
 {
-	struct soft_unexpected *unexpected = conn->rx.unexpected;
+	struct soft_unexpected *unexpected = conn->stream.rx.unexpected;
 
-	if (conn->peer_is_dapl && conn->unexpected_bytes + length > SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK) {
+	if (conn->stream.peer_is_dapl &&
+	    conn->stream.unexpected_bytes + length > SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK) {
 		*term = WIRE_TERM_NO_BUFFER;	/* far more than the window that was granted */
 		return -1;
 	}
@@ -44,7 +45,7 @@ static int place_unexpected(struct dapl_conn *conn, uint32_t length, struct iove
 static int place_write(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		       struct iovec *iov, int max, struct soft_region **held, int *term)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	uint32_t body = rx->payload_left - rx->tail_length, part;
 	enum soft_check check;
 	char *at = NULL;
@@ -74,12 +75,12 @@ static int place_write(struct soft_qp *qp, struct dapl_conn *conn, uint32_t leng
 static int place_read(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		      struct iovec *iov, int max, int *term)
 {
-	const struct soft_swqe *wqe = soft_swqe(qp, conn->rx.read_wqe);
-	int n = soft_mem_slice(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, conn->rx.read_offset,
+	const struct soft_swqe *wqe = soft_swqe(qp, conn->stream.rx.read_wqe);
+	int n = soft_mem_slice(qp->dev, qp->qp.pd, wqe->sge, wqe->sges, conn->stream.rx.read_offset,
 			       length, IBV_ACCESS_LOCAL_WRITE, iov, max);
 
 	if (n < 0) {
-		soft_flush_qp(qp, conn->rx.read_wqe, IBV_WC_LOC_PROT_ERR);
+		soft_flush_qp(qp, conn->stream.rx.read_wqe, IBV_WC_LOC_PROT_ERR);
 		*term = WIRE_TERM_LOCAL;
 	}
 	return n;
@@ -88,7 +89,7 @@ static int place_read(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 static int place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t length,
 		 struct iovec *iov, int max, struct soft_region **held, int *term)
 {
-	switch (conn->rx.sink) {
+	switch (conn->stream.rx.sink) {
 	case SOFT_SINK_RECV:
 		return place_recv(qp, conn, length, iov, max, term);
 	case SOFT_SINK_UNEXPECTED:
@@ -121,19 +122,19 @@ int soft_responder_place(struct soft_qp *qp, struct dapl_conn *conn, uint32_t le
 
 void soft_responder_placed(struct dapl_conn *conn, uint32_t length)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 
 	rx->payload_left -= length;
 	rx->payload_done += length;
 	switch (rx->sink) {
 	case SOFT_SINK_RECV:
 		rx->send_offset += length;
-		conn->consumed += length;
+		conn->stream.consumed += length;
 		break;
 	case SOFT_SINK_UNEXPECTED:
 		rx->send_offset += length;
 		rx->unexpected->length += length;
-		conn->unexpected_bytes += length;
+		conn->stream.unexpected_bytes += length;
 		break;
 	case SOFT_SINK_WRITE:
 		rx->write_to += length;

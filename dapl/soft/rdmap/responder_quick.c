@@ -39,17 +39,17 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 	const struct soft_rwqe *rwqe;
 	char *at;
 
-	if (conn->rx.send_open || !TAILQ_EMPTY(&conn->unexpected) || !(rwqe = next_receive(qp)) || rwqe->sges != 1 ||
-	    m->length > rwqe->length ||
+	if (conn->stream.rx.send_open || !TAILQ_EMPTY(&conn->stream.unexpected) ||
+	    !(rwqe = next_receive(qp)) || rwqe->sges != 1 || m->length > rwqe->length ||
 	    soft_mem_local(qp->dev, soft_receive_pd(qp), rwqe->sge, IBV_ACCESS_LOCAL_WRITE, &at) != SOFT_FINE)
 		return false;
 	copy_payload(at, m->data, m->length);
-	conn->rx.msn_send++;
-	conn->consumed += SOFT_CHARGE + m->length;
-	conn->arrived++;
+	conn->stream.rx.msn_send++;
+	conn->stream.consumed += SOFT_CHARGE + m->length;
+	conn->stream.arrived++;
 	if (qp->srq)
 		return soft_deliver(qp, conn, m->op, 0, m->length) == WIRE_TERM_NONE;
-	conn->delivered++;
+	conn->stream.delivered++;
 	soft_qp_received_next(qp, m->length, m->op == WIRE_SEND_SE);
 	return true;
 }
@@ -59,13 +59,13 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 			const struct soft_message *m)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	struct soft_region *held;
 	uint32_t body = m->length - 8;
 	char *at;
 
 	if (m->length < 8 || (m->to + m->length) % 8 || rx->write_open ||
-	    !TAILQ_EMPTY(&conn->unexpected) ||
+	    !TAILQ_EMPTY(&conn->stream.unexpected) ||
 	    soft_mem_remote(qp, m->word, m->to, m->length, IBV_ACCESS_REMOTE_WRITE, &at,
 			    &held) != SOFT_FINE)
 		return false;
@@ -77,8 +77,8 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 	soft_store_tail(at + body, m->data + body, 8);
 	soft_mem_done(held);
 	rx->write_length = m->length;
-	conn->arrived++;
-	conn->delivered++;
+	conn->stream.arrived++;
+	conn->stream.delivered++;
 	return true;
 }
 

@@ -55,7 +55,7 @@ int soft_segment_control(const struct dapl_conn *conn, struct soft_rx *rx, const
 		.tagged = tagged, .last = first >> 6 & 1, .op = second & 15,
 	};
 	*check = "opcode";
-	if (form[rx->seg.op].tagged != tagged || (form[rx->seg.op].dapl_only && !conn->peer_is_dapl))
+	if (form[rx->seg.op].tagged != tagged || (form[rx->seg.op].dapl_only && !conn->stream.peer_is_dapl))
 		return WIRE_TERM_OPCODE;
 	*check = "ULPDU length";
 	body = form[rx->seg.op].body;
@@ -124,7 +124,7 @@ static int check_numbers(const struct soft_rx *rx, const char **check)
 
 static int begin_tagged(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
 {
-	if (conn->rx.seg.op == WIRE_WRITE) {
+	if (conn->stream.rx.seg.op == WIRE_WRITE) {
 		*check = "target of a write";
 		return soft_responder_write_begin(qp, conn);
 	}
@@ -146,7 +146,7 @@ static void note_size(struct soft_rx *rx)
 
 int soft_segment_begin(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	struct wire_segment *seg = &rx->seg;
 	const uint8_t *p = rx->part + WIRE_FPDU_LENGTH + 2;
 	int term;
@@ -171,7 +171,7 @@ int soft_segment_begin(struct soft_qp *qp, struct dapl_conn *conn, const char **
 int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
 			 const struct soft_message *message, const char **check)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	int body, term;
 
 	*check = "opcode";
@@ -206,10 +206,10 @@ int soft_segment_arrived(struct soft_qp *qp, struct dapl_conn *conn,
 
 int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **check)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	const uint8_t *body = rx->part + WIRE_HEAD_MAX;
 
-	conn->tx.open = true;		/* the initiator's first FPDU allows the acceptor to send */
+	conn->stream.tx.open = true;		/* the initiator's first FPDU allows the acceptor to send */
 	switch (rx->seg.op) {
 	case WIRE_WRITE:
 		if (rx->seg.last)

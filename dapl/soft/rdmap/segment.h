@@ -30,8 +30,8 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 /* The body of an acknowledgement is complete. */
 static inline int soft_segment_ack(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body)
 {
-	conn->rx.msn_dapl++;
-	conn->peer_ready = wire_get32(body + 4);
+	conn->stream.rx.msn_dapl++;
+	conn->stream.peer_ready = wire_get32(body + 4);
 	return soft_requester_acked(qp, conn, wire_get32(body), wire_get64(body + 8));
 }
 

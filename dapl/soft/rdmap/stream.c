@@ -27,30 +27,30 @@ static enum ibv_wc_status term_status(int term)
 /* Reports the end to core, once. */
 static void report_end(struct dapl_conn *conn, bool orderly)
 {
-	if (!__atomic_exchange_n(&conn->end_reported, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&conn->stream.end_reported, true, __ATOMIC_RELAXED))
 		soft_conn_queue_upcall(conn, orderly ? SOFT_UP_CLOSED : SOFT_UP_BROKEN);
 }
 
 void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term, bool read,
 			   uint32_t index, const char *check)
 {
-	struct soft_tx *tx = &conn->tx;
+	struct soft_tx *tx = &conn->stream.tx;
 	uint8_t *p = tx->term;
 
 	if (tx->terminate || tx->close_notice)
 		return;
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "conn", conn, NULL,
 	      "terminate %d/%d/%d: %s, op %d msn %u, qp %06x", term >> 12, term >> 8 & 15,
-	      term & 255, check, conn->rx.seg.op, conn->rx.seg.msn, qp->qp.qp_num);
+	      term & 255, check, conn->stream.rx.seg.op, conn->stream.rx.seg.msn, qp->qp.qp_num);
 	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_SENT, (unsigned)term, NULL);
 	wire_terminate_put(p, term);
 	tx->term_length = WIRE_TERMINATE_LENGTH;
-	if (conn->peer_is_dapl) {
+	if (conn->stream.peer_is_dapl) {
 		memset(p + WIRE_TERMINATE_LENGTH, 0, WIRE_TERMINATE_EXTRA);
 		p[4] = read;
 		p[5] = term_status(term);
 		wire_put32(p + 8, index);
-		wire_put32(p + 12, conn->delivered);
+		wire_put32(p + 12, conn->stream.delivered);
 		tx->term_length += WIRE_TERMINATE_EXTRA;
 	}
 	tx->terminate = true;
@@ -61,9 +61,9 @@ void soft_stream_terminate(struct soft_qp *qp, struct dapl_conn *conn, int term,
 
 void soft_stream_fail(struct soft_qp *qp, struct dapl_conn *conn, int term, const char *check)
 {
-	uint8_t op = conn->rx.seg.op;
+	uint8_t op = conn->stream.rx.seg.op;
 	bool read = op == WIRE_READ_REQUEST || op == WIRE_ATOMIC_REQUEST;
-	uint32_t index = read ? conn->rx.seg.msn : conn->arrived + 1;
+	uint32_t index = read ? conn->stream.rx.seg.msn : conn->stream.arrived + 1;
 
 	if (op == WIRE_SEND_INV || op == WIRE_SEND_SE_INV)
 		index -= term == WIRE_TERM_INVALIDATE;	/* the Send itself had arrived */
@@ -73,9 +73,9 @@ void soft_stream_fail(struct soft_qp *qp, struct dapl_conn *conn, int term, cons
 void soft_stream_answer_fail(struct soft_qp *qp, struct dapl_conn *conn, int term,
 			     const char *check)
 {
-	uint32_t answer = conn->tx.cursor.answer;
+	uint32_t answer = conn->stream.tx.cursor.answer;
 
-	soft_stream_terminate(qp, conn, term, true, conn->answers[answer % conn->reads_in].msn, check);
+	soft_stream_terminate(qp, conn, term, true, conn->stream.answers[answer % conn->stream.reads_in].msn, check);
 }
 
 void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *check)
@@ -103,7 +103,7 @@ static uint32_t find_failed_request(const struct soft_qp *qp, bool read, uint32_
 void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
 			    uint32_t length)
 {
-	unsigned term = wire_terminate_get(body, conn->swaps);
+	unsigned term = wire_terminate_get(body, conn->stream.swaps);
 	enum ibv_wc_status status = term_status(term);
 	uint32_t culprit = qp->sq_tail;
 
@@ -111,18 +111,18 @@ void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	      "peer terminated %d/%d/%d, qp %06x", term >> 12, term >> 8 & 15, term & 255,
 	      qp->qp.qp_num);
 	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_RECEIVED, term, NULL);
-	if (conn->peer_is_dapl && length >= WIRE_TERMINATE_LENGTH + WIRE_TERMINATE_EXTRA) {
-		soft_requester_acked(qp, conn, wire_get32(body + 12), conn->peer_consumed);
+	if (conn->stream.peer_is_dapl && length >= WIRE_TERMINATE_LENGTH + WIRE_TERMINATE_EXTRA) {
+		soft_requester_acked(qp, conn, wire_get32(body + 12), conn->stream.peer_consumed);
 		if (body[5] == IBV_WC_REM_ACCESS_ERR || body[5] == IBV_WC_REM_INV_REQ_ERR ||
 		    body[5] == IBV_WC_REM_OP_ERR)
 			status = body[5];
 		if (wire_get32(body + 8))	/* 0: none of the local requests is to blame */
 			culprit = find_failed_request(qp, body[4], wire_get32(body + 8));
-	} else if (conn->reads_done != conn->tx.cursor.reads) {
+	} else if (conn->stream.reads_done != conn->stream.tx.cursor.reads) {
 		soft_requester_oldest_read(qp, conn, &culprit);
 	}
 	soft_flush_qp(qp, culprit, status);
-	conn->tx.close_notice = true;	/* only the FIN is still to be sent */
+	conn->stream.tx.close_notice = true;	/* only the FIN is still to be sent */
 	report_end(conn, false);
 	soft_conn_send(conn);
 }
@@ -137,7 +137,7 @@ void soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
 		soft_flush_qp(qp, qp->sq_head, !orderly && sent ? IBV_WC_RETRY_EXC_ERR
 								: IBV_WC_SUCCESS);
 	}
-	if (!conn->tx.close_notice)
+	if (!conn->stream.tx.close_notice)
 		report_end(conn, orderly);
 	conn->events->ended(conn);
 }

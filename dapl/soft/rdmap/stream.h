@@ -28,8 +28,8 @@ static inline void soft_stream_unlock(struct soft_qp *qp)
 /* Is input discarded? */
 static inline bool soft_stream_dropping(const struct dapl_conn *conn)
 {
-	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->tx.terminate ||
-	       conn->tx.close_notice || conn->rx.close_notice;
+	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->stream.tx.terminate ||
+	       conn->stream.tx.close_notice || conn->stream.rx.close_notice;
 }
 
 /* Ends the stream: sends a Terminate, flushes the QP, reports the end. `term` is the Terminate code,

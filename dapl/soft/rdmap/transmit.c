@@ -35,38 +35,39 @@ static void frame_ack(struct soft_batch *b, const struct dapl_conn *conn, struct
 
 	if (b->ring) {			/* each message of a ring carries an acknowledgement */
 		if (b->frames) {
-			cur->acked_seq = conn->delivered;
-			cur->acked_consumed = conn->consumed;
+			cur->acked_seq = conn->stream.delivered;
+			cur->acked_consumed = conn->stream.consumed;
 		}
 		return;
 	}
-	if (!conn->peer_is_dapl || (cur->acked_seq == conn->delivered && cur->acked_consumed == conn->consumed))
+	if (!conn->stream.peer_is_dapl ||
+	    (cur->acked_seq == conn->stream.delivered && cur->acked_consumed == conn->stream.consumed))
 		return;
-	if (!b->frames && !conn->tx.ack_now && !conn->tx.close_notice && !conn->tx.terminate)
+	if (!b->frames && !conn->stream.tx.ack_now && !conn->stream.tx.close_notice && !conn->stream.tx.terminate)
 		return;
-	wire_put32(body, conn->delivered);
+	wire_put32(body, conn->stream.delivered);
 	wire_put32(body + 4, soft_receives_ready(conn));
-	wire_put64(body + 8, conn->consumed);
-	batch_put(b, conn->crc,
+	wire_put64(body + 8, conn->stream.consumed);
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ACK, .qn = WIRE_QN_DAPL,
 			.msn = cur->msn_dapl++ },
 	      body, sizeof body, NULL, 0, 0);
-	cur->acked_seq = conn->delivered;
-	cur->acked_consumed = conn->consumed;
+	cur->acked_seq = conn->stream.delivered;
+	cur->acked_consumed = conn->stream.consumed;
 	batch_note_cursor(b, cur);
 }
 
 static void frame_last(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
 {
-	if (conn->tx.terminate && !cur->terminate_sent) {
-		batch_put(b, conn->crc,
+	if (conn->stream.tx.terminate && !cur->terminate_sent) {
+		batch_put(b, conn->stream.crc,
 		      &(struct wire_segment){ .last = true, .op = WIRE_TERMINATE,
 				.qn = WIRE_QN_TERMINATE, .msn = 1 },
-		      conn->tx.term, conn->tx.term_length, NULL, 0, 0);
+		      conn->stream.tx.term, conn->stream.tx.term_length, NULL, 0, 0);
 		cur->terminate_sent = true;
 		batch_note_cursor(b, cur);
-	} else if (conn->tx.close_notice && conn->peer_is_dapl && !cur->close_sent) {
-		batch_put(b, conn->crc,
+	} else if (conn->stream.tx.close_notice && conn->stream.peer_is_dapl && !cur->close_sent) {
+		batch_put(b, conn->stream.crc,
 		      &(struct wire_segment){ .last = true, .op = WIRE_CLOSE,
 				.qn = WIRE_QN_DAPL, .msn = cur->msn_dapl++ },
 		      NULL, 0, NULL, 0, 0);
@@ -81,7 +82,7 @@ static void frame_last(struct soft_batch *b, const struct dapl_conn *conn, struc
  * there is no memory for the copy. */
 static bool keep_rest(struct dapl_conn *conn, const struct soft_batch *b, size_t sent)
 {
-	struct soft_tx *tx = &conn->tx;
+	struct soft_tx *tx = &conn->stream.tx;
 	size_t skip = sent, n = 0;
 	int cut = 0;
 
@@ -118,7 +119,7 @@ static bool keep_rest(struct dapl_conn *conn, const struct soft_batch *b, size_t
 
 static void block(struct dapl_conn *conn)
 {
-	conn->tx.blocked = true;
+	conn->stream.tx.blocked = true;
 	soft_conn_interest(conn);
 }
 
@@ -130,9 +131,9 @@ static bool send_failed(struct dapl_conn *conn)
 	if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 		block(conn);
 	else
-		conn->tx.shut = true;	/* the receiving side reports the cause */
-	if (conn->tx.shut && !conn->io_error)
-		conn->io_error = errno;
+		conn->stream.tx.shut = true;	/* the receiving side reports the cause */
+	if (conn->stream.tx.shut && !conn->stream.io_error)
+		conn->stream.io_error = errno;
 	return false;
 }
 
@@ -144,7 +145,7 @@ static bool has_rest(const struct soft_tx *tx)
 
 static bool send_rest(struct dapl_conn *conn)
 {
-	struct soft_tx *tx = &conn->tx;
+	struct soft_tx *tx = &conn->stream.tx;
 
 	while (tx->rest_sent < tx->rest_length) {
 		ssize_t n = send(conn->fd, tx->rest + tx->rest_sent,
@@ -175,19 +176,19 @@ static ssize_t send_pieces(const struct dapl_conn *conn, struct soft_batch *b)
 /* The socket took n bytes of the batch. Returns true if that is all of it. */
 static bool socket_took(struct dapl_conn *conn, const struct soft_batch *b, size_t n)
 {
-	uint32_t from = conn->tx.cursor.wqe;
+	uint32_t from = conn->stream.tx.cursor.wqe;
 
 	if (likely(n == b->total)) {
-		conn->tx.cursor = b->frame[b->frames - 1].cursor;
+		conn->stream.tx.cursor = b->frame[b->frames - 1].cursor;
 	} else if (!keep_rest(conn, b, n)) {
-		conn->tx.shut = true;
-		conn->io_error = ENOMEM;
+		conn->stream.tx.shut = true;
+		conn->stream.io_error = ENOMEM;
 		shutdown(conn->fd, SHUT_RDWR);	/* the rest of a frame is lost */
 		return false;
 	} else {
 		block(conn);
 	}
-	soft_requester_sent(conn, from, conn->tx.cursor.wqe);
+	soft_requester_sent(conn, from, conn->stream.tx.cursor.wqe);
 	return n == b->total;
 }
 
@@ -206,16 +207,16 @@ static bool send_batch(struct dapl_conn *conn, struct soft_batch *b)
 static bool ring_took(struct dapl_conn *conn, const struct soft_batch *b,
 		      const struct soft_tx_cursor *cur, enum soft_step stop)
 {
-	uint32_t from = conn->tx.cursor.wqe;
+	uint32_t from = conn->stream.tx.cursor.wqe;
 
-	conn->tx.cursor = *cur;
+	conn->stream.tx.cursor = *cur;
 	if (b->frames) {
 		shm_notify(conn->shm);
 		soft_requester_sent(conn, from, cur->wqe);
 	}
 	if (stop == STEP_FULL && !ring_room(&conn->shm->tx, RING_CHUNK))
-		conn->tx.blocked = true;
-	return !conn->tx.blocked;
+		conn->stream.tx.blocked = true;
+	return !conn->stream.tx.blocked;
 }
 
 static void begin_batch(struct soft_batch *b, struct dapl_conn *ring)
@@ -234,7 +235,7 @@ static void end_stream(struct dapl_conn *conn, const struct soft_batch *b)
 	if (b->answer) {
 		soft_stream_answer_fail(conn->qp, conn, b->term, b->check);
 	} else {
-		soft_flush_qp(conn->qp, conn->tx.cursor.wqe, IBV_WC_LOC_PROT_ERR);
+		soft_flush_qp(conn->qp, conn->stream.tx.cursor.wqe, IBV_WC_LOC_PROT_ERR);
 		soft_stream_abort(conn->qp, conn, b->check);
 	}
 }
@@ -242,7 +243,7 @@ static void end_stream(struct dapl_conn *conn, const struct soft_batch *b)
 /* Sends one batch. Returns true if there may be more to send. */
 static bool send_some(struct dapl_conn *conn)
 {
-	struct soft_tx_cursor cur = conn->tx.cursor;
+	struct soft_tx_cursor cur = conn->stream.tx.cursor;
 	struct soft_batch b;
 	enum soft_step stop;
 	bool all = true;
@@ -259,7 +260,7 @@ static bool send_some(struct dapl_conn *conn)
 	free(b.bounce);
 	if (!all)
 		return false;
-	conn->tx.ack_now = false;
+	conn->stream.tx.ack_now = false;
 	if (stop == STEP_LOCAL)
 		soft_requester_execute_local(conn);
 	if (stop == STEP_BROKEN)
@@ -271,7 +272,7 @@ static bool send_some(struct dapl_conn *conn)
  * through the ring; its socket is closed later. */
 static void finish(struct dapl_conn *conn)
 {
-	struct soft_tx *tx = &conn->tx;
+	struct soft_tx *tx = &conn->stream.tx;
 
 	if (tx->shut || tx->blocked || (!tx->terminate && !tx->close_notice))
 		return;
@@ -283,7 +284,7 @@ static void finish(struct dapl_conn *conn)
 /* Is nothing to be sent? */
 static bool is_idle(const struct dapl_conn *conn)
 {
-	const struct soft_tx *tx = &conn->tx;
+	const struct soft_tx *tx = &conn->stream.tx;
 
 	if (!fastpath_idle(conn) || !conn->qp || tx->cursor.wqe != conn->qp->sq_tail)
 		return false;
@@ -292,7 +293,7 @@ static bool is_idle(const struct dapl_conn *conn)
 
 void soft_conn_send(struct dapl_conn *conn)
 {
-	struct soft_tx *tx = &conn->tx;
+	struct soft_tx *tx = &conn->stream.tx;
 
 	if (unlikely(tx->busy)) {
 		tx->again = true;
@@ -323,7 +324,7 @@ static void frame_fastpath(struct soft_batch *b, const struct dapl_conn *conn, s
 	struct iovec payload = { at, m->length };
 
 	begin_batch(b, NULL);
-	batch_put(b, conn->crc,
+	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .tagged = write, .last = true, .op = m->op, .stag = m->word,
 			.to = m->to, .qn = WIRE_QN_SEND, .msn = cur->msn_send },
 	      NULL, 0, &payload, 1, m->length);
@@ -339,7 +340,7 @@ static void frame_fastpath(struct soft_batch *b, const struct dapl_conn *conn, s
 
 bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
 {
-	struct soft_tx *tx = &conn->tx;
+	struct soft_tx *tx = &conn->stream.tx;
 	struct soft_tx_cursor cur = tx->cursor;
 	struct soft_message message;
 	struct soft_batch b;
@@ -349,7 +350,7 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 	if (cur.wqe != qp->sq_tail || qp->sq_tail - qp->sq_head == qp->sq_size ||
 	    qp->state != IBV_QPS_RTS || !fastpath_idle(conn) || has_rest(tx) ||
 	    !fastpath_message(wr, &message) || message.length > BATCH_COPY_MAX ||
-	    cur.charged - conn->peer_consumed + SOFT_CHARGE + message.length > SOFT_WINDOW ||
+	    cur.charged - conn->stream.peer_consumed + SOFT_CHARGE + message.length > SOFT_WINDOW ||
 	    !fastpath_payload(qp, wr, &at))
 		return false;
 	frame_fastpath(&b, conn, &cur, &message, at);
@@ -364,8 +365,9 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 
 bool soft_owes_ack(const struct dapl_conn *conn)
 {
-	return conn->peer_is_dapl &&
-	       (conn->delivered != conn->tx.cursor.acked_seq || conn->consumed != conn->tx.cursor.acked_consumed ||
+	return conn->stream.peer_is_dapl &&
+	       (conn->stream.delivered != conn->stream.tx.cursor.acked_seq ||
+		conn->stream.consumed != conn->stream.tx.cursor.acked_consumed ||
 		(conn->shm && ring_ack_due(&conn->shm->rx)));
 }
 
@@ -378,6 +380,6 @@ void soft_send_ack(struct dapl_conn *conn)
 		shm_conn_send_ack(conn);
 		return;
 	}
-	conn->tx.ack_now = true;
+	conn->stream.tx.ack_now = true;
 	soft_conn_send(conn);
 }

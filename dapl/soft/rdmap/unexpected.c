@@ -20,15 +20,15 @@ struct soft_unexpected *soft_unexpected_new(struct dapl_conn *conn, uint8_t op, 
 		return NULL;
 	unexpected->op = op;
 	unexpected->word = word;
-	TAILQ_INSERT_TAIL(&conn->unexpected, unexpected, link);
-	conn->unexpected_bytes += SOFT_CHARGE;
+	TAILQ_INSERT_TAIL(&conn->stream.unexpected, unexpected, link);
+	conn->stream.unexpected_bytes += SOFT_CHARGE;
 	return unexpected;
 }
 
 static void unexpected_free(struct dapl_conn *conn, struct soft_unexpected *unexpected)
 {
-	TAILQ_REMOVE(&conn->unexpected, unexpected, link);
-	conn->unexpected_bytes -= SOFT_CHARGE + unexpected->length;
+	TAILQ_REMOVE(&conn->stream.unexpected, unexpected, link);
+	conn->stream.unexpected_bytes -= SOFT_CHARGE + unexpected->length;
 	free(unexpected->data);
 	free(unexpected);
 }
@@ -37,20 +37,20 @@ void soft_unexpected_drop(struct dapl_conn *conn)
 {
 	struct soft_unexpected *unexpected;
 
-	while ((unexpected = TAILQ_FIRST(&conn->unexpected)))
+	while ((unexpected = TAILQ_FIRST(&conn->stream.unexpected)))
 		unexpected_free(conn, unexpected);
-	conn->rx.unexpected = NULL;
+	conn->stream.rx.unexpected = NULL;
 }
 
 /* Peers of this implementation honour the credit window; others are throttled by not reading the socket. */
 int soft_unexpected_limit(struct dapl_conn *conn)
 {
-	if (conn->unexpected_bytes <= SOFT_WINDOW)
+	if (conn->stream.unexpected_bytes <= SOFT_WINDOW)
 		return WIRE_TERM_NONE;
-	if (conn->peer_is_dapl)
+	if (conn->stream.peer_is_dapl)
 		return WIRE_TERM_NO_BUFFER;
-	if (!conn->rx.paused) {
-		conn->rx.paused = true;
+	if (!conn->stream.rx.paused) {
+		conn->stream.rx.paused = true;
 		soft_conn_interest(conn);
 	}
 	return WIRE_TERM_NONE;
@@ -77,8 +77,8 @@ bool soft_unexpected_reserve(struct soft_unexpected *unexpected, uint32_t size)
  * being received must fit, too. */
 static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn, const struct soft_unexpected *unexpected)
 {
-	bool coming = !unexpected->complete && conn->rx.sink == SOFT_SINK_UNEXPECTED;
-	uint64_t length = unexpected->length + (uint64_t)(coming ? conn->rx.payload_left : 0);
+	bool coming = !unexpected->complete && conn->stream.rx.sink == SOFT_SINK_UNEXPECTED;
+	uint64_t length = unexpected->length + (uint64_t)(coming ? conn->stream.rx.payload_left : 0);
 	struct iovec iov[SOFT_MAX_SGE];
 	int n;
 
@@ -102,13 +102,13 @@ static int deliver_one(struct soft_qp *qp, struct dapl_conn *conn, struct soft_u
 				    immediate ? unexpected->write_length : unexpected->length);
 	if (term != WIRE_TERM_NONE)
 		return term;
-	conn->consumed += SOFT_CHARGE + unexpected->length;
+	conn->stream.consumed += SOFT_CHARGE + unexpected->length;
 	if (unexpected->complete)
-		conn->delivered += unexpected->writes_after;
+		conn->stream.delivered += unexpected->writes_after;
 	else
-		conn->rx.unexpected = NULL;	/* the rest of the message goes straight into the receive */
-	if (conn->rx.sink == SOFT_SINK_UNEXPECTED && !unexpected->complete)
-		conn->rx.sink = SOFT_SINK_RECV;
+		conn->stream.rx.unexpected = NULL;	/* the rest of the message goes straight into the receive */
+	if (conn->stream.rx.sink == SOFT_SINK_UNEXPECTED && !unexpected->complete)
+		conn->stream.rx.sink = SOFT_SINK_RECV;
 	unexpected_free(conn, unexpected);
 	return WIRE_TERM_NONE;
 }
@@ -120,16 +120,18 @@ void soft_unexpected_deliver(struct soft_qp *qp)
 	int term = WIRE_TERM_NONE;
 
 	assert_held(&qp->lock);
-	if (!conn || qp->state != IBV_QPS_RTS || conn->tx.terminate || conn->tx.close_notice)
+	if (!conn || qp->state != IBV_QPS_RTS || conn->stream.tx.terminate || conn->stream.tx.close_notice)
 		return;
-	while (term == WIRE_TERM_NONE && (unexpected = TAILQ_FIRST(&conn->unexpected)) && soft_qp_take_receive(qp))
+	while (term == WIRE_TERM_NONE && (unexpected = TAILQ_FIRST(&conn->stream.unexpected)) &&
+	       soft_qp_take_receive(qp))
 		term = deliver_one(qp, conn, unexpected);
 	if (term != WIRE_TERM_NONE) {
-		soft_stream_terminate(qp, conn, term, false, conn->delivered + 1, "delivery of an unexpected send");
+		soft_stream_terminate(qp, conn, term, false, conn->stream.delivered + 1,
+				      "delivery of an unexpected send");
 		return;
 	}
-	if (conn->rx.paused && conn->unexpected_bytes <= SOFT_WINDOW / UNEXPECTED_RESUME_PART) {
-		conn->rx.paused = false;
+	if (conn->stream.rx.paused && conn->stream.unexpected_bytes <= SOFT_WINDOW / UNEXPECTED_RESUME_PART) {
+		conn->stream.rx.paused = false;
 		soft_conn_interest(conn);
 	}
 	soft_send_ack(conn);

@@ -25,7 +25,7 @@
 static int consume_head(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p,
 			size_t *n, const char **check)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	int term = WIRE_TERM_NONE;
 
 	while (term == WIRE_TERM_NONE && *n) {
@@ -53,7 +53,7 @@ static int consume_head(struct soft_qp *qp, struct dapl_conn *conn, const uint8_
 static int consume_payload(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p,
 			   size_t *n)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	uint32_t length = rx->payload_left < *n ? rx->payload_left : *n;
 	struct soft_region *held;
 	struct iovec iov[8];
@@ -75,7 +75,7 @@ static int consume_payload(struct soft_qp *qp, struct dapl_conn *conn, const uin
 static int consume_trailer(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t **p,
 			   size_t *n, const char **check)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	uint32_t part = rx->trailer_left < *n ? rx->trailer_left : *n;
 
 	*p += part;
@@ -102,10 +102,10 @@ enum {
 static int quick_ack(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p, uint32_t length,
 		     const char **check)
 {
-	if (!conn->peer_is_dapl || length != WIRE_ACK_LENGTH || wire_get32(p + AT_QN) != WIRE_QN_DAPL ||
-	    wire_get32(p + AT_MSN) != conn->rx.msn_dapl)
+	if (!conn->stream.peer_is_dapl || length != WIRE_ACK_LENGTH || wire_get32(p + AT_QN) != WIRE_QN_DAPL ||
+	    wire_get32(p + AT_MSN) != conn->stream.rx.msn_dapl)
 		return SLOW_PATH;
-	conn->rx.seg = (struct wire_segment){ .op = WIRE_ACK, .last = true };
+	conn->stream.rx.seg = (struct wire_segment){ .op = WIRE_ACK, .last = true };
 	*check = "acknowledgement";
 	return soft_segment_ack(qp, conn, p + WIRE_HEAD_MAX);
 }
@@ -115,7 +115,7 @@ static int quick_message(struct soft_qp *qp, struct dapl_conn *conn,
 {
 	if (message->length >= RX_BULK_MIN || !soft_responder_quick(qp, conn, message))
 		return SLOW_PATH;
-	conn->rx.bulk &= !message->length;
+	conn->stream.rx.bulk &= !message->length;
 	return WIRE_TERM_NONE;
 }
 
@@ -142,7 +142,7 @@ static int quick_segment(struct soft_qp *qp, struct dapl_conn *conn, const uint8
 	if (message.op == WIRE_ACK)
 		return quick_ack(qp, conn, p, length, check);
 	if ((message.op != WIRE_SEND && message.op != WIRE_SEND_SE) ||
-	    wire_get32(p + AT_QN) != WIRE_QN_SEND || wire_get32(p + AT_MSN) != conn->rx.msn_send)
+	    wire_get32(p + AT_QN) != WIRE_QN_SEND || wire_get32(p + AT_MSN) != conn->stream.rx.msn_send)
 		return SLOW_PATH;
 	return quick_message(qp, conn, &message);
 }
@@ -154,7 +154,7 @@ static int consume_fastpath(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	uint32_t ulpdu, size;
 	int term;
 
-	if (conn->rx.part_length || *n < WIRE_HEAD_MAX + WIRE_CRC)
+	if (conn->stream.rx.part_length || *n < WIRE_HEAD_MAX + WIRE_CRC)
 		return SLOW_PATH;
 	ulpdu = wire_get16(*p);
 	size = ((WIRE_FPDU_LENGTH + ulpdu + 3) & ~3u) + WIRE_CRC;
@@ -163,7 +163,7 @@ static int consume_fastpath(struct soft_qp *qp, struct dapl_conn *conn, const ui
 	term = quick_segment(qp, conn, *p, ulpdu - WIRE_UNTAGGED, check);
 	if (term == SLOW_PATH)
 		return term;
-	conn->tx.open = true;		/* the initiator's first FPDU allows the acceptor to send */
+	conn->stream.tx.open = true;		/* the initiator's first FPDU allows the acceptor to send */
 	*p += size;
 	*n -= size;
 	return term;
@@ -172,7 +172,7 @@ static int consume_fastpath(struct soft_qp *qp, struct dapl_conn *conn, const ui
 /* Processes the next bytes of the stream. */
 static void consume(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p, size_t n)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	const char *check = "place for payload";
 	int term = WIRE_TERM_NONE;
 
@@ -212,7 +212,7 @@ static bool reserve_whole(struct soft_rx *rx, uint32_t size)
 static void consume_checked(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *p,
 			    size_t n)
 {
-	struct soft_rx *rx = &conn->rx;
+	struct soft_rx *rx = &conn->stream.rx;
 	uint32_t want, part;
 	uint8_t crc[4];
 
@@ -262,14 +262,14 @@ static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t
 	ssize_t n;
 
 	*asked = 0;
-	pieces = soft_responder_place(qp, conn, conn->rx.payload_left, iov, SOFT_MAX_SGE + 1, &held, &term);
+	pieces = soft_responder_place(qp, conn, conn->stream.rx.payload_left, iov, SOFT_MAX_SGE + 1, &held, &term);
 	if (pieces < 0) {
 		soft_stream_fail(qp, conn, term, "place for payload");
 		return 1;
 	}
 	for (int i = 0; i < pieces; i++)
 		placed += iov[i].iov_len;
-	iov[pieces] = (struct iovec){ dev->progress.scratch, beyond_payload(&conn->rx) };
+	iov[pieces] = (struct iovec){ dev->progress.scratch, beyond_payload(&conn->stream.rx) };
 	msg.msg_iovlen = pieces + 1;
 	*asked = placed + iov[pieces].iov_len;
 	n = recvmsg(conn->fd, &msg, MSG_DONTWAIT);
@@ -278,8 +278,8 @@ static ssize_t receive_direct(struct soft_qp *qp, struct dapl_conn *conn, size_t
 	soft_mem_done(held);
 	if (n <= 0)
 		return n;
-	if (!conn->rx.payload_left && conn->rx.phase == SOFT_RX_PAYLOAD)
-		conn->rx.phase = SOFT_RX_TRAILER;
+	if (!conn->stream.rx.payload_left && conn->stream.rx.phase == SOFT_RX_PAYLOAD)
+		conn->stream.rx.phase = SOFT_RX_TRAILER;
 	consume(qp, conn, dev->progress.scratch, n - direct);
 	return n;
 }
@@ -290,11 +290,11 @@ static ssize_t receive_scratch(struct soft_qp *qp, struct dapl_conn *conn, size_
 	ssize_t n;
 
 	/* Reads only the beginning of large messages, so that the rest is received in place. */
-	*asked = conn->rx.bulk && !conn->crc ? RX_BULK_HEAD : SOFT_SCRATCH;
+	*asked = conn->stream.rx.bulk && !conn->stream.crc ? RX_BULK_HEAD : SOFT_SCRATCH;
 	n = recv(conn->fd, dev->progress.scratch, *asked, MSG_DONTWAIT);
 	if (n <= 0 || soft_stream_dropping(conn))
 		return n;
-	if (conn->crc)
+	if (conn->stream.crc)
 		consume_checked(qp, conn, dev->progress.scratch, n);
 	else
 		consume(qp, conn, dev->progress.scratch, n);
@@ -303,7 +303,7 @@ static ssize_t receive_scratch(struct soft_qp *qp, struct dapl_conn *conn, size_
 
 static bool at_boundary(const struct dapl_conn *conn)
 {
-	const struct soft_rx *rx = &conn->rx;
+	const struct soft_rx *rx = &conn->stream.rx;
 
 	return rx->phase == SOFT_RX_HEAD && !rx->part_length && !rx->whole_length &&
 	       !rx->send_open && !rx->write_open;
@@ -313,12 +313,12 @@ static bool at_boundary(const struct dapl_conn *conn)
  * implementation sends no close notification. */
 static void stream_ended(struct soft_qp *qp, struct dapl_conn *conn, int err)
 {
-	bool orderly = conn->rx.close_notice || (!conn->peer_is_dapl && !err && at_boundary(conn));
+	bool orderly = conn->stream.rx.close_notice || (!conn->stream.peer_is_dapl && !err && at_boundary(conn));
 
-	err = err ? err : conn->io_error;
+	err = err ? err : conn->stream.io_error;
 	if (!orderly)
 		soft_conn_caused(conn, err, DAPL_CODE_NONE, 0,
-			       err ? NULL : conn->peer_is_dapl ?
+			       err ? NULL : conn->stream.peer_is_dapl ?
 			       "the peer's process ended without disconnecting" :
 			       "the peer's stream ended within a message");
 	soft_stream_ended(qp, conn, orderly);
@@ -351,9 +351,9 @@ bool soft_tcp_receive(struct dapl_conn *conn, bool *came)
 	if (conn->shm)
 		return receive_end(conn);
 	*came = false;
-	while (!conn->rx.paused) {
-		if (!soft_stream_dropping(conn) && !conn->crc && conn->rx.phase == SOFT_RX_PAYLOAD &&
-		    conn->rx.payload_left >= RX_IN_PLACE_MIN)
+	while (!conn->stream.rx.paused) {
+		if (!soft_stream_dropping(conn) && !conn->stream.crc && conn->stream.rx.phase == SOFT_RX_PAYLOAD &&
+		    conn->stream.rx.payload_left >= RX_IN_PLACE_MIN)
 			n = receive_direct(qp, conn, &asked);
 		else
 			n = receive_scratch(qp, conn, &asked);

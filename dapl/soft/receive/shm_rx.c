@@ -31,13 +31,13 @@ enum { FINE = -1, STALLED = -2 };
 static int acknowledged(struct soft_qp *qp, struct dapl_conn *conn, uint32_t delivered,
 			uint32_t consumed)
 {
-	int32_t messages = delivered - conn->peer_delivered;
-	int32_t bytes = consumed - (uint32_t)conn->peer_consumed;
+	int32_t messages = delivered - conn->stream.peer_delivered;
+	int32_t bytes = consumed - (uint32_t)conn->stream.peer_consumed;
 
 	if (messages <= 0 && bytes <= 0)
 		return FINE;
-	return soft_requester_acked(qp, conn, conn->peer_delivered + (messages > 0 ? messages : 0),
-				    conn->peer_consumed + (bytes > 0 ? bytes : 0));
+	return soft_requester_acked(qp, conn, conn->stream.peer_delivered + (messages > 0 ? messages : 0),
+				    conn->stream.peer_consumed + (bytes > 0 ? bytes : 0));
 }
 
 /* Where a payload is: in shared memory or, in a rendezvous, in the memory of the peer. */
@@ -68,9 +68,10 @@ static int place(struct soft_qp *qp, struct dapl_conn *conn, struct source from,
 	int n, term = FINE;
 	bool copied;
 
-	while (most && conn->rx.payload_left) {
-		n = soft_responder_place(qp, conn, most < conn->rx.payload_left ? most : conn->rx.payload_left, iov, 8,
-					 &held, &term);
+	while (most && conn->stream.rx.payload_left) {
+		n = soft_responder_place(qp, conn,
+					 most < conn->stream.rx.payload_left ? most : conn->stream.rx.payload_left,
+					 iov, 8, &held, &term);
 		if (n < 0)
 			return term;
 		length = 0;
@@ -138,7 +139,7 @@ static void request_fallback(struct dapl_conn *conn)
 	struct shm_conn *shm = conn->shm;
 
 	shm->rx_stalled = true;
-	WRITE_ONCE(shm->rx.ack->fallback_at, conn->rx.payload_done);
+	WRITE_ONCE(shm->rx.ack->fallback_at, conn->stream.rx.payload_done);
 	WRITE_ONCE(shm->rx.ack->fallback_request, ++shm->fallbacks_requested);
 	shm_conn_send_ack(conn);
 }
@@ -153,7 +154,7 @@ static void take_fallback(struct dapl_conn *conn)
 
 	if (!soft_stream_dropping(conn)) {
 		term = place(conn->qp, conn, (struct source){ .data = shm->fallback_in }, RING_CHUNK);
-		if (term == FINE && conn->rx.payload_left) {
+		if (term == FINE && conn->stream.rx.payload_left) {
 			request_fallback(conn);
 			return;
 		}
@@ -260,7 +261,7 @@ static void evaluate_ack(struct dapl_conn *conn, uint32_t count)
 	int term;
 
 	shm->seen = count;
-	conn->tx.blocked = false;
+	conn->stream.tx.blocked = false;
 	if (soft_stream_dropping(conn))
 		return;
 	term = acknowledged(conn->qp, conn, __atomic_load_n(&ack->delivered, __ATOMIC_RELAXED),

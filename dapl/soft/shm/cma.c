@@ -173,7 +173,7 @@ bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *w
 	if (!access_memory(qp, conn, wqe))
 		return false;
 	wqe->state = SOFT_DONE;
-	conn->tx.cursor.wqe++;
+	conn->stream.tx.cursor.wqe++;
 	return true;
 }
 

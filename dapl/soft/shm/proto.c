@@ -33,7 +33,7 @@ bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, uns
 	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
 
 	return READ_ONCE(conn->shm->peer->reach) != SOFT_REACH_NO &&
-	       qp->sq_head == conn->tx.cursor.wqe && soft_is_signaled(qp, flags) &&
+	       qp->sq_head == conn->stream.tx.cursor.wqe && soft_is_signaled(qp, flags) &&
 	       READ_ONCE(cq->head) == READ_ONCE(cq->tail);
 }
 
@@ -42,7 +42,7 @@ static enum shm_proto select_short(const struct soft_qp *qp, struct dapl_conn *c
 {
 	if (proto_peer_is_idle(conn->shm) && request->wqe->state == SOFT_POSTED && request->length &&
 	    request->length <= CMA_SHORT_MAX &&
-	    (request->opcode != IBV_WR_RDMA_READ || conn->reads_out) &&
+	    (request->opcode != IBV_WR_RDMA_READ || conn->stream.reads_out) &&
 	    proto_suits_cma(qp, conn, request->flags))
 		return PROTO_CMA;
 	return proto_through_ring(request->length);

@@ -79,7 +79,7 @@ static inline bool proto_peer_is_idle(struct shm_conn *shm)
 static inline bool proto_may_execute(const struct soft_qp *qp, const struct dapl_conn *conn,
 				     uint64_t length)
 {
-	const struct soft_tx *tx = &conn->tx;
+	const struct soft_tx *tx = &conn->stream.tx;
 
 	return qp->sq_head == qp->sq_tail && qp->state == IBV_QPS_RTS && tx->open &&
 	       !(tx->shut | tx->close_notice | tx->terminate) && length <= PROTO_MAX;

@@ -65,7 +65,7 @@ void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment, co
 	struct soft_message message = {
 		.op = segment->op, .last = segment->last, .length = body_length + length,
 		.word = segment->stag, .to = segment->to,
-		.delivered = conn->delivered, .consumed = conn->consumed,
+		.delivered = conn->stream.delivered, .consumed = conn->stream.consumed,
 	};
 
 	if (body_length)
@@ -90,7 +90,7 @@ void rndv_send(struct dapl_conn *conn, const struct wire_segment *segment, uint3
 	struct soft_message message = {
 		.op = segment->op, .last = segment->last, .rndv = true, .length = payload->iov_len,
 		.word = segment->stag, .to = segment->to, .address = (uintptr_t)payload->iov_base,
-		.delivered = conn->delivered, .consumed = conn->consumed,
+		.delivered = conn->stream.delivered, .consumed = conn->stream.consumed,
 	};
 
 	shm->rndv_slots[shm->tx.tail % RING_SLOTS] = (struct rndv_slot){
@@ -144,7 +144,7 @@ static NOINLINE bool read_directly(const struct soft_qp *qp, struct dapl_conn *c
 	uint64_t from = wr->wr.rdma.remote_addr;
 	char *to;
 
-	if (!conn->reads_out || (wr->send_flags & IBV_SEND_INLINE) ||
+	if (!conn->stream.reads_out || (wr->send_flags & IBV_SEND_INLINE) ||
 	    soft_mem_local(qp->dev, qp->qp.pd, wr->sg_list, IBV_ACCESS_LOCAL_WRITE, &to) !=
 		    SOFT_FINE)
 		return false;
@@ -186,22 +186,22 @@ static ALWAYS_INLINE enum shm_proto select_posted(const struct soft_qp *qp, stru
  * the peer's window and the send queue admit it. */
 static inline bool may_put(const struct soft_qp *qp, const struct dapl_conn *conn, uint32_t charge)
 {
-	const struct soft_tx_cursor *cur = &conn->tx.cursor;
+	const struct soft_tx_cursor *cur = &conn->stream.tx.cursor;
 
 	return cur->wqe == qp->sq_tail && qp->sq_tail - qp->sq_head != qp->sq_size &&
 	       qp->state == IBV_QPS_RTS && fastpath_idle(conn) &&
-	       cur->charged - conn->peer_consumed + charge <= SOFT_WINDOW;
+	       cur->charged - conn->stream.peer_consumed + charge <= SOFT_WINDOW;
 }
 
 /* Puts the message, and the request into the send queue, where it waits for its acknowledgement. */
 static ALWAYS_INLINE void put_posted(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
 				     struct soft_message *message, char *at, uint32_t charge)
 {
-	struct soft_tx_cursor *cur = &conn->tx.cursor;
+	struct soft_tx_cursor *cur = &conn->stream.tx.cursor;
 	struct shm_conn *shm = conn->shm;
 
-	message->delivered = cur->acked_seq = conn->delivered;
-	message->consumed = cur->acked_consumed = conn->consumed;
+	message->delivered = cur->acked_seq = conn->stream.delivered;
+	message->consumed = cur->acked_consumed = conn->stream.consumed;
 	if (likely(message->length <= RING_INLINE))
 		ring_put_small(&shm->tx, message, at);
 	else
@@ -267,11 +267,11 @@ bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 {
-	struct soft_swqe *wqe = soft_swqe(qp, conn->tx.cursor.wqe);
+	struct soft_swqe *wqe = soft_swqe(qp, conn->stream.tx.cursor.wqe);
 	struct proto_request request;
 
 	assert_held(&qp->lock);
-	if (!conn->shm || conn->tx.cursor.wqe + 1 != qp->sq_tail || qp->state != IBV_QPS_RTS ||
+	if (!conn->shm || conn->stream.tx.cursor.wqe + 1 != qp->sq_tail || qp->state != IBV_QPS_RTS ||
 	    (wqe->opcode != IBV_WR_RDMA_WRITE && wqe->opcode != IBV_WR_RDMA_READ) ||
 	    !fastpath_idle(conn))
 		return false;
@@ -281,8 +281,8 @@ bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 
 void shm_conn_send_ack(struct dapl_conn *conn)
 {
-	ring_send_ack(&conn->shm->rx, conn->delivered, conn->consumed);
-	conn->tx.cursor.acked_seq = conn->delivered;
-	conn->tx.cursor.acked_consumed = conn->consumed;
+	ring_send_ack(&conn->shm->rx, conn->stream.delivered, conn->stream.consumed);
+	conn->stream.tx.cursor.acked_seq = conn->stream.delivered;
+	conn->stream.tx.cursor.acked_consumed = conn->stream.consumed;
 	shm_notify(conn->shm);
 }

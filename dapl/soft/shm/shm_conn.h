@@ -25,7 +25,7 @@ struct shm_conn {
 	bool rx_stalled;		/* the message at the head waits for its payload; locks as for rx */
 	uint32_t seen;			/* count of the last ring_ack read; progress lock */
 	bool ack_owed;			/* an acknowledgement is to be sent or read; progress lock */
-	struct ring_tx tx;		/* guarded as conn->tx, and so are the fields below */
+	struct ring_tx tx;		/* guarded as conn->stream, and so are the fields below */
 	bool ack_waits;			/* the acknowledgement in the last message is not read yet */
 	uint32_t ack_delivered, ack_consumed;
 	struct shm_segment *segment;

@@ -267,7 +267,7 @@ int soft_qp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_re
 			break;
 		}
 	}
-	if (qp->conn && unlikely(!TAILQ_EMPTY(&qp->conn->unexpected)))
+	if (qp->conn && unlikely(!TAILQ_EMPTY(&qp->conn->stream.unexpected)))
 		soft_unexpected_deliver(qp);
 	dapl_mutex_unlock(&qp->lock);
 	return err;

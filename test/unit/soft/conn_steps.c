@@ -167,7 +167,7 @@ void __wrap_soft_stream_ended(struct soft_qp *q, struct dapl_conn *c, bool order
 	assert_ptr_equal(c, conn);
 	assert_ptr_equal(q, c->qp);
 	stream_is_locked(c);
-	step_of(orderly ? "ended" : "broken", c->tx.shut ? "shut" : "sends");
+	step_of(orderly ? "ended" : "broken", c->stream.tx.shut ? "shut" : "sends");
 }
 
 int __wrap_soft_ah_destroy(struct ibv_ah *a)

@@ -104,28 +104,25 @@ static void make_queues(struct stream *s, bool srq)
 /* Leaves the connection as soft/cm does when both streams carry FPDUs. */
 static void make_connection(struct stream *s, const struct stream_options *options, int fd)
 {
-	struct dapl_conn *conn = calloc(1, sizeof *conn);
+	struct dapl_conn *conn = cm_conn_new(stream_device.dev);
 
 	demand(conn, "memory");
-	conn->events = &cm_conn_events;
-	conn->answers = calloc(STREAM_READS, sizeof *conn->answers);
-	demand(conn->answers, "memory");
-	TAILQ_INIT(&conn->unexpected);
-	conn->dev = stream_device.dev;
+	conn->stream.answers = calloc(STREAM_READS, sizeof *conn->stream.answers);
+	demand(conn->stream.answers, "memory");
 	conn->fd = fd;
 	conn->state = SOFT_OPEN;
 	conn->owner = s;
-	conn->peer_is_dapl = options->peer_is_dapl;
-	conn->crc = options->crc;
-	conn->reads_in = conn->reads_out = STREAM_READS;
-	conn->rev = 2;
-	conn->mulpdu = 1024;
-	conn->sink_key = STREAM_SINK;
-	conn->tx.cursor.msn_send = conn->tx.cursor.msn_read = 1;
-	conn->tx.cursor.msn_atomic = conn->tx.cursor.msn_dapl = 1;
-	conn->rx.msn_send = conn->rx.msn_read = conn->rx.msn_atomic = conn->rx.msn_dapl = 1;
-	conn->rx.part_need = 4;
-	conn->tx.open = true;
+	conn->stream.peer_is_dapl = options->peer_is_dapl;
+	conn->stream.crc = options->crc;
+	conn->stream.reads_in = conn->stream.reads_out = STREAM_READS;
+	conn->cm->rev = 2;
+	conn->stream.mulpdu = 1024;
+	conn->stream.sink_key = STREAM_SINK;
+	conn->stream.tx.cursor.msn_send = conn->stream.tx.cursor.msn_read = 1;
+	conn->stream.tx.cursor.msn_atomic = conn->stream.tx.cursor.msn_dapl = 1;
+	conn->stream.rx.msn_send = conn->stream.rx.msn_read = conn->stream.rx.msn_atomic = conn->stream.rx.msn_dapl = 1;
+	conn->stream.rx.part_need = 4;
+	conn->stream.tx.open = true;
 	soft_progress_lock(stream_device.dev);
 	conn->qp = s->qp;
 	s->qp->conn = conn;
@@ -174,14 +171,14 @@ static void serve(struct stream *s)
 	do {
 		soft_progress_lock(stream_device.dev);
 		dapl_mutex_lock(&s->qp->lock);
-		s->conn->tx.blocked = false;
+		s->conn->stream.tx.blocked = false;
 		if (s->alive)
 			s->alive = soft_tcp_receive(s->conn, &came);
 		if (s->alive) {
-			s->conn->tx.ack_now = true;
+			s->conn->stream.tx.ack_now = true;
 			soft_conn_send(s->conn);
 		}
-		blocked = s->alive && s->conn->tx.blocked;
+		blocked = s->alive && s->conn->stream.tx.blocked;
 		dapl_mutex_unlock(&s->qp->lock);
 		soft_progress_unlock(stream_device.dev);
 		drain(s);
@@ -208,7 +205,7 @@ void stream_put(struct stream *s, const void *bytes, size_t length, size_t cut)
 void stream_end(struct stream *s)
 {
 	shutdown(s->peer, SHUT_WR);
-	if (s->alive && !s->conn->rx.paused)
+	if (s->alive && !s->conn->stream.rx.paused)
 		serve(s);
 	if (!s->alive)
 		return;
@@ -243,7 +240,7 @@ size_t stream_frame(const struct stream *s, uint8_t *fpdu, const uint8_t *ulpdu,
 	memcpy(fpdu + WIRE_FPDU_LENGTH, ulpdu, length);
 	memset(fpdu + body, 0, pad + WIRE_CRC);
 	body += pad;
-	if (s->conn->crc)
+	if (s->conn->stream.crc)
 		wire_crc_put(fpdu + body, wire_crc(WIRE_CRC_START, fpdu, body));
 	return body + WIRE_CRC;
 }
@@ -260,7 +257,7 @@ const uint8_t *stream_next(const struct stream *s, size_t *at, int *length)
 	body = (WIRE_FPDU_LENGTH + wire_get16(p) + 3) & ~(size_t)3;
 	if (left < body + WIRE_CRC)
 		return NULL;
-	if (s->conn->crc)
+	if (s->conn->stream.crc)
 		wire_crc_put(crc, wire_crc(WIRE_CRC_START, p, body));
 	*length = memcmp(crc, p + body, WIRE_CRC) ? -1 : wire_get16(p);
 	*at += body + WIRE_CRC;

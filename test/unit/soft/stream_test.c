@@ -38,7 +38,7 @@ int stream_test_close(void **state)
 int stream_test_open_blocked(void **state)
 {
 	stream_test_open(state);
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	return 0;
 }
 

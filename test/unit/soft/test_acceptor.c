@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/handshake.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
@@ -316,7 +317,7 @@ static bool waits_for_the_rest(void)
 	bool waits;
 
 	soft_progress_lock(we.dev);
-	waits = we.conn->wakes_late;
+	waits = we.conn->cm->wakes_late;
 	soft_progress_unlock(we.dev);
 	return waits;
 }
@@ -360,8 +361,8 @@ T(initiator_that_stays_silent_times_out)
 
 	reply_to_dapl();
 	soft_progress_lock(we.dev);
-	limited = we.conn->deadline_ns != 0;
-	we.conn->deadline_ns = 1;
+	limited = we.conn->cm->deadline_ns != 0;
+	we.conn->cm->deadline_ns = 1;
 	cm_sweep_within(we.dev, 0);
 	soft_progress_unlock(we.dev);
 	assert_true(limited);

@@ -48,7 +48,7 @@ static bool processed(bool polling)
 	soft_progress_lock(stream_device.dev);
 	dapl_mutex_lock(&s.qp->lock);
 	soft_ack_schedule(s.conn, polling);
-	now = s.conn->tx.ack_now;
+	now = s.conn->stream.tx.ack_now;
 	dapl_mutex_unlock(&s.qp->lock);
 	soft_progress_unlock(stream_device.dev);
 	return now;
@@ -60,7 +60,7 @@ static unsigned waiting(void)
 	unsigned count = 0;
 
 	soft_progress_lock(stream_device.dev);
-	TAILQ_FOREACH(conn, &stream_device.dev->progress.acks, ack_link)
+	TAILQ_FOREACH(conn, &stream_device.dev->progress.acks, progress.ack_link)
 		count++;
 	soft_progress_unlock(stream_device.dev);
 	return count;
@@ -91,11 +91,11 @@ static void acknowledgement_waits_while_a_thread_polls(void **state)
 {
 	uint32_t delivered = 0;
 
-	s.conn->delivered = 1;
+	s.conn->stream.delivered = 1;
 	assert_false(processed(true));
 	assert_int_equal(waiting(), 1);
 	assert_int_equal(received(&delivered), 0);
-	s.conn->delivered = 2;
+	s.conn->stream.delivered = 2;
 	flush();
 	assert_int_equal(waiting(), 0);
 	assert_int_equal(received(&delivered), 1);
@@ -104,9 +104,9 @@ static void acknowledgement_waits_while_a_thread_polls(void **state)
 
 static void acknowledgement_is_sent_at_once_if_nothing_polls(void **state)
 {
-	s.conn->delivered = 1;
+	s.conn->stream.delivered = 1;
 	assert_true(processed(false));
-	s.conn->tx.ack_now = false;
+	s.conn->stream.tx.ack_now = false;
 	set_owner(stream_device.dev, OWNER_SERVICE_THREAD);
 	assert_true(processed(true));
 	assert_int_equal(waiting(), 0);
@@ -117,7 +117,7 @@ static void nothing_is_acknowledged_twice(void **state)
 	uint32_t delivered = 0;
 
 	assert_false(processed(false));
-	s.conn->delivered = 1;
+	s.conn->stream.delivered = 1;
 	processed(true);
 	flush();
 	assert_int_equal(received(&delivered), 1);
@@ -130,29 +130,29 @@ static void nothing_is_acknowledged_twice(void **state)
 
 static void many_messages_do_not_wait(void **state)
 {
-	s.conn->delivered = ACKS_MAX - 1;
+	s.conn->stream.delivered = ACKS_MAX - 1;
 	assert_false(processed(true));
-	s.conn->delivered = ACKS_MAX;
+	s.conn->stream.delivered = ACKS_MAX;
 	assert_true(processed(true));
 }
 
 static void a_large_part_of_the_window_does_not_wait(void **state)
 {
-	s.conn->delivered = 1;
-	s.conn->consumed = ACK_PART - 1;
+	s.conn->stream.delivered = 1;
+	s.conn->stream.consumed = ACK_PART - 1;
 	assert_false(processed(true));
-	s.conn->consumed = ACK_PART;
+	s.conn->stream.consumed = ACK_PART;
 	assert_true(processed(true));
 }
 
 /* A Send that is still coming in is acknowledged a part of the window at a time. */
 static void less_of_the_window_alone_is_not_acknowledged(void **state)
 {
-	s.conn->consumed = ACK_PART - 1;
+	s.conn->stream.consumed = ACK_PART - 1;
 	assert_false(processed(false));
 	assert_false(processed(true));
 	assert_int_equal(waiting(), 0);
-	s.conn->consumed = ACK_PART;
+	s.conn->stream.consumed = ACK_PART;
 	assert_true(processed(false));
 }
 
@@ -161,7 +161,7 @@ static void connection_waits_once(void **state)
 	uint32_t delivered = 0;
 
 	for (int i = 1; i < 4; i++) {
-		s.conn->delivered = i;
+		s.conn->stream.delivered = i;
 		assert_false(processed(true));
 		assert_int_equal(waiting(), 1);
 	}
@@ -174,7 +174,7 @@ static void ended_connection_waits_no_longer(void **state)
 {
 	uint32_t delivered = 0;
 
-	s.conn->delivered = 1;
+	s.conn->stream.delivered = 1;
 	processed(true);
 	for (int i = 0; i < 2; i++) {		/* the second time it does not wait */
 		soft_progress_lock(stream_device.dev);
@@ -190,7 +190,7 @@ static void connection_without_a_queue_pair_is_left_out(void **state)
 {
 	uint32_t delivered = 0;
 
-	s.conn->delivered = 1;
+	s.conn->stream.delivered = 1;
 	processed(true);
 	soft_progress_lock(stream_device.dev);
 	s.conn->qp = NULL;
@@ -203,8 +203,8 @@ static void connection_without_a_queue_pair_is_left_out(void **state)
 
 static void other_implementations_get_none(void **state)
 {
-	s.conn->peer_is_dapl = false;
-	s.conn->delivered = ACKS_MAX;
+	s.conn->stream.peer_is_dapl = false;
+	s.conn->stream.delivered = ACKS_MAX;
 	assert_false(processed(false));
 	assert_false(processed(true));
 	assert_int_equal(waiting(), 0);
@@ -228,7 +228,7 @@ static int tear_down_rings(void **state)
 
 static bool all_acknowledged(const struct dapl_conn *conn)
 {
-	return conn->delivered == conn->tx.cursor.acked_seq;
+	return conn->stream.delivered == conn->stream.tx.cursor.acked_seq;
 }
 
 /* A message comes to ends[1], and one poll takes it. Returns with the progress lock held. */

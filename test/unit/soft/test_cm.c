@@ -19,6 +19,7 @@ enum { NOW_S = 1000 };			/* seconds */
 #define NOW_NS (NOW_S * 1000000000ull)
 
 static struct dapl_device dev;
+static struct soft_cm_conn cm, cm_of_next;
 static struct dapl_conn conn;
 static struct soft_port port;
 static struct soft_qp qp;
@@ -124,7 +125,7 @@ bool __wrap_cm_peer_is_lost(struct dapl_conn *c, uint64_t now)
 
 unsigned __wrap_cm_patience_ms(const struct dapl_conn_tuning *tuning)
 {
-	assert_ptr_equal(tuning, &conn.tuning);
+	assert_ptr_equal(tuning, &conn.cm->tuning);
 	return patience_ms;
 }
 
@@ -142,9 +143,9 @@ void __wrap_cm_sweep_within(struct dapl_device *d, uint64_t us)
 
 void __wrap_soft_conn_send(struct dapl_conn *c)
 {
-	called(c->tx.close_notice ? "send_close" : "send");
+	called(c->stream.tx.close_notice ? "send_close" : "send");
 	if (shut_after && polls == shut_after)
-		c->tx.shut = true;
+		c->stream.tx.shut = true;
 }
 
 bool __wrap_shm_grant_revoke(struct dapl_conn *c)
@@ -220,7 +221,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 static int set_up(void **state)
 {
 	memset(&dev, 0, sizeof dev);
-	memset(&conn, 0, sizeof conn);
+	cm = cm_of_next = (struct soft_cm_conn){ .in_cm = false };
+	conn = (struct dapl_conn){ .cm = &cm };
 	memset(&port, 0, sizeof port);
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	memset(&qp, 0, sizeof qp);
@@ -228,7 +230,7 @@ static int set_up(void **state)
 	assert_int_equal(soft_cm_open(&dev), 0);
 	conn.dev = &dev;
 	conn.fd = 77;
-	conn.attach_fd = -1;
+	conn.cm->attach_fd = -1;
 	LIST_INSERT_HEAD(&dev.cm.conns, &conn, link);
 	LIST_INSERT_HEAD(&dev.cm.ports, &port, link);
 	event_count = watch_err = io_error = 0;
@@ -282,7 +284,7 @@ CASE(state_selects_the_reader)
 		{ SOFT_WAIT_FIRST, "acceptor_first_readable " }, { SOFT_REQUESTED, "" }, { SOFT_OPEN, "" },
 	};
 
-	conn.in_cm = true;
+	conn.cm->in_cm = true;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		conn.state = rows[i].state;
 		input();
@@ -292,7 +294,7 @@ CASE(state_selects_the_reader)
 
 CASE(input_of_an_open_connection_ends_it)
 {
-	conn.in_cm = conn.in_data = true;
+	conn.cm->in_cm = conn.progress.in_data = true;
 	conn.state = SOFT_OPEN;
 	input();
 	expect_log("soft_progress_end ");
@@ -303,7 +305,7 @@ CASE(stale_event_is_ignored)
 	conn.state = SOFT_WAIT_REPLY;
 	input();
 	expect_log("");
-	conn.attach_fd = 5;
+	conn.cm->attach_fd = 5;
 	conn.state = SOFT_ATTACHING;
 	input();
 	expect_log("initiator_attach_ready ");
@@ -311,7 +313,7 @@ CASE(stale_event_is_ignored)
 
 CASE(listener_is_told_from_a_connection)
 {
-	conn.in_cm = true;
+	conn.cm->in_cm = true;
 	conn.state = SOFT_CONNECTING;
 	events[0].data.u64 = (uintptr_t)&port | 1;
 	events[1].data.ptr = &conn;
@@ -336,15 +338,15 @@ CASE(state_selects_what_a_deadline_does)
 		{ SOFT_CLOSING, false, false, "" }, { SOFT_CLOSING, false, true, "retire " },
 	};
 
-	conn.io_error = ENOSPC;
+	conn.stream.io_error = ENOSPC;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		conn.state = rows[i].state;
-		conn.unwatched = rows[i].unwatched;
-		conn.released = rows[i].released;
-		conn.deadline_ns = NOW_NS;
+		conn.progress.unwatched = rows[i].unwatched;
+		conn.cm->released = rows[i].released;
+		conn.cm->deadline_ns = NOW_NS;
 		sweep();
 		expect_log(rows[i].what);
-		assert_int_equal(conn.deadline_ns, 0);
+		assert_int_equal(conn.cm->deadline_ns, 0);
 		assert_int_equal(sweep_us, 0);
 		assert_int_equal(io_error, i >= 5 ? ENOSPC : 0);
 	}
@@ -353,7 +355,7 @@ CASE(state_selects_what_a_deadline_does)
 CASE(client_that_sends_no_request_is_dropped)
 {
 	conn.state = SOFT_WAIT_REQUEST;
-	conn.deadline_ns = NOW_NS - 1;
+	conn.cm->deadline_ns = NOW_NS - 1;
 	sweep();
 	expect_log("retire ");
 	assert_true(LIST_EMPTY(&dev.cm.conns));
@@ -361,14 +363,15 @@ CASE(client_that_sends_no_request_is_dropped)
 
 CASE(next_sweep_is_at_the_next_deadline)
 {
-	struct dapl_conn later = { .dev = &dev, .state = SOFT_CONNECTING, .deadline_ns = NOW_NS + 900000000 };
+	struct dapl_conn later = { .dev = &dev, .state = SOFT_CONNECTING, .cm = &cm_of_next };
 
+	later.cm->deadline_ns = NOW_NS + 900000000;
 	LIST_INSERT_AFTER(&conn, &later, link);
 	conn.state = SOFT_CONNECTING;
-	conn.deadline_ns = NOW_NS + 300000000;
+	conn.cm->deadline_ns = NOW_NS + 300000000;
 	sweep();
 	assert_int_equal(sweep_us, 300000);
-	conn.deadline_ns = NOW_NS + 5000000;
+	conn.cm->deadline_ns = NOW_NS + 5000000;
 	sweep_us = 0;
 	sweep();
 	assert_int_equal(sweep_us, SWEEP_LEAST_US);
@@ -382,7 +385,7 @@ CASE(sweep_looks_for_lost_peers)
 	patience_ms = 1000;
 	sweep();
 	expect_log("");			/* not in the data path */
-	conn.in_data = true;
+	conn.progress.in_data = true;
 	sweep();
 	expect_log("cm_watch_liveness ");
 	peer_lost = true;
@@ -428,10 +431,10 @@ CASE(released_connection_stays_for_its_last_frames)
 	conn.owner = &dev;
 	soft_cm_release(&conn);
 	expect_log("revoke send_close detach soft_progress_add linger ");
-	assert_true(conn.released);
+	assert_true(conn.cm->released);
 	assert_null(conn.qp);
 	assert_int_equal(up, SOFT_UP_RELEASED);
-	conn.in_data = true;
+	conn.progress.in_data = true;
 	conn.owner = NULL;
 	up = 0;
 	soft_cm_release(&conn);
@@ -445,7 +448,7 @@ CASE(released_ring_needs_no_lingering)
 
 	conn.state = SOFT_CLOSING;
 	conn.shm = &shm;
-	conn.tx.shut = true;
+	conn.stream.tx.shut = true;
 	soft_cm_release(&conn);
 	expect_log("retire ");
 }
@@ -459,7 +462,7 @@ CASE(released_request_is_refused)
 
 CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
 {
-	struct dapl_conn next = { .dev = &dev };
+	struct dapl_conn next = { .dev = &dev, .cm = &cm_of_next };
 
 	conn.state = SOFT_CLOSED;
 	conn.qp = &qp;
@@ -474,13 +477,13 @@ CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
 CASE(closing_device_waits_for_its_last_frames)
 {
 	conn.state = SOFT_CLOSING;
-	conn.tx.blocked = true;
+	conn.stream.tx.blocked = true;
 	shut_after = 2;
 	soft_cm_close(&dev);
 	assert_int_equal(polls, 2);
 	assert_int_equal(polled.fd, 77);
 	assert_int_equal(polled.events, POLLOUT);
-	assert_false(conn.tx.blocked);
+	assert_false(conn.stream.tx.blocked);
 	expect_log("watch_stop send send send retire timer_drain flush flush ");
 	soft_cm_open(&dev);
 }

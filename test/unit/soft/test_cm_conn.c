@@ -94,9 +94,9 @@ CASE(carrier_is_a_word)
 	const char *word;
 
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-		conn->ud = cases[i].ud;
+		conn->cm->ud = cases[i].ud;
 		conn->shm = cases[i].shm ? &rings : NULL;
-		conn->crc = cases[i].crc;
+		conn->stream.crc = cases[i].crc;
 		word = soft_cm_carrier(conn);
 		if (cases[i].word)
 			assert_string_equal(word, cases[i].word);
@@ -123,8 +123,8 @@ CASE(socket_is_added_once_and_changed_then)
 	cm_watch(conn, EPOLLIN);
 	unlock();
 	steps_are("socket:add");
-	assert_false(conn->unwatched);
-	assert_int_equal(conn->io_error, 0);
+	assert_false(conn->progress.unwatched);
+	assert_int_equal(conn->stream.io_error, 0);
 }
 
 CASE(socket_that_cannot_be_watched_ends_the_connection_soon)
@@ -136,8 +136,8 @@ CASE(socket_that_cannot_be_watched_ends_the_connection_soon)
 	unlock();
 	steps_are("socket:add deadline");
 	assert_int_equal(deadline_s, 0);
-	assert_true(conn->unwatched);
-	assert_int_equal(conn->io_error, ENOBUFS);
+	assert_true(conn->progress.unwatched);
+	assert_int_equal(conn->stream.io_error, ENOBUFS);
 }
 
 CASE(only_a_connection_without_request_is_half_open)
@@ -145,9 +145,9 @@ CASE(only_a_connection_without_request_is_half_open)
 	lock();
 	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++) {
 		conn->state = i;
-		conn->deadline_ns = 1;
+		conn->cm->deadline_ns = 1;
 		cm_leave_handshake(conn);
-		assert_int_equal(conn->deadline_ns, 0);
+		assert_int_equal(conn->cm->deadline_ns, 0);
 		steps_are(i == SOFT_WAIT_REQUEST ? "half_open_remove" : "");
 	}
 	unlock();
@@ -155,11 +155,11 @@ CASE(only_a_connection_without_request_is_half_open)
 
 CASE(attaching_ends_once)
 {
-	conn->attach_fd = ATTACH;
+	conn->cm->attach_fd = ATTACH;
 	lock();
 	cm_end_attach(conn);
 	steps_are("attach:delete attach:close");
-	assert_int_equal(conn->attach_fd, -1);
+	assert_int_equal(conn->cm->attach_fd, -1);
 	cm_end_attach(conn);
 	unlock();
 	steps_are("");
@@ -175,18 +175,18 @@ static void close_socket(void)
 CASE(closing_leaves_every_set)
 {
 	conn->state = SOFT_WAIT_REQUEST;
-	conn->in_cm = true;
-	conn->attach_fd = ATTACH;
-	conn->offer = (struct attach_offer *)&offer;
-	conn->deadline_ns = 1;
+	conn->cm->in_cm = true;
+	conn->cm->attach_fd = ATTACH;
+	conn->cm->offer = (struct attach_offer *)&offer;
+	conn->cm->deadline_ns = 1;
 	close_socket();
 	steps_are("half_open_remove socket:delete progress_del attach:delete attach:close offer_end segment_put "
 		  "socket:close closed:ended");
-	assert_null(conn->offer);
+	assert_null(conn->cm->offer);
 	assert_int_equal(conn->fd, -1);
-	assert_int_equal(conn->deadline_ns, 0);
-	assert_false(conn->in_cm);
-	assert_true(conn->tx.shut);
+	assert_int_equal(conn->cm->deadline_ns, 0);
+	assert_false(conn->cm->in_cm);
+	assert_true(conn->stream.tx.shut);
 	close_socket();			/* nothing is left to do */
 	steps_are("progress_del");
 }
@@ -212,7 +212,7 @@ CASE(socket_beside_rings_is_reset_after_the_close_notification)
 			conn->fd = SOCKET;
 			conn->state = SOFT_CLOSED;
 			conn->shm = shm ? &rings : NULL;
-			conn->rx.close_notice = notified;
+			conn->stream.rx.close_notice = notified;
 			close_socket();
 			steps_are(steps_of[shm][notified]);
 		}
@@ -241,9 +241,9 @@ CASE(new_connection_has_no_socket_and_room_for_a_header)
 	assert_ptr_equal(fresh->events, &cm_conn_events);
 	assert_int_equal(fresh->state, SOFT_NEW);
 	assert_int_equal(fresh->fd, -1);
-	assert_int_equal(fresh->attach_fd, -1);
-	assert_int_equal(fresh->frame_need, WIRE_MPA_HEADER);
-	memset(fresh->frame, 0, WIRE_MPA_MAX);
+	assert_int_equal(fresh->cm->attach_fd, -1);
+	assert_int_equal(fresh->cm->frame_need, WIRE_MPA_HEADER);
+	memset(fresh->cm->frame, 0, WIRE_MPA_MAX);
 	assert_non_null(soft_unexpected_new(fresh, 0, 0));
 	cm_conn_free(fresh);
 }
@@ -262,10 +262,10 @@ CASE(connection_is_freed_with_all_it_has)
 	struct soft_unexpected *unexpected = soft_unexpected_new(conn, 0, 0);
 
 	unexpected->data = malloc(1);
-	conn->pdata = malloc(1);
-	conn->rx.whole = malloc(1);
-	conn->tx.rest = malloc(1);
-	conn->answers = malloc(sizeof *conn->answers);
+	conn->cm->pdata = malloc(1);
+	conn->stream.rx.whole = malloc(1);
+	conn->stream.tx.rest = malloc(1);
+	conn->stream.answers = malloc(sizeof *conn->stream.answers);
 	conn->shm = &rings;
 	cm_conn_free(conn);
 	steps_are("rings_free");
@@ -308,10 +308,10 @@ CASE(queue_pair_is_attached_with_what_core_asks_for)
 	assert_ptr_equal(qp.conn, conn);
 	assert_ptr_equal(conn->qp, &qp);
 	assert_ptr_equal(conn->owner, &qp);
-	assert_int_equal(conn->reads_out, 3);
-	assert_int_equal(conn->reads_in, 5);
-	assert_int_equal(conn->qos, DAPL_QOS_LATENCY);
-	assert_int_equal(conn->tuning.ack_timeout, 7);
+	assert_int_equal(conn->stream.reads_out, 3);
+	assert_int_equal(conn->stream.reads_in, 5);
+	assert_int_equal(conn->cm->qos, DAPL_QOS_LATENCY);
+	assert_int_equal(conn->cm->tuning.ack_timeout, 7);
 }
 
 CASE(refused_queue_pair_changes_nothing)
@@ -325,7 +325,7 @@ CASE(refused_queue_pair_changes_nothing)
 		assert_ptr_equal(qp.conn, connected ? &other : NULL);
 		assert_null(conn->qp);
 		assert_ptr_equal(conn->owner, &owner);
-		assert_int_equal(conn->reads_out | conn->reads_in | conn->tuning.ack_timeout, 0);
+		assert_int_equal(conn->stream.reads_out | conn->stream.reads_in | conn->cm->tuning.ack_timeout, 0);
 	}
 }
 
@@ -391,11 +391,11 @@ CASE(failed_handshake_is_closed_and_told)
 {
 	conn->state = SOFT_WAIT_REPLY;
 	conn->qp = &qp;
-	conn->offer = (struct attach_offer *)&offer;
+	conn->cm->offer = (struct attach_offer *)&offer;
 	fail_with(ETIMEDOUT, "late");
 	steps_are("offer_end segment_put progress_del socket:close closed:failed task");
 	assert_int_equal(conn->up, SOFT_UP_FAILED);
-	assert_int_equal(conn->failure, DAPL_CONN_TIMED_OUT);
+	assert_int_equal(conn->cm->failure, DAPL_CONN_TIMED_OUT);
 	assert_int_equal(conn->cause.step, DAPL_STEP_REPLY);
 	assert_int_equal(conn->cause.err, ETIMEDOUT);
 	assert_int_equal(conn->cause.code_kind, DAPL_CODE_NONE);
@@ -416,7 +416,7 @@ CASE(stream_ends_disorderly_with_a_cause)
 	conn->state = SOFT_OPEN;
 	for (int attached = 0; attached < 2; attached++) {
 		conn->qp = attached ? &qp : NULL;
-		conn->caused = conn->tx.shut = false;
+		conn->caused = conn->stream.tx.shut = false;
 		lock();
 		cm_end_stream(conn, EPIPE, "gone");
 		unlock();
@@ -440,7 +440,7 @@ CASE(end_of_the_peers_stream_closes_the_socket)
 CASE(end_of_the_peers_stream_retires_a_released_connection)
 {
 	conn->state = SOFT_CLOSING;
-	conn->released = true;
+	conn->cm->released = true;
 	lock();
 	cm_conn_events.ended(conn);
 	unlock();

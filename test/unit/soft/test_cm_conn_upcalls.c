@@ -7,9 +7,9 @@
 
 static void set_pdata(void)
 {
-	conn->pdata = malloc(1);
-	conn->up_pdata = conn->frame + 20;
-	conn->up_pdata_length = 4;
+	conn->cm->pdata = malloc(1);
+	conn->cm->up_pdata = conn->cm->frame + 20;
+	conn->cm->up_pdata_length = 4;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, conn_begin, conn_end)
@@ -21,7 +21,7 @@ CASE(established_connection_is_told_and_goes_live)
 	set_address(&conn->local, LOCAL_PORT);
 	set_address(&conn->remote, REMOTE_PORT);
 	set_pdata();
-	told.pdata = conn->up_pdata;
+	told.pdata = conn->cm->up_pdata;
 	work(SOFT_UP_ESTABLISHED);
 	steps_are("established progress_add");
 	assert_ptr_equal(told.established.pdata, told.pdata);
@@ -29,8 +29,8 @@ CASE(established_connection_is_told_and_goes_live)
 	assert_int_equal(port_of(&told.established.local), LOCAL_PORT);
 	assert_int_equal(port_of(&told.established.remote), REMOTE_PORT);
 	assert_null(told.established.ud);
-	assert_null(conn->frame);
-	assert_null(conn->pdata);
+	assert_null(conn->cm->frame);
+	assert_null(conn->cm->pdata);
 	assert_int_equal(conn->up, 0);
 }
 
@@ -47,9 +47,9 @@ CASE(failure_after_the_establishment_has_no_private_data)
 
 CASE(association_is_told_with_its_peer)
 {
-	conn->ud = true;
+	conn->cm->ud = true;
 	conn->state = SOFT_CLOSED;
-	conn->peer = (struct dapl_ud_peer){ .ah = &ah, .qpn = 5, .qkey = 6 };
+	conn->cm->peer = (struct dapl_ud_peer){ .ah = &ah, .qpn = 5, .qkey = 6 };
 	work(SOFT_UP_ESTABLISHED);
 	steps_are("established");	/* its address handle belongs to core now */
 	assert_ptr_equal(told.peer.ah, &ah);
@@ -59,11 +59,11 @@ CASE(association_is_told_with_its_peer)
 
 CASE(released_association_destroys_its_address_handle)
 {
-	conn->released = true;
+	conn->cm->released = true;
 	conn->state = SOFT_CLOSED;
 	work(SOFT_UP_ESTABLISHED);
 	steps_are("");			/* it has none */
-	conn->peer.ah = &ah;
+	conn->cm->peer.ah = &ah;
 	work(SOFT_UP_ESTABLISHED);
 	steps_are("ah_destroy");
 	work(SOFT_UP_FAILED | SOFT_UP_BROKEN);
@@ -76,7 +76,7 @@ CASE(only_a_stream_that_lasts_goes_live)
 	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++)
 		for (int in_data = 0; in_data < 2; in_data++) {
 			conn->state = i;
-			conn->in_data = in_data;
+			conn->progress.in_data = in_data;
 			work(SOFT_UP_ESTABLISHED);
 			steps_are((i == SOFT_OPEN || i == SOFT_CLOSING) && !in_data ? "established progress_add"
 										    : "established");
@@ -91,18 +91,18 @@ CASE(stream_that_no_set_takes_ends_soon)
 	work(SOFT_UP_ESTABLISHED);
 	steps_are("established progress_add deadline");
 	assert_int_equal(deadline_s, 0);
-	assert_true(conn->unwatched);
-	assert_int_equal(conn->io_error, ENOBUFS);
+	assert_true(conn->progress.unwatched);
+	assert_int_equal(conn->stream.io_error, ENOBUFS);
 }
 
 CASE(failure_is_told_with_the_data_of_the_reply)
 {
-	conn->failure = DAPL_CONN_REJECTED;
+	conn->cm->failure = DAPL_CONN_REJECTED;
 	set_pdata();
 	work(SOFT_UP_FAILED);
 	steps_are("failed");
 	assert_int_equal(told.failure, DAPL_CONN_REJECTED);
-	assert_ptr_equal(told.pdata, conn->frame + 20);
+	assert_ptr_equal(told.pdata, conn->cm->frame + 20);
 	assert_int_equal(told.length, 4);
 }
 
@@ -119,7 +119,7 @@ CASE(upcalls_are_made_in_order)
 
 CASE(released_connection_is_told_of_its_release_only)
 {
-	conn->released = true;
+	conn->cm->released = true;
 	work(SOFT_UP_RELEASED | SOFT_UP_BROKEN | SOFT_UP_CLOSED | SOFT_UP_FAILED | SOFT_UP_ESTABLISHED);
 	steps_are("released");
 }

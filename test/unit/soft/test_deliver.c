@@ -71,7 +71,7 @@ CASE(each_kind_of_message_completes_its_receive)
 			assert_int_equal(wc.imm_data, htonl(0x01020304));
 		assert_int_equal(wc.qp_num, s.qp->qp.qp_num);
 		assert_int_equal(solicited, cases[i].solicited);
-		assert_int_equal(s.conn->delivered, i + 1);
+		assert_int_equal(s.conn->stream.delivered, i + 1);
 	}
 }
 
@@ -91,7 +91,7 @@ CASE(send_invalidates_a_window_of_the_queue_pair)
 		assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 		assert_int_equal(wc.invalidated_rkey, stag);
 		assert_int_equal(solicited, ops[i] == WIRE_SEND_SE_INV);
-		assert_int_equal(s.conn->delivered, i + 1);
+		assert_int_equal(s.conn->stream.delivered, i + 1);
 	}
 }
 
@@ -108,7 +108,7 @@ CASE(invalidation_of_another_key_fails)
 		assert_int_equal(soft_deliver(s.qp, s.conn, WIRE_SEND_INV, keys[i], 8), WIRE_TERM_INVALIDATE);
 	assert_true(s.qp->taken_valid);
 	dapl_mutex_unlock(&s.qp->lock);
-	assert_int_equal(s.conn->delivered, 0);
+	assert_int_equal(s.conn->stream.delivered, 0);
 	assert_int_equal(stream_poll(&s, &wc, 1), 0);
 }
 
@@ -125,7 +125,7 @@ CASE(failed_receive_returns_what_goes_to_the_peer)
 	assert_int_equal(wc.wr_id, 9);
 	assert_int_equal(wc.status, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
-	assert_int_equal(s.conn->delivered, 0);
+	assert_int_equal(s.conn->stream.delivered, 0);
 }
 
 CASE(receives_are_announced_by_number)
@@ -137,20 +137,20 @@ CASE(receives_are_announced_by_number)
 	for (uint64_t i = 1; i <= 3; i++)
 		assert_true(stream_receive(&s, i, 0, 64));
 	assert_int_equal(soft_receives_ready(s.conn), 3);
-	s.conn->rx.msn_send = 11;	/* ten Sends have come */
+	s.conn->stream.rx.msn_send = 11;	/* ten Sends have come */
 	assert_int_equal(soft_receives_ready(s.conn), 13);
-	s.conn->rx.send_open = true;	/* the eleventh has its receive already */
+	s.conn->stream.rx.send_open = true;	/* the eleventh has its receive already */
 	assert_int_equal(soft_receives_ready(s.conn), 14);
-	TAILQ_INSERT_TAIL(&s.conn->unexpected, &waits, link);
+	TAILQ_INSERT_TAIL(&s.conn->stream.unexpected, &waits, link);
 	assert_int_equal(soft_receives_ready(s.conn), 10);
-	TAILQ_REMOVE(&s.conn->unexpected, &waits, link);
+	TAILQ_REMOVE(&s.conn->stream.unexpected, &waits, link);
 	s.conn->qp = NULL;
 	assert_int_equal(soft_receives_ready(s.conn), 10);
 	s.conn->qp = qp;
-	s.conn->rx.send_open = false;
-	s.conn->rx.msn_send = 0;	/* UINT32_MAX Sends have come */
+	s.conn->stream.rx.send_open = false;
+	s.conn->stream.rx.msn_send = 0;	/* UINT32_MAX Sends have come */
 	assert_int_equal(soft_receives_ready(s.conn), 2);
-	s.conn->rx.msn_send = 1;
+	s.conn->stream.rx.msn_send = 1;
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

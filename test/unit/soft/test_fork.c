@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/fork.h"
@@ -71,9 +72,10 @@ static void init_device(struct dapl_device *dev)
 UNIT_TEST(child_holds_no_descriptor_of_a_device)
 {
 	static struct dapl_device first, second;
-	static struct dapl_conn attaching, connected;
+	static struct soft_cm_conn attaching_cm, connected_cm;
+	static struct dapl_conn attaching = { .cm = &attaching_cm }, connected = { .cm = &connected_cm };
 	static struct soft_port port;
-	int *const owned[] = { &attaching.fd, &attaching.attach_fd, &connected.fd, &port.fd, &first.datagrams.fd };
+	int *const owned[] = { &attaching.fd, &attaching_cm.attach_fd, &connected.fd, &port.fd, &first.datagrams.fd };
 	enum { OWNED = sizeof owned / sizeof *owned };
 	int peers[OWNED], pair[2];
 	pid_t child;
@@ -84,7 +86,7 @@ UNIT_TEST(child_holds_no_descriptor_of_a_device)
 	LIST_INSERT_HEAD(&first.cm.conns, &attaching, link);
 	LIST_INSERT_HEAD(&second.cm.conns, &connected, link);
 	LIST_INSERT_HEAD(&second.cm.ports, &port, link);
-	connected.attach_fd = -1;
+	connected_cm.attach_fd = -1;
 	for (int i = 0; i < OWNED; i++) {
 		OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 		*owned[i] = pair[0];
@@ -244,11 +246,11 @@ UNIT_TEST(child_draws_other_random_numbers)
 	soft_fork_remove_device(&dev);
 }
 
-static void add_half_open(struct dapl_device *dev, struct dapl_conn *conns, unsigned n)
+static void add_half_open(struct dapl_device *dev, struct dapl_conn *conns, struct soft_cm_conn *cms, unsigned n)
 {
 	dapl_mutex_lock(&dev->progress_lock);
 	for (unsigned i = 0; i < n; i++) {
-		conns[i] = (struct dapl_conn){ .dev = dev, .remote.ss_family = AF_INET };
+		conns[i] = (struct dapl_conn){ .dev = dev, .cm = &cms[i], .remote.ss_family = AF_INET };
 		((struct sockaddr_in *)&conns[i].remote)->sin_addr.s_addr = i;
 		soft_half_open_add(&conns[i]);
 	}
@@ -268,6 +270,7 @@ UNIT_TEST(child_starts_without_half_open_connections)
 {
 	enum { DESCRIPTORS = 64, ALL = DESCRIPTORS / HALF_OPEN_FRACTION };
 	static struct dapl_device dev, own;
+	static struct soft_cm_conn cms[ALL], new_cms[2];
 	static struct dapl_conn conns[ALL], new[2];
 	struct rlimit limit, low;
 	pid_t child;
@@ -276,20 +279,20 @@ UNIT_TEST(child_starts_without_half_open_connections)
 	low = (struct rlimit){ DESCRIPTORS, limit.rlim_max };
 	init_device(&dev);
 	TAILQ_INIT(&dev.half_open.list);
-	add_half_open(&dev, conns, ALL);
+	add_half_open(&dev, conns, cms, ALL);
 	OK(setrlimit(RLIMIT_NOFILE, &low));
 	child = fork_child();
 	if (!child) {
 		init_device(&own);
 		TAILQ_INIT(&own.half_open.list);
-		add_half_open(&own, new, 2);
+		add_half_open(&own, new, new_cms, 2);
 		DIE_UNLESS(!soft_half_open_surplus(&new[1]));
 		remove_half_open(&dev, conns, ALL);
 		DIE_UNLESS(!soft_half_open_surplus(&new[1]));
 		_exit(0);
 	}
 	expect_success(child);
-	add_half_open(&dev, new, 2);
+	add_half_open(&dev, new, new_cms, 2);
 	assert_ptr_equal(soft_half_open_surplus(&new[1]), &conns[0]);
 	OK(setrlimit(RLIMIT_NOFILE, &limit));
 	remove_half_open(&dev, conns, ALL);

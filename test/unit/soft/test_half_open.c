@@ -2,6 +2,7 @@
 /* test_half_open.c - which half-open connection is closed in favour of a new one.
  * test_foreign_peer.c tests the limits with sockets. */
 #include "dapl/soft/cm/half_open.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "test/unit/unit.h"
@@ -15,6 +16,7 @@ enum { DESCRIPTORS = 64, ALL = DESCRIPTORS / HALF_OPEN_FRACTION, SOURCE = ALL / 
 	RESERVED_FD = DESCRIPTORS - HALF_OPEN_RESERVE_MIN };
 
 static struct dapl_device dev;
+static struct soft_cm_conn cms[2 * ALL];
 static struct dapl_conn conns[2 * ALL];
 static int count;
 static int silent[2], readable[2];	/* socket pairs; the second has input */
@@ -58,7 +60,7 @@ static struct dapl_conn *add(const char *source, bool has_sent)
 	struct sockaddr_in *in4 = (struct sockaddr_in *)&conn->remote;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&conn->remote;
 
-	memset(conn, 0, sizeof *conn);
+	*conn = (struct dapl_conn){ .cm = &cms[conn - conns] };
 	conn->dev = &dev;
 	conn->fd = has_sent ? readable[0] : silent[0];
 	conn->remote.ss_family = strchr(source, ':') ? AF_INET6 : AF_INET;

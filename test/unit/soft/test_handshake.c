@@ -29,6 +29,7 @@
 
 static struct dapl_device dev;
 static struct soft_qp qp;
+static struct soft_cm_conn cm;
 static struct dapl_conn conn;
 static struct soft_pd pd;
 static struct shm_process own, peer_process;
@@ -74,7 +75,8 @@ static int set_up(void **state)
 
 	memset(&did, 0, sizeof did);
 	memset(&qp, 0, sizeof qp);
-	memset(&conn, 0, sizeof conn);
+	memset(&cm, 0, sizeof cm);
+	conn = (struct dapl_conn){ .cm = &cm };
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
@@ -94,12 +96,12 @@ static int set_up(void **state)
 	conn.qp = &qp;
 	conn.fd = pair[0];
 	other_end = pair[1];
-	conn.attach_fd = -1;
+	conn.cm->attach_fd = -1;
 	conn.state = SOFT_WAIT_REPLY;
-	conn.deadline_ns = 1;
+	conn.cm->deadline_ns = 1;
 	conn.remote.ss_family = AF_INET;
-	conn.peer_is_dapl = true;
-	conn.reads_in = 4;
+	conn.stream.peer_is_dapl = true;
+	conn.stream.reads_in = 4;
 	return 0;
 }
 
@@ -108,11 +110,11 @@ static int tear_down(void **state)
 	did.no_memory = false;
 	dapl_service_flush();		/* upcalls */
 	dapl_timer_drain(&dev.cm.sweep_timer);
-	if (conn.peer.ah)
-		soft_ah_destroy(conn.peer.ah);
+	if (conn.cm->peer.ah)
+		soft_ah_destroy(conn.cm->peer.ah);
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
-	free(conn.answers);
+	free(conn.stream.answers);
 	if (conn.fd >= 0)
 		close(conn.fd);
 	close(other_end);
@@ -139,7 +141,7 @@ static struct shm_segment *some_memory(void)
 static void expect_failure(int err)
 {
 	assert_int_equal(conn.up, SOFT_UP_FAILED);
-	assert_int_equal(conn.failure, DAPL_CONN_REFUSED);
+	assert_int_equal(conn.cm->failure, DAPL_CONN_REFUSED);
 	assert_int_equal(conn.cause.err, err);
 	assert_int_equal(conn.state, SOFT_CLOSED);
 	assert_int_equal(conn.fd, -1);
@@ -198,7 +200,7 @@ CASE(trailer_names_the_queue_pair_of_datagrams_only)
 	assert_int_equal(trailer.version, WIRE_TRAILER_VERSION);
 	assert_int_equal(trailer.max_ulpdu, MULPDU_LARGE);
 	assert_int_equal(trailer.qpn | trailer.qkey | trailer.udp_port, 0);
-	conn.ud = true;
+	conn.cm->ud = true;
 	trailer = handshake_trailer(&conn);
 	assert_int_equal(trailer.qpn, 0x123456);
 	assert_int_equal(trailer.qkey, 0x777);
@@ -213,11 +215,11 @@ CASE(association_needs_no_socket_any_more)
 
 	associate(&peer);
 	assert_int_equal(conn.local.ss_family, AF_UNIX);
-	assert_int_equal(conn.peer.qpn, 0x654321);
-	assert_int_equal(conn.peer.qkey, 0x888);
-	assert_int_equal(address_port((struct sockaddr *)&((struct soft_ah *)conn.peer.ah)->address), 5555);
+	assert_int_equal(conn.cm->peer.qpn, 0x654321);
+	assert_int_equal(conn.cm->peer.qkey, 0x888);
+	assert_int_equal(address_port((struct sockaddr *)&((struct soft_ah *)conn.cm->peer.ah)->address), 5555);
 	assert_int_equal(conn.fd, -1);
-	assert_int_equal(conn.deadline_ns, 0);
+	assert_int_equal(conn.cm->deadline_ns, 0);
 	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
@@ -243,28 +245,28 @@ CASE(association_without_an_address_handle_fails)
 CASE(stream_begins_with_first_numbers)
 {
 	qp.sq_head = qp.sq_tail = 17;
-	conn.tuning = (struct dapl_conn_tuning){ .ack_timeout = 20, .ack_retry = 7 };
+	conn.cm->tuning = (struct dapl_conn_tuning){ .ack_timeout = 20, .ack_retry = 7 };
 	dapl_mutex_lock(&dev.progress_lock);
 	cm_watch(&conn, EPOLLOUT);
 	dapl_mutex_unlock(&dev.progress_lock);
 	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
 	assert_int_equal(qp.state, IBV_QPS_RTS);
-	assert_int_equal(conn.tx.cursor.wqe, 17);
+	assert_int_equal(conn.stream.tx.cursor.wqe, 17);
 	assert_int_equal(qp.read_next, 17);
-	assert_int_equal(conn.tx.cursor.msn_send, 1);
-	assert_int_equal(conn.tx.cursor.msn_read, 1);
-	assert_int_equal(conn.tx.cursor.msn_atomic, 1);
-	assert_int_equal(conn.tx.cursor.msn_dapl, 1);
-	assert_int_equal(conn.rx.msn_send, 1);
-	assert_int_equal(conn.rx.msn_read, 1);
-	assert_int_equal(conn.rx.msn_atomic, 1);
-	assert_int_equal(conn.rx.msn_dapl, 1);
-	assert_int_equal(conn.rx.part_need, 4);
-	assert_non_null(conn.answers);
+	assert_int_equal(conn.stream.tx.cursor.msn_send, 1);
+	assert_int_equal(conn.stream.tx.cursor.msn_read, 1);
+	assert_int_equal(conn.stream.tx.cursor.msn_atomic, 1);
+	assert_int_equal(conn.stream.tx.cursor.msn_dapl, 1);
+	assert_int_equal(conn.stream.rx.msn_send, 1);
+	assert_int_equal(conn.stream.rx.msn_read, 1);
+	assert_int_equal(conn.stream.rx.msn_atomic, 1);
+	assert_int_equal(conn.stream.rx.msn_dapl, 1);
+	assert_int_equal(conn.stream.rx.part_need, 4);
+	assert_non_null(conn.stream.answers);
 	assert_int_equal(conn.local.ss_family, AF_UNIX);
-	assert_int_equal(conn.deadline_ns, 0);
-	assert_false(conn.in_cm);
+	assert_int_equal(conn.cm->deadline_ns, 0);
+	assert_false(conn.cm->in_cm);
 	assert_int_not_equal(dev.cm.sweep_ns, 0);	/* the peer is watched for its end */
 	assert_int_equal(did.sends, 1);
 	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
@@ -291,16 +293,16 @@ CASE(each_side_knows_which_sends_first)
 		if (i)
 			set_up(state);
 		conn.passive = cases[i].passive;
-		conn.peer_is_dapl = !cases[i].foreign;
+		conn.stream.peer_is_dapl = !cases[i].foreign;
 		assert_true(!cases[i].shm || use_rings(some_memory()));
-		conn.mpa.p2p = cases[i].p2p;
+		conn.cm->mpa.p2p = cases[i].p2p;
 		establish();
-		assert_int_equal(conn.tx.open, cases[i].open);
-		assert_int_equal(conn.tx.first, cases[i].first);
+		assert_int_equal(conn.stream.tx.open, cases[i].open);
+		assert_int_equal(conn.stream.tx.first, cases[i].first);
 		if (cases[i].deadline_ms)
-			assert_true(conn.deadline_ns >= begin + cases[i].deadline_ms * 1000000ull);
+			assert_true(conn.cm->deadline_ns >= begin + cases[i].deadline_ms * 1000000ull);
 		else
-			assert_int_equal(conn.deadline_ns, 0);
+			assert_int_equal(conn.cm->deadline_ns, 0);
 		if (i + 1 < sizeof cases / sizeof *cases)
 			tear_down(state);
 	}
@@ -316,10 +318,10 @@ CASE(queue_pair_that_failed_stays_so)
 CASE(stream_may_begin_without_a_queue_pair)
 {
 	conn.qp = NULL;
-	conn.reads_in = 0;
+	conn.stream.reads_in = 0;
 	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
-	assert_null(conn.answers);
+	assert_null(conn.stream.answers);
 	assert_int_equal(did.sends, 0);
 	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
@@ -343,12 +345,12 @@ CASE(segments_fit_what_carries_them)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		if (i)
 			set_up(state);
-		conn.peer_is_dapl = !cases[i].foreign;
-		conn.swaps = cases[i].swaps;
+		conn.stream.peer_is_dapl = !cases[i].foreign;
+		conn.stream.swaps = cases[i].swaps;
 		assert_true(!cases[i].shm || use_rings(some_memory()));
 		did.mss = cases[i].mss;
 		establish();
-		assert_int_equal(conn.mulpdu, cases[i].mulpdu);
+		assert_int_equal(conn.stream.mulpdu, cases[i].mulpdu);
 		if (i + 1 < sizeof cases / sizeof *cases)
 			tear_down(state);
 	}
@@ -380,7 +382,7 @@ CASE(only_an_initiator_in_another_process_confirms)
 	for (int i = 0; i < 3; i++) {
 		if (i)
 			set_up(state);
-		conn.acceptor = i == 0 ? &acceptor : NULL;	/* of the same device */
+		conn.cm->acceptor = i == 0 ? &acceptor : NULL;	/* of the same device */
 		conn.passive = i == 1;
 		assert_true(i == 2 || use_rings(some_memory()));
 		establish();

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/core/base/settings.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
@@ -138,11 +139,21 @@ static bool expire(void)
 	bool limited;
 
 	soft_progress_lock(we.dev);
-	limited = we.conn->deadline_ns != 0;
-	we.conn->deadline_ns = 1;
+	limited = we.conn->cm->deadline_ns != 0;
+	we.conn->cm->deadline_ns = 1;
 	cm_sweep_within(we.dev, 0);
 	soft_progress_unlock(we.dev);
 	return limited;
+}
+
+static uint64_t deadline_ns(void)
+{
+	uint64_t deadline;
+
+	soft_progress_lock(we.dev);
+	deadline = we.conn->cm->deadline_ns;
+	soft_progress_unlock(we.dev);
+	return deadline;
 }
 
 static struct dapl_conn copy_of_conn(void)
@@ -230,7 +241,7 @@ T(reads_stay_within_what_the_acceptor_takes)
 		request();
 		put_mpa(true, WIRE_MPA_S, 2, &(struct wire_mpa){ .ird = taken[i], .ord = 9 }, "", 0);
 		await(ESTABLISHED);
-		assert_int_equal(copy_of_conn().reads_out, used[i]);
+		assert_int_equal(copy_of_conn().stream.reads_out, used[i]);
 		again();
 	}
 }
@@ -294,7 +305,7 @@ T(peer_that_returns_the_request_flag_swaps)
 		request();
 		put_mpa(true, WIRE_MPA_S | (returned ? WIRE_DAPL_REQUEST : 0), 2, &four_reads, "", 0);
 		await(ESTABLISHED);
-		assert_int_equal(copy_of_conn().swaps, returned);
+		assert_int_equal(copy_of_conn().stream.swaps, returned);
 		again();
 	}
 }
@@ -303,9 +314,9 @@ T(peer_that_returns_the_request_flag_swaps)
 T(only_a_reply_that_has_begun_has_a_deadline)
 {
 	request();
-	assert_true(copy_of_conn().deadline_ns == 0);
+	assert_true(deadline_ns() == 0);
 	put("MPA ID", 6);
-	for (int i = 0; i < 10000 && !copy_of_conn().deadline_ns; i++)
+	for (int i = 0; i < 10000 && !deadline_ns(); i++)
 		usleep(1000);
 	assert_true(expire());
 	expect_failure(DAPL_CONN_TIMED_OUT, ETIMEDOUT, NULL);

@@ -257,7 +257,7 @@ UNIT_TEST(consecutive_large_writes_are_measured_as_a_series)
 	assert_int_equal(shm->proto.writes.under_way, N);
 	measure(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, N * LENGTH);
-	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail - 1);
+	assert_int_equal(ends[0].conn->stream.tx.cursor.wqe, qp->sq_tail - 1);
 	for (int i = 0; i < N; i++)
 		done(&ends[0]);
 	assert_int_equal(shm->proto.writes.under_way, 1);
@@ -269,7 +269,7 @@ UNIT_TEST(consecutive_large_writes_are_measured_as_a_series)
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, 0);
 	make_faster(&ends[0].dev->shm.protocols->writes, PROTO_CMA);
 	post_to_other(IBV_WR_RDMA_WRITE, LENGTH, LENGTH);
-	assert_int_equal(ends[0].conn->tx.cursor.wqe, qp->sq_tail);
+	assert_int_equal(ends[0].conn->stream.tx.cursor.wqe, qp->sq_tail);
 	done(&ends[0]);
 	done(&ends[0]);
 	assert_int_equal(ends[0].dev->shm.protocols->writes.class[1].ns[0], 0);

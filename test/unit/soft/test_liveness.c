@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/liveness.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/tunables.h"
@@ -46,13 +47,15 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 }
 
 static struct dapl_device dev;
+static struct soft_cm_conn cm;
 static struct dapl_conn conn;
 
 /* Each case runs with the progress lock held. */
 static int set_up(void **state)
 {
 	dev = (struct dapl_device){ .cm.sweep_ns = 0 };
-	conn = (struct dapl_conn){ .dev = &dev };
+	cm = (struct soft_cm_conn){ .silent_ns = 0 };
+	conn = (struct dapl_conn){ .dev = &dev, .cm = &cm };
 	info = (struct tcp_info){ .tcpi_retransmits = 0 };
 	dapl_settings.ack_timer = -1;
 	dapl_settings.ack_retry = 7;
@@ -108,19 +111,19 @@ TEST(earlier_sweep_stays)
 TEST(deadline_is_swept_in_time)
 {
 	cm_set_deadline(&conn, 3);
-	assert_int_equal(conn.deadline_ns, now_ns + 3000 * MS);
+	assert_int_equal(conn.cm->deadline_ns, now_ns + 3000 * MS);
 	assert_int_equal(sweep_us, 3000000);
 	cm_set_deadline_ms(&conn, 2);
-	assert_int_equal(conn.deadline_ns, now_ns + 2 * MS);
+	assert_int_equal(conn.cm->deadline_ns, now_ns + 2 * MS);
 	assert_int_equal(sweep_us, 2000);
 }
 
 TEST(unlimited_patience_needs_no_sweep)
 {
-	conn.tuning.ack_timeout = 0 + 1;
+	conn.cm->tuning.ack_timeout = 0 + 1;
 	cm_watch_liveness(&conn);
 	assert_int_equal(sweeps, 0);
-	conn.tuning.ack_timeout = 0;
+	conn.cm->tuning.ack_timeout = 0;
 	cm_watch_liveness(&conn);
 	assert_int_equal(sweep_us, SOFT_PATIENCE_MS / 4 * 1000);
 }

@@ -3,12 +3,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/soft/cm/mpa.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/wire/wire.h"
 #include "test/unit/unit.h"
 
 static struct dapl_device dev;
+static struct soft_cm_conn receiver_cm;
 static struct dapl_conn sender, receiver;
 static uint8_t frame[WIRE_MPA_MAX];
 
@@ -20,8 +22,8 @@ static int set_up(void **state)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
 		return -1;
 	sender = (struct dapl_conn){ .dev = &dev, .fd = fds[0] };
-	receiver = (struct dapl_conn){ .dev = &dev, .fd = fds[1], .passive = true, .frame = frame,
-		.frame_need = WIRE_MPA_HEADER };
+	receiver_cm = (struct soft_cm_conn){ .frame = frame, .frame_need = WIRE_MPA_HEADER };
+	receiver = (struct dapl_conn){ .dev = &dev, .fd = fds[1], .passive = true, .cm = &receiver_cm };
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
 	return 0;
@@ -51,10 +53,10 @@ TEST(request_arrives_with_its_private_data)
 	data = mpa_data(&receiver, &length);
 	assert_int_equal(length, 5);
 	assert_memory_equal(data, "hello", 5);
-	assert_int_equal(receiver.mpa.ird, 3);
-	assert_int_equal(receiver.mpa.ord, 5);
-	assert_int_equal(receiver.mpa.revision, 2);
-	assert_true(receiver.mpa.p2p && receiver.mpa.p2p_write && !receiver.mpa.p2p_read);
+	assert_int_equal(receiver.cm->mpa.ird, 3);
+	assert_int_equal(receiver.cm->mpa.ord, 5);
+	assert_int_equal(receiver.cm->mpa.revision, 2);
+	assert_true(receiver.cm->mpa.p2p && receiver.cm->mpa.p2p_write && !receiver.cm->mpa.p2p_read);
 }
 
 TEST(request_without_enhanced_data_negotiates_nothing)
@@ -67,8 +69,8 @@ TEST(request_without_enhanced_data_negotiates_nothing)
 	data = mpa_data(&receiver, &length);
 	assert_non_null(data);
 	assert_int_equal(length, 0);
-	assert_int_equal(receiver.mpa.ird, WIRE_ORD_NONE);
-	assert_int_equal(receiver.mpa.ord, WIRE_ORD_NONE);
+	assert_int_equal(receiver.cm->mpa.ird, WIRE_ORD_NONE);
+	assert_int_equal(receiver.cm->mpa.ord, WIRE_ORD_NONE);
 }
 
 TEST(trailer_stands_before_the_private_data)
@@ -132,7 +134,7 @@ TEST(end_within_a_frame_is_bad)
 	assert_int_equal(send(sender.fd, bytes, length - 1, 0), (int)length - 1);
 	shutdown(sender.fd, SHUT_WR);
 	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
-	assert_int_equal(receiver.io_error, 0);
+	assert_int_equal(receiver.stream.io_error, 0);
 }
 
 TEST(end_before_a_frame_is_an_end)
@@ -146,7 +148,7 @@ TEST(error_of_the_socket_is_kept)
 	close(receiver.fd);
 	receiver.fd = -1;
 	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
-	assert_int_equal(receiver.io_error, EBADF);
+	assert_int_equal(receiver.stream.io_error, EBADF);
 }
 
 TEST(reply_in_place_of_a_request_is_bad)
@@ -169,8 +171,8 @@ TEST(length_beyond_the_buffer_is_bad)
 
 		mpa.length = rows[i].length;
 		wire_mpa_put(header, &mpa);
-		receiver.frame_length = 0;
-		receiver.frame_need = WIRE_MPA_HEADER;
+		receiver.cm->frame_length = 0;
+		receiver.cm->frame_need = WIRE_MPA_HEADER;
 		assert_int_equal(send(sender.fd, header, sizeof header, 0), sizeof header);
 		assert_int_equal(mpa_receive(&receiver), rows[i].got);
 	}
@@ -181,14 +183,14 @@ TEST(enhanced_data_must_be_there)
 {
 	size_t length;
 
-	receiver.mpa = enhanced;
-	receiver.mpa.length = WIRE_MPA_ENHANCED - 1;
+	receiver.cm->mpa = enhanced;
+	receiver.cm->mpa.length = WIRE_MPA_ENHANCED - 1;
 	assert_null(mpa_data(&receiver, &length));
-	receiver.mpa.length = WIRE_MPA_ENHANCED;
+	receiver.cm->mpa.length = WIRE_MPA_ENHANCED;
 	assert_non_null(mpa_data(&receiver, &length));
 	assert_int_equal(length, 0);
-	receiver.mpa.revision = 1;
-	receiver.mpa.length = WIRE_MPA_ENHANCED;
+	receiver.cm->mpa.revision = 1;
+	receiver.cm->mpa.length = WIRE_MPA_ENHANCED;
 	assert_null(mpa_data(&receiver, &length));
 }
 

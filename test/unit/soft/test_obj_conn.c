@@ -37,7 +37,7 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
 	assert_int_equal(fd, EPOLL);
 	assert_int_equal(op, EPOLL_CTL_MOD);
 	assert_int_equal(of, SOCKET);
-	assert_ptr_equal(event->data.ptr, &conn.input);
+	assert_ptr_equal(event->data.ptr, &conn.progress.input);
 	reported = event->events;
 	changes++;
 	return 0;
@@ -62,8 +62,8 @@ static int set_up(void **state)
 	conn.dev = &dev;
 	conn.events = &events;
 	conn.fd = SOCKET;
-	conn.in_data = true;
-	conn.interest = EPOLLIN;
+	conn.progress.in_data = true;
+	conn.progress.interest = EPOLLIN;
 	queued = changes = 0;
 	return 0;
 }
@@ -139,13 +139,13 @@ CASE(interest_follows_the_stream)
 	};
 
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-		conn.rx.paused = cases[i].paused;
-		conn.tx.blocked = cases[i].blocked;
+		conn.stream.rx.paused = cases[i].paused;
+		conn.stream.tx.blocked = cases[i].blocked;
 		for (int again = 0; again < 2; again++)	/* the second time nothing has changed */
 			soft_conn_interest(&conn);
 		assert_int_equal(changes, i + 1);
 		assert_int_equal(reported, cases[i].events);
-		assert_int_equal(conn.interest, cases[i].events);
+		assert_int_equal(conn.progress.interest, cases[i].events);
 	}
 }
 
@@ -153,14 +153,14 @@ CASE(socket_outside_the_data_set_is_left_alone)
 {
 	struct shm_conn rings = { .seen = 0 };
 
-	conn.tx.blocked = true;
-	conn.in_data = false;
+	conn.stream.tx.blocked = true;
+	conn.progress.in_data = false;
 	soft_conn_interest(&conn);
-	conn.in_data = true;
+	conn.progress.in_data = true;
 	conn.shm = &rings;
 	soft_conn_interest(&conn);
 	assert_int_equal(changes, 0);
-	assert_int_equal(conn.interest, EPOLLIN);
+	assert_int_equal(conn.progress.interest, EPOLLIN);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -74,7 +74,7 @@ static int set_up_shared_queue(void **state)
 {
 	reset();
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	return 0;
 }
 

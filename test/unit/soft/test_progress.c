@@ -120,14 +120,14 @@ bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came)
 {
 	did.receives++;
 	*came = !did.nothing_came;
-	conn->tx.blocked |= did.blocks;
+	conn->stream.tx.blocked |= did.blocks;
 	return !did.ended;
 }
 
 void __wrap_soft_conn_send(struct dapl_conn *conn)
 {
 	assert_int_equal(did.acks, did.sends + 1);	/* which may take the acknowledgement along */
-	assert_true(conn->tx.blocked == did.blocks);
+	assert_true(conn->stream.tx.blocked == did.blocks);
 	did.sends++;
 }
 
@@ -215,9 +215,9 @@ static void report_input(struct soft_input *input, uint32_t events)
 
 static void report(struct dapl_conn *conn, uint32_t events)
 {
-	if (!conn->in_data)
+	if (!conn->progress.in_data)
 		add(conn);
-	report_input(&conn->input, events);
+	report_input(&conn->progress.input, events);
 }
 
 /* An input that is no connection. */
@@ -302,7 +302,7 @@ CASE(waiting_acknowledgements_are_sent_first)
 {
 	serve(true);
 	assert_int_equal(did.flushes, 0);
-	TAILQ_INSERT_TAIL(&dev.progress.acks, conns, ack_link);
+	TAILQ_INSERT_TAIL(&dev.progress.acks, conns, progress.ack_link);
 	serve(true);
 	assert_int_equal(did.flushes, 1);
 }
@@ -349,10 +349,10 @@ CASE(input_is_answered_and_emptiness_is_not)
 
 CASE(writable_socket_is_sent_to)
 {
-	conns[0].tx.blocked = true;
+	conns[0].stream.tx.blocked = true;
 	report(conns, EPOLLOUT);
 	serve(true);
-	assert_false(conns[0].tx.blocked);
+	assert_false(conns[0].stream.tx.blocked);
 	assert_int_equal(did.receives, 0);
 	assert_int_equal(did.sends, 1);
 	assert_int_equal(did.interests, 1);
@@ -364,14 +364,14 @@ CASE(end_of_a_paused_stream_is_noticed)
 	static const uint32_t ends[] = { EPOLLRDHUP, EPOLLHUP, EPOLLERR };
 
 	for (unsigned i = 0; i < 3; i++) {
-		conns[0].rx.paused = true;
+		conns[0].stream.rx.paused = true;
 		report(conns, ends[i]);
 		serve(false);
 		assert_int_equal(did.overs, i + 1);
 		assert_int_equal(did.socket_errors, i + 1);
 	}
 	assert_int_equal(did.sends, 0);
-	conns[0].rx.paused = false;
+	conns[0].stream.rx.paused = false;
 	did.overs = did.receives = 0;
 	report(conns, EPOLLHUP);
 	serve(false);
@@ -415,11 +415,11 @@ CASE(added_socket_is_watched)
 	assert_int_equal(did.ctl, EPOLL_CTL_ADD);
 	assert_int_equal(did.ctl_fd, 100);
 	assert_int_equal(did.ctl_events, EPOLLIN);
-	assert_int_equal(conns[0].interest, EPOLLIN);
-	assert_true(conns[0].in_data);
+	assert_int_equal(conns[0].progress.interest, EPOLLIN);
+	assert_true(conns[0].progress.in_data);
 	assert_int_equal(dev.progress.turns, 0);
 	assert_int_equal(dev.progress.streams, 1);
-	conns[1].tx.blocked = true;
+	conns[1].stream.tx.blocked = true;
 	did.ctl_err = ENOSPC;
 	assert_false(add(&conns[1]));
 	assert_int_equal(did.ctl_events, EPOLLIN | EPOLLOUT);
@@ -463,7 +463,7 @@ CASE(forked_child_leaves_the_epoll_set_of_its_parent_alone)
 CASE(added_ring_needs_no_socket)
 {
 	conns[0].shm = conns[1].shm = &ring;
-	conns[1].unwatched = true;
+	conns[1].progress.unwatched = true;
 	assert_true(add(&conns[0]));
 	assert_false(add(&conns[1]));
 	assert_int_equal(did.ring_adds, 2);

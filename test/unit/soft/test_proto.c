@@ -30,8 +30,8 @@ static void open_one(bool direct)
 	one.dev.shm.protocols = &one.protocols;
 	one.conn.dev = &one.dev;
 	one.conn.shm = &one.shm;
-	one.conn.tx.open = true;
-	one.conn.reads_out = 1;
+	one.conn.stream.tx.open = true;
+	one.conn.stream.reads_out = 1;
 	one.shm.conn = &one.conn;
 	one.shm.peer = &one.peer;
 	one.peer.sleep_count = &one.sleep_count;

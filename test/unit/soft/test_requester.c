@@ -30,7 +30,7 @@ static enum soft_step fill(void)
 	enum soft_step step;
 
 	memset(&b, 0, sizeof b);
-	cur = s.conn->tx.cursor;
+	cur = s.conn->stream.tx.cursor;
 	stream_test_lock();
 	step = soft_requester_fill(&b, s.conn, &cur);
 	for (int i = 0; i < b.iovs; n += b.iov[i++].iov_len)
@@ -79,7 +79,7 @@ static struct soft_swqe *post(enum ibv_wr_opcode opcode, uint32_t length)
 /* The peer reads `length` bytes at an offset of the constant memory. */
 static struct soft_answer *ask(uint32_t offset, uint32_t length)
 {
-	struct soft_answer *answer = &s.conn->answers[s.conn->answer_tail++ % STREAM_READS];
+	struct soft_answer *answer = &s.conn->stream.answers[s.conn->stream.answer_tail++ % STREAM_READS];
 
 	*answer = (struct soft_answer){ .stag = stream_device.constant->rkey, .from = offset, .length = length,
 					.sink_stag = 0x5151, .sink_to = 7000 };
@@ -180,7 +180,7 @@ CASE(long_write_names_the_place_of_each_segment)
 
 CASE(large_segments_are_whole_cache_lines)
 {
-	s.conn->mulpdu = WIRE_UNTAGGED + FPDU_ALIGN_MIN + FPDU_ALIGN + FPDU_ALIGN - 1;
+	s.conn->stream.mulpdu = WIRE_UNTAGGED + FPDU_ALIGN_MIN + FPDU_ALIGN + FPDU_ALIGN - 1;
 	post(IBV_WR_SEND, 8000);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(0).length, FPDU_ALIGN_MIN + FPDU_ALIGN);
@@ -265,8 +265,8 @@ CASE(fence_waits_for_the_reads_before_it)
 	post(IBV_WR_SEND, 8)->flags |= IBV_SEND_FENCE;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
-	s.conn->tx.cursor = cur;
-	s.conn->reads_done = 1;
+	s.conn->stream.tx.cursor = cur;
+	s.conn->stream.reads_done = 1;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 	assert_int_equal(segment(0).op, WIRE_SEND);
@@ -278,8 +278,8 @@ CASE(reads_wait_while_the_peer_has_as_many_as_it_allows)
 		post(IBV_WR_RDMA_READ, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, STREAM_READS);
-	s.conn->tx.cursor = cur;
-	s.conn->reads_done = 1;
+	s.conn->stream.tx.cursor = cur;
+	s.conn->stream.reads_done = 1;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 }
@@ -341,8 +341,8 @@ CASE(fault_is_the_status_of_the_completion)
 			wqe->sge->lkey = stream_device.constant->lkey;
 			wqe->sge->addr = 0;
 		}
-		s.conn->peer_is_dapl = !cases[i].foreign;
-		s.conn->reads_out = cases[i].no_reads ? 0 : STREAM_READS;
+		s.conn->stream.peer_is_dapl = !cases[i].foreign;
+		s.conn->stream.reads_out = cases[i].no_reads ? 0 : STREAM_READS;
 		stream_test_lock();
 		status = soft_requester_fault(s.qp, s.conn, wqe);
 		stream_test_unlock();
@@ -353,16 +353,16 @@ CASE(fault_is_the_status_of_the_completion)
 /* Frames one Send of that many bytes, while `used` bytes of the window are. Returns the number of its bytes. */
 static uint32_t send_into_window(uint64_t used, uint32_t length)
 {
-	s.conn->tx.cursor.charged = used;
+	s.conn->stream.tx.cursor.charged = used;
 	post(IBV_WR_SEND, length);
-	s.conn->tx.cursor.wqe = s.qp->sq_tail - 1;
+	s.conn->stream.tx.cursor.wqe = s.qp->sq_tail - 1;
 	assert_int_equal(fill(), STEP_NOTHING);
 	return cur.offset ? cur.offset : b.frames ? length : 0;
 }
 
 CASE(unexpected_send_needs_room_in_the_window)
 {
-	s.conn->mulpdu = 1 << 15;
+	s.conn->stream.mulpdu = 1 << 15;
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - 100, 100), 100);
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - 99, 100), 0);
 	assert_int_equal(send_into_window(SOFT_WINDOW + 1000, 0), 0);
@@ -370,30 +370,30 @@ CASE(unexpected_send_needs_room_in_the_window)
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - WINDOW_USE_MIN, 9000), WINDOW_USE_MIN);
 	assert_false(segment(0).last);
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - WINDOW_USE_MIN + 1, 9000), 0);
-	s.conn->peer_consumed = 1;
+	s.conn->stream.peer_consumed = 1;
 	assert_int_equal(send_into_window(SOFT_WINDOW - SOFT_CHARGE - 99, 100), 100);
 }
 
 CASE(expected_send_needs_no_window)
 {
-	s.conn->peer_ready = 5;
-	s.conn->tx.cursor.msn_send = 5;
+	s.conn->stream.peer_ready = 5;
+	s.conn->stream.tx.cursor.msn_send = 5;
 	assert_int_equal(send_into_window(SOFT_WINDOW, 100), 100);
-	s.conn->tx.cursor.msn_send = 6;
+	s.conn->stream.tx.cursor.msn_send = 6;
 	assert_int_equal(send_into_window(SOFT_WINDOW, 100), 0);
-	s.conn->peer_is_dapl = false;		/* another implementation has no window */
+	s.conn->stream.peer_is_dapl = false;		/* another implementation has no window */
 	assert_int_equal(send_into_window(SOFT_WINDOW, 100), 100);
 }
 
 CASE(immediate_needs_room_in_the_window)
 {
-	s.conn->tx.cursor.charged = SOFT_WINDOW - SOFT_CHARGE + 1;
+	s.conn->stream.tx.cursor.charged = SOFT_WINDOW - SOFT_CHARGE + 1;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 1);
 	assert_true(cur.second);
-	s.conn->tx.cursor = cur;
-	s.conn->peer_consumed = 1;
+	s.conn->stream.tx.cursor = cur;
+	s.conn->stream.peer_consumed = 1;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(0).op, WIRE_IMMEDIATE);
 }
@@ -413,8 +413,8 @@ CASE(memory_that_went_away_ends_the_stream)
 
 	for (int i = 0; i < 2; i++) {
 		post(opcodes[i], 2000)->sge->lkey = 12345;
-		s.conn->tx.cursor.wqe = i;
-		s.conn->tx.cursor.offset = 1000;	/* these were sent */
+		s.conn->stream.tx.cursor.wqe = i;
+		s.conn->stream.tx.cursor.offset = 1000;	/* these were sent */
 		assert_int_equal(fill(), STEP_BROKEN);
 		assert_int_equal(b.term, WIRE_TERM_LOCAL);
 		assert_false(b.answer);
@@ -424,7 +424,7 @@ CASE(memory_that_went_away_ends_the_stream)
 
 CASE(nothing_follows_the_last_frame)
 {
-	bool *const last[] = { &s.conn->tx.terminate, &s.conn->tx.close_notice };
+	bool *const last[] = { &s.conn->stream.tx.terminate, &s.conn->stream.tx.close_notice };
 
 	post(IBV_WR_SEND, 8);
 	ask(0, 8);
@@ -444,7 +444,7 @@ CASE(nothing_follows_the_last_frame)
 
 CASE(initiator_begins_with_an_empty_write)
 {
-	s.conn->tx.first = true;
+	s.conn->stream.tx.first = true;
 	post(IBV_WR_SEND, 8);
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
@@ -452,7 +452,7 @@ CASE(initiator_begins_with_an_empty_write)
 	assert_int_equal(segment(0).stag, 1);
 	assert_int_equal(segment(0).length, 0);
 	assert_int_equal(soft_swqe(s.qp, 0)->seq, 2);	/* the peer counts the write, too */
-	s.conn->tx.cursor = cur;
+	s.conn->stream.tx.cursor = cur;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 0);
 }
@@ -486,7 +486,7 @@ CASE(atomic_is_answered_with_the_value_before)
 {
 	ask(0, 0)->atomic = true;
 	ask(0, 0)->atomic = true;
-	s.conn->answers[1].sink_to = 0x1122334455667788;
+	s.conn->stream.answers[1].sink_to = 0x1122334455667788;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(segment(1).op, WIRE_ATOMIC_RESPONSE);
 	assert_int_equal(segment(1).qn, WIRE_QN_ATOMIC);
@@ -503,7 +503,7 @@ CASE(source_that_went_away_ends_the_stream)
 	assert_true(b.answer);
 	assert_int_equal(b.term, WIRE_TERM_STAG);
 	ask(STREAM_REGION, 1);
-	s.conn->tx.cursor.answer = 1;
+	s.conn->stream.tx.cursor.answer = 1;
 	assert_int_equal(fill(), STEP_BROKEN);
 	assert_int_equal(b.term, WIRE_TERM_BOUNDS);
 }
@@ -513,11 +513,11 @@ CASE(batch_with_crc_has_one_response)
 {
 	ask(0, 8);
 	ask(8, 8);
-	s.conn->crc = true;
+	s.conn->stream.crc = true;
 	assert_int_equal(fill(), STEP_FULL);
 	assert_int_equal(b.frames, 1);
 	assert_memory_equal(segment(0).body, stream_device.memory->constant, 8);
-	s.conn->crc = false;
+	s.conn->stream.crc = false;
 	assert_int_equal(fill(), STEP_NOTHING);
 	assert_int_equal(b.frames, 2);
 }
@@ -527,11 +527,11 @@ CASE(response_without_memory_for_its_copy_fails_as_an_answer)
 {
 	post(IBV_WR_SEND, 8);
 	ask(0, 8);
-	s.conn->crc = true;
+	s.conn->stream.crc = true;
 	no_memory = true;
 	assert_int_equal(fill(), STEP_BROKEN);
 	no_memory = false;
-	s.conn->crc = false;
+	s.conn->stream.crc = false;
 	assert_true(b.answer);
 	assert_int_equal(b.term, WIRE_TERM_LOCAL);
 	assert_string_equal(b.check, "memory for the answer to a read");
@@ -558,15 +558,15 @@ CASE(only_our_peers_get_interleaved_messages)
 	assert_int_equal(b.frames, 4);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i % 2 ? WIRE_SEND : WIRE_READ_RESPONSE);
-	s.conn->peer_is_dapl = false;
+	s.conn->stream.peer_is_dapl = false;
 	assert_int_equal(fill(), STEP_NOTHING);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i < 2 ? WIRE_READ_RESPONSE : WIRE_SEND);
-	s.conn->tx.cursor.offset = 1;		/* the Send has begun */
+	s.conn->stream.tx.cursor.offset = 1;		/* the Send has begun */
 	assert_int_equal(fill(), STEP_NOTHING);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i < 2 ? WIRE_SEND : WIRE_READ_RESPONSE);
-	s.conn->tx.cursor.offset = 0;
+	s.conn->stream.tx.cursor.offset = 0;
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -22,9 +22,9 @@ static struct soft_swqe *post_sent(uint64_t id, enum ibv_wr_opcode opcode, uint3
 
 	wqe->state = SOFT_SENT;
 	wqe->seq = seq;
-	s.conn->tx.cursor.wqe = s.qp->sq_tail;
+	s.conn->stream.tx.cursor.wqe = s.qp->sq_tail;
 	if (!soft_is_read(wqe))
-		s.conn->tx.cursor.seq = seq;
+		s.conn->stream.tx.cursor.seq = seq;
 	return wqe;
 }
 
@@ -57,7 +57,7 @@ CASE(acknowledgement_completes_up_to_its_message)
 
 CASE(message_numbers_may_wrap)
 {
-	s.conn->peer_delivered = UINT32_MAX - 1;
+	s.conn->stream.peer_delivered = UINT32_MAX - 1;
 	post_sent(1, IBV_WR_SEND, UINT32_MAX);
 	post_sent(2, IBV_WR_SEND, 0);
 	post_sent(3, IBV_WR_SEND, 1);
@@ -87,7 +87,7 @@ CASE(done_request_waits_for_those_before_it)
 CASE(request_that_was_not_sent_is_not_complete)
 {
 	post(1, IBV_WR_SEND);
-	s.conn->tx.cursor.seq = 1;
+	s.conn->stream.tx.cursor.seq = 1;
 	assert_int_equal(acknowledge(1, 0), WIRE_TERM_NONE);
 	expect_no_completion();
 }
@@ -117,7 +117,7 @@ CASE(failed_request_ends_the_stream)
 	expect_completion(1, IBV_WC_SUCCESS);
 	expect_completion(2, IBV_WC_LOC_PROT_ERR);
 	expect_completion(3, IBV_WC_WR_FLUSH_ERR);
-	assert_true(s.conn->tx.terminate);
+	assert_true(s.conn->stream.tx.terminate);
 	assert_int_equal(s.qp->state, IBV_QPS_ERR);
 }
 
@@ -137,16 +137,16 @@ CASE(acknowledgement_of_what_was_not_sent_is_refused)
 		{ 5, 500, WIRE_TERM_NONE }, { 6, 700, WIRE_TERM_NONE }, { 7, 1000, WIRE_TERM_NONE },
 	};
 
-	s.conn->tx.cursor.seq = 7;
-	s.conn->tx.cursor.charged = 1000;
-	s.conn->peer_delivered = 5;
-	s.conn->peer_consumed = 500;
+	s.conn->stream.tx.cursor.seq = 7;
+	s.conn->stream.tx.cursor.charged = 1000;
+	s.conn->stream.peer_delivered = 5;
+	s.conn->stream.peer_consumed = 500;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		bool good = cases[i].term == WIRE_TERM_NONE;
 
 		assert_int_equal(acknowledge(cases[i].delivered, cases[i].consumed), cases[i].term);
-		assert_int_equal(s.conn->peer_delivered, good ? cases[i].delivered : 5);
-		assert_int_equal(s.conn->peer_consumed, good ? cases[i].consumed : 500);
+		assert_int_equal(s.conn->stream.peer_delivered, good ? cases[i].delivered : 5);
+		assert_int_equal(s.conn->stream.peer_consumed, good ? cases[i].consumed : 500);
 	}
 }
 
@@ -177,9 +177,9 @@ static int response(uint32_t stag, uint64_t to, uint32_t length, bool last)
 	int term;
 
 	stream_test_lock();
-	s.conn->rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_READ_RESPONSE, .last = last,
+	s.conn->stream.rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_READ_RESPONSE, .last = last,
 						.stag = stag, .to = to };
-	s.conn->rx.payload_left = length;
+	s.conn->stream.rx.payload_left = length;
 	term = soft_requester_response_begin(s.qp, s.conn);
 	stream_test_unlock();
 	return term;
@@ -193,7 +193,7 @@ CASE(response_without_a_read_is_refused)
 	post_sent(2, IBV_WR_ATOMIC_FETCH_AND_ADD, 1);
 	post_sent(3, IBV_WR_RDMA_READ, 2);	/* the atomic has to be answered before it */
 	assert_int_equal(response(STREAM_SINK + 2, 0, LENGTH, true), WIRE_TERM_OPCODE);
-	assert_false(s.conn->rx.read_open);
+	assert_false(s.conn->stream.rx.read_open);
 }
 
 CASE(response_must_fit_the_read)
@@ -205,18 +205,18 @@ CASE(response_must_fit_the_read)
 	assert_int_equal(response(STREAM_SINK + 7, 0, LENGTH + 1, true), WIRE_TERM_DDP_BOUNDS);
 	assert_int_equal(response(STREAM_SINK + 7, 0, LENGTH + 1, false), WIRE_TERM_DDP_BOUNDS);
 	assert_int_equal(response(STREAM_SINK + 7, 0, LENGTH - 1, true), WIRE_TERM_DDP_BOUNDS);
-	assert_int_equal(s.conn->rx.sink, SOFT_SINK_NONE);
+	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_NONE);
 	assert_int_equal(response(STREAM_SINK + 7, 0, LENGTH, true), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->rx.sink, SOFT_SINK_READ);
-	assert_int_equal(s.conn->rx.read_wqe, 0);
+	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_READ);
+	assert_int_equal(s.conn->stream.rx.read_wqe, 0);
 }
 
 CASE(response_continues_where_its_last_segment_ended)
 {
 	post_sent(1, IBV_WR_RDMA_READ, 1);
-	s.conn->rx.read_offset = 999;	/* of the read before */
+	s.conn->stream.rx.read_offset = 999;	/* of the read before */
 	assert_int_equal(response(STREAM_SINK + 1, 0, 16, false), WIRE_TERM_NONE);
-	s.conn->rx.read_offset = 16;
+	s.conn->stream.rx.read_offset = 16;
 	assert_int_equal(response(STREAM_SINK + 1, 0, 16, false), WIRE_TERM_DDP_BOUNDS);
 	assert_int_equal(response(STREAM_SINK + 1, 16, LENGTH - 15, true), WIRE_TERM_DDP_BOUNDS);
 	assert_int_equal(response(STREAM_SINK + 1, 16, LENGTH - 16, true), WIRE_TERM_NONE);
@@ -231,8 +231,8 @@ CASE(end_of_a_response_completes_the_read)
 		stream_test_lock();
 		soft_requester_response_end(s.qp, s.conn);
 		stream_test_unlock();
-		assert_false(s.conn->rx.read_open);
-		assert_int_equal(s.conn->reads_done, i);
+		assert_false(s.conn->stream.rx.read_open);
+		assert_int_equal(s.conn->stream.reads_done, i);
 		expect_completion(i, IBV_WC_SUCCESS);
 		expect_no_completion();
 	}
@@ -259,7 +259,7 @@ CASE(answer_to_an_atomic_is_stored)
 	assert_int_equal(answer_atomic(9, 0x1122334455667788), WIRE_TERM_NONE);
 	memcpy(&stored, stream_device.memory->local + 3 * LENGTH, sizeof stored);
 	assert_true(stored == 0x1122334455667788);
-	assert_int_equal(s.conn->reads_done, 1);
+	assert_int_equal(s.conn->stream.reads_done, 1);
 	expect_completion(3, IBV_WC_SUCCESS);
 }
 
@@ -272,9 +272,9 @@ CASE(answer_to_another_atomic_is_refused)
 	assert_int_equal(response(STREAM_SINK + 1, 0, 16, false), WIRE_TERM_NONE);
 	soft_swqe(s.qp, 0)->state = SOFT_DONE;
 	assert_int_equal(answer_atomic(2, 0), WIRE_TERM_OPCODE);	/* the answer to a read is not complete */
-	s.conn->rx.read_open = false;
+	s.conn->stream.rx.read_open = false;
 	assert_int_equal(answer_atomic(3, 0), WIRE_TERM_OPCODE);	/* another number */
-	assert_int_equal(s.conn->reads_done, 0);
+	assert_int_equal(s.conn->stream.reads_done, 0);
 	assert_int_equal(answer_atomic(2, 0), WIRE_TERM_NONE);
 }
 
@@ -307,12 +307,12 @@ CASE(bind_and_invalidation_are_executed_here)
 	assert_true(stream_bind(&s, 1, 0, LENGTH));
 	execute();
 	expect_completion(1, IBV_WC_SUCCESS);
-	assert_int_equal(s.conn->tx.cursor.wqe, 1);
+	assert_int_equal(s.conn->stream.tx.cursor.wqe, 1);
 	invalidate = post(2, IBV_WR_LOCAL_INV);
 	invalidate->word = s.window->mw.rkey;
 	execute();
 	expect_completion(2, IBV_WC_SUCCESS);
-	assert_int_equal(s.conn->tx.cursor.wqe, 2);
+	assert_int_equal(s.conn->stream.tx.cursor.wqe, 2);
 }
 
 CASE(failed_invalidation_completes_after_those_before_it)
@@ -321,7 +321,7 @@ CASE(failed_invalidation_completes_after_those_before_it)
 	post(2, IBV_WR_LOCAL_INV)->word = 12345;
 	execute();
 	expect_no_completion();
-	assert_int_equal(s.conn->tx.cursor.wqe, 1);	/* nothing behind it is sent */
+	assert_int_equal(s.conn->stream.tx.cursor.wqe, 1);	/* nothing behind it is sent */
 	assert_int_equal(acknowledge(1, 0), WIRE_TERM_NONE);
 	expect_completion(1, IBV_WC_SUCCESS);
 	expect_completion(2, IBV_WC_MW_BIND_ERR);

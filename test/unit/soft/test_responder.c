@@ -17,8 +17,8 @@ static int send_begin(uint8_t op, uint32_t word, uint32_t payload)
 {
 	int term;
 
-	s.conn->rx.seg = (struct wire_segment){ .op = op, .stag = word };
-	s.conn->rx.payload_left = payload;
+	s.conn->stream.rx.seg = (struct wire_segment){ .op = op, .stag = word };
+	s.conn->stream.rx.payload_left = payload;
 	LOCKED(term, soft_responder_send_begin(s.qp, s.conn));
 	return term;
 }
@@ -35,7 +35,7 @@ static int send_end(void)
 
 CASE(send_takes_one_receive)
 {
-	struct soft_rx *rx = &s.conn->rx;
+	struct soft_rx *rx = &s.conn->stream.rx;
 
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	assert_true(stream_receive(&s, 2, 0, RECEIVE));
@@ -51,7 +51,7 @@ CASE(send_takes_one_receive)
 	assert_int_equal(rx->send_op, WIRE_SEND_INV);
 	assert_int_equal(rx->send_offset, 20);
 	assert_int_equal(s.qp->taken->wr_id, 1);
-	assert_int_equal(s.conn->consumed, SOFT_CHARGE);
+	assert_int_equal(s.conn->stream.consumed, SOFT_CHARGE);
 	assert_int_equal(s.qp->rq.tail - s.qp->rq.head, 1);
 }
 
@@ -61,9 +61,9 @@ CASE(send_beyond_its_receive_fails_it)
 	assert_true(stream_receive(&s, 2, 0, RECEIVE));
 	assert_int_equal(send_begin(WIRE_SEND, 0, RECEIVE + 1), WIRE_TERM_TOO_LONG);
 	expect_completion(1, IBV_WC_LOC_LEN_ERR);
-	s.conn->rx.send_open = false;
+	s.conn->stream.rx.send_open = false;
 	assert_int_equal(send_begin(WIRE_SEND, 0, RECEIVE), WIRE_TERM_NONE);
-	s.conn->rx.send_offset = RECEIVE;
+	s.conn->stream.rx.send_offset = RECEIVE;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 1), WIRE_TERM_TOO_LONG);
 	expect_completion(2, IBV_WC_LOC_LEN_ERR);
 }
@@ -73,23 +73,23 @@ CASE(send_without_a_receive_is_kept)
 	struct soft_unexpected *first;
 
 	assert_int_equal(send_begin(WIRE_SEND_IMM, 77, 20), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->rx.sink, SOFT_SINK_UNEXPECTED);
-	assert_int_equal(s.conn->consumed, 0);
-	first = TAILQ_FIRST(&s.conn->unexpected);
-	assert_ptr_equal(s.conn->rx.unexpected, first);
+	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_UNEXPECTED);
+	assert_int_equal(s.conn->stream.consumed, 0);
+	first = TAILQ_FIRST(&s.conn->stream.unexpected);
+	assert_ptr_equal(s.conn->stream.rx.unexpected, first);
 	assert_int_equal(first->op, WIRE_SEND_IMM);
 	assert_int_equal(first->word, 77);
 	assert_int_equal(send_end(), WIRE_TERM_NONE);
 	assert_true(first->complete);
-	assert_null(s.conn->rx.unexpected);
-	assert_int_equal(s.conn->arrived, 1);
-	assert_int_equal(s.conn->delivered, 0);
+	assert_null(s.conn->stream.rx.unexpected);
+	assert_int_equal(s.conn->stream.arrived, 1);
+	assert_int_equal(s.conn->stream.delivered, 0);
 	/* the next one does not overtake it */
 	s.qp->conn = NULL;			/* so that the receive is not used up at once */
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	s.qp->conn = s.conn;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 20), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->rx.sink, SOFT_SINK_UNEXPECTED);
+	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_UNEXPECTED);
 	assert_false(s.qp->taken_valid);
 	assert_int_equal(send_end(), WIRE_TERM_NONE);	/* delivers what it can */
 	expect_completion(1, IBV_WC_SUCCESS);
@@ -98,7 +98,7 @@ CASE(send_without_a_receive_is_kept)
 
 CASE(unexpected_sends_beyond_the_window_are_refused)
 {
-	s.conn->unexpected_bytes = SOFT_WINDOW - SOFT_CHARGE;
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW - SOFT_CHARGE;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
 	assert_int_equal(send_end(), WIRE_TERM_NONE);
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NO_BUFFER);
@@ -107,7 +107,7 @@ CASE(unexpected_sends_beyond_the_window_are_refused)
 CASE(send_beyond_the_largest_message_is_refused)
 {
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
-	s.conn->rx.send_offset = SOFT_MAX_MESSAGE - 10;
+	s.conn->stream.rx.send_offset = SOFT_MAX_MESSAGE - 10;
 	assert_int_equal(send_begin(WIRE_SEND, 0, 10), WIRE_TERM_NONE);
 	assert_int_equal(send_begin(WIRE_SEND, 0, 11), WIRE_TERM_TOO_LONG);
 }
@@ -141,14 +141,14 @@ CASE(end_of_a_send_completes_its_receive)
 
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	assert_int_equal(send_begin(WIRE_SEND_IMM, 77, 33), WIRE_TERM_NONE);
-	s.conn->rx.send_offset = 33;
+	s.conn->stream.rx.send_offset = 33;
 	assert_int_equal(send_end(), WIRE_TERM_NONE);
 	assert_int_equal(stream_poll(&s, &wc, 1), 1);
 	assert_int_equal(wc.byte_len, 33);
 	assert_int_equal(wc.imm_data, htonl(77));
-	assert_int_equal(s.conn->arrived, 1);
-	assert_int_equal(s.conn->delivered, 1);
-	assert_false(s.conn->rx.send_open);
+	assert_int_equal(s.conn->stream.arrived, 1);
+	assert_int_equal(s.conn->stream.delivered, 1);
+	assert_false(s.conn->stream.rx.send_open);
 }
 
 static int immediate(uint32_t word, uint32_t length)
@@ -158,7 +158,7 @@ static int immediate(uint32_t word, uint32_t length)
 
 	wire_put32(body, word);
 	wire_put32(body + 4, length);
-	s.conn->rx.seg = (struct wire_segment){ .op = WIRE_IMMEDIATE };
+	s.conn->stream.rx.seg = (struct wire_segment){ .op = WIRE_IMMEDIATE };
 	LOCKED(term, soft_responder_immediate(s.qp, s.conn, body));
 	return term;
 }
@@ -170,7 +170,7 @@ CASE(immediate_takes_a_receive)
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
 	for (int i = 1; i <= 2; i++) {
 		assert_int_equal(immediate(77, 5000), WIRE_TERM_NONE);
-		assert_int_equal(s.conn->arrived, i);
+		assert_int_equal(s.conn->stream.arrived, i);
 		if (i == 2) {		/* without a receive it is kept */
 			expect_no_completion();
 			assert_true(stream_receive(&s, 1, 0, RECEIVE));
@@ -179,12 +179,12 @@ CASE(immediate_takes_a_receive)
 		assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 		assert_int_equal(wc.imm_data, htonl(77));
 		assert_int_equal(wc.byte_len, 5000);
-		assert_int_equal(s.conn->consumed, i * SOFT_CHARGE);
-		assert_int_equal(s.conn->delivered, i);
+		assert_int_equal(s.conn->stream.consumed, i * SOFT_CHARGE);
+		assert_int_equal(s.conn->stream.delivered, i);
 	}
-	s.conn->unexpected_bytes = SOFT_WINDOW;
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW;
 	assert_int_equal(immediate(77, 0), WIRE_TERM_NO_BUFFER);
-	assert_int_equal(s.conn->arrived, 2);	/* the Terminate blames the message after these */
+	assert_int_equal(s.conn->stream.arrived, 2);	/* the Terminate blames the message after these */
 }
 
 /* --- writes ----------------------------------------------------------------------------------------------- */
@@ -193,9 +193,9 @@ static int write_begin(uint32_t stag, uint64_t to, uint32_t payload, bool last)
 {
 	int term;
 
-	s.conn->rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_WRITE, .last = last, .stag = stag,
+	s.conn->stream.rx.seg = (struct wire_segment){ .tagged = true, .op = WIRE_WRITE, .last = last, .stag = stag,
 		.to = to };
-	s.conn->rx.payload_left = payload;
+	s.conn->stream.rx.payload_left = payload;
 	LOCKED(term, soft_responder_write_begin(s.qp, s.conn));
 	return term;
 }
@@ -235,37 +235,37 @@ CASE(write_ends_with_a_part_of_an_aligned_word)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(write_begin(stream_device.open->rkey, cases[i].to, cases[i].payload, true),
 				 WIRE_TERM_NONE);
-		assert_int_equal(s.conn->rx.tail_length, cases[i].tail);
-		assert_int_equal(s.conn->rx.sink, SOFT_SINK_WRITE);
+		assert_int_equal(s.conn->stream.rx.tail_length, cases[i].tail);
+		assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_WRITE);
 	}
 	assert_int_equal(write_begin(stream_device.open->rkey, 0, 32, false), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->rx.tail_length, 0);	/* not the last segment */
+	assert_int_equal(s.conn->stream.rx.tail_length, 0);	/* not the last segment */
 }
 
 CASE(length_of_a_write_is_that_of_its_segments)
 {
 	assert_int_equal(write_begin(stream_device.open->rkey, 0, 100, false), WIRE_TERM_NONE);
 	assert_int_equal(write_begin(stream_device.open->rkey, 200, 50, true), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->rx.write_length, 150);
-	assert_int_equal(s.conn->rx.write_to, 200);
+	assert_int_equal(s.conn->stream.rx.write_length, 150);
+	assert_int_equal(s.conn->stream.rx.write_to, 200);
 	write_end();
 	assert_int_equal(write_begin(stream_device.open->rkey, 0, 7, true), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->rx.write_length, 7);
+	assert_int_equal(s.conn->stream.rx.write_length, 7);
 }
 
 CASE(write_is_acknowledged_after_unexpected_sends)
 {
 	write_end();
-	assert_int_equal(s.conn->arrived, 1);
-	assert_int_equal(s.conn->delivered, 1);
+	assert_int_equal(s.conn->stream.arrived, 1);
+	assert_int_equal(s.conn->stream.delivered, 1);
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
 	assert_int_equal(send_end(), WIRE_TERM_NONE);
 	write_end();
 	write_end();
-	assert_int_equal(s.conn->arrived, 4);
-	assert_int_equal(s.conn->delivered, 1);
+	assert_int_equal(s.conn->stream.arrived, 4);
+	assert_int_equal(s.conn->stream.delivered, 1);
 	assert_true(stream_receive(&s, 1, 0, RECEIVE));
-	assert_int_equal(s.conn->delivered, 4);
+	assert_int_equal(s.conn->stream.delivered, 4);
 }
 
 /* --- reads and atomics -------------------------------------------------------------------------------------- */
@@ -280,17 +280,17 @@ static int read_of(uint32_t stag, uint64_t from, uint32_t length)
 	wire_put32(body + 12, length);
 	wire_put32(body + 16, stag);
 	wire_put64(body + 20, from);
-	s.conn->rx.seg = (struct wire_segment){ .op = WIRE_READ_REQUEST, .msn = 9 };
+	s.conn->stream.rx.seg = (struct wire_segment){ .op = WIRE_READ_REQUEST, .msn = 9 };
 	LOCKED(term, soft_responder_read(s.qp, s.conn, body));
 	return term;
 }
 
 CASE(read_is_queued_for_its_answer)
 {
-	const struct soft_answer *answer = s.conn->answers;
+	const struct soft_answer *answer = s.conn->stream.answers;
 
 	assert_int_equal(read_of(stream_device.constant->rkey, 100, 200), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->answer_tail, 1);
+	assert_int_equal(s.conn->stream.answer_tail, 1);
 	assert_false(answer->atomic);
 	assert_int_equal(answer->stag, stream_device.constant->rkey);
 	assert_int_equal(answer->from, 100);
@@ -307,7 +307,7 @@ CASE(read_of_other_memory_is_refused)
 	assert_int_equal(read_of(stream_device.local->rkey, (uintptr_t)stream_device.memory->local, 8),
 			 WIRE_TERM_ACCESS);
 	assert_int_equal(read_of(stream_device.foreign->rkey, 0, 8), WIRE_TERM_STREAM);
-	assert_int_equal(s.conn->answer_tail, 0);
+	assert_int_equal(s.conn->stream.answer_tail, 0);
 	assert_int_equal(read_of(12345, 0, 0), WIRE_TERM_NONE);		/* names no memory */
 }
 
@@ -325,7 +325,7 @@ static int atomic(uint32_t code, uint64_t to, uint64_t data, uint64_t compare)
 	wire_put64(body + 28, mask);
 	wire_put64(body + 36, compare);
 	wire_put64(body + 44, mask);
-	s.conn->rx.seg = (struct wire_segment){ .op = WIRE_ATOMIC_REQUEST, .msn = 9 };
+	s.conn->stream.rx.seg = (struct wire_segment){ .op = WIRE_ATOMIC_REQUEST, .msn = 9 };
 	LOCKED(term, soft_responder_atomic(s.qp, s.conn, body));
 	return term;
 }
@@ -346,12 +346,12 @@ CASE(atomics_return_the_value_before)
 	assert_int_equal(*word(), 15);
 	assert_int_equal(atomic(WIRE_ATOMIC_CMP_SWAP, 0, 99, 15), WIRE_TERM_NONE);
 	assert_int_equal(*word(), 99);
-	assert_int_equal(s.conn->answer_tail, 3);
+	assert_int_equal(s.conn->stream.answer_tail, 3);
 	for (int i = 0; i < 3; i++) {
-		assert_true(s.conn->answers[i].atomic);
-		assert_int_equal(s.conn->answers[i].sink_to, before[i]);
-		assert_int_equal(s.conn->answers[i].sink_stag, 0x123);
-		assert_int_equal(s.conn->answers[i].msn, 9);
+		assert_true(s.conn->stream.answers[i].atomic);
+		assert_int_equal(s.conn->stream.answers[i].sink_to, before[i]);
+		assert_int_equal(s.conn->stream.answers[i].sink_stag, 0x123);
+		assert_int_equal(s.conn->stream.answers[i].msn, 9);
 	}
 }
 
@@ -380,7 +380,7 @@ CASE(malformed_atomic_changes_nothing)
 	assert_int_equal(atomic(WIRE_ATOMIC_FETCH_ADD, 4, 5, 0), WIRE_TERM_CATASTROPHIC);
 	assert_int_equal(atomic(WIRE_ATOMIC_FETCH_ADD, STREAM_REGION, 5, 0), WIRE_TERM_BOUNDS);
 	assert_int_equal(*word(), 10);
-	assert_int_equal(s.conn->answer_tail, 0);
+	assert_int_equal(s.conn->stream.answer_tail, 0);
 }
 
 CASE(more_requests_than_agreed_are_refused)
@@ -391,9 +391,9 @@ CASE(more_requests_than_agreed_are_refused)
 	assert_int_equal(read_of(stream_device.open->rkey, 0, 8), WIRE_TERM_NO_BUFFER);
 	assert_int_equal(atomic(WIRE_ATOMIC_FETCH_ADD, 0, 5, 0), WIRE_TERM_NO_BUFFER);
 	assert_int_equal(*word(), 10);
-	s.conn->tx.cursor.answer++;	/* one was answered */
+	s.conn->stream.tx.cursor.answer++;	/* one was answered */
 	assert_int_equal(atomic(WIRE_ATOMIC_FETCH_ADD, 0, 5, 0), WIRE_TERM_NONE);
-	assert_true(s.conn->answers[0].atomic);
+	assert_true(s.conn->stream.answers[0].atomic);
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -46,7 +46,7 @@ static void take_receive(void)
 	soft_qp_take_receive(s.qp);
 	stream_test_unlock();
 	assert_true(s.qp->taken_valid);
-	s.conn->rx.sink = SOFT_SINK_RECV;
+	s.conn->stream.rx.sink = SOFT_SINK_RECV;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, stream_test_open, stream_test_close)
@@ -54,7 +54,7 @@ static void take_receive(void)
 CASE(send_goes_into_its_receive)
 {
 	take_receive();
-	s.conn->rx.payload_left = 30;
+	s.conn->stream.rx.payload_left = 30;
 	assert_int_equal(place(10, PLACES), 1);
 	assert_ptr_equal(iov[0].iov_base, local(AT));
 	assert_int_equal(iov[0].iov_len, 10);
@@ -62,10 +62,10 @@ CASE(send_goes_into_its_receive)
 	assert_int_equal(place(20, PLACES), 1);
 	assert_ptr_equal(iov[0].iov_base, local(AT + 10));
 	placed(20);
-	assert_int_equal(s.conn->rx.payload_left, 0);
-	assert_int_equal(s.conn->rx.payload_done, 30);
-	assert_int_equal(s.conn->rx.send_offset, 30);
-	assert_int_equal(s.conn->consumed, 30);
+	assert_int_equal(s.conn->stream.rx.payload_left, 0);
+	assert_int_equal(s.conn->stream.rx.payload_done, 30);
+	assert_int_equal(s.conn->stream.rx.send_offset, 30);
+	assert_int_equal(s.conn->stream.consumed, 30);
 }
 
 CASE(receive_whose_memory_went_away_fails)
@@ -79,8 +79,8 @@ CASE(receive_whose_memory_went_away_fails)
 
 static void keep_send(void)
 {
-	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
-	s.conn->rx.unexpected = soft_unexpected_new(s.conn, WIRE_SEND, 0);
+	s.conn->stream.rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->stream.rx.unexpected = soft_unexpected_new(s.conn, WIRE_SEND, 0);
 }
 
 CASE(unexpected_send_grows)
@@ -88,8 +88,8 @@ CASE(unexpected_send_grows)
 	struct soft_unexpected *unexpected;
 
 	keep_send();
-	unexpected = s.conn->rx.unexpected;
-	s.conn->rx.payload_left = 300;
+	unexpected = s.conn->stream.rx.unexpected;
+	s.conn->stream.rx.payload_left = 300;
 	assert_int_equal(place(100, PLACES), 1);
 	assert_ptr_equal(iov[0].iov_base, unexpected->data);
 	placed(100);
@@ -99,9 +99,9 @@ CASE(unexpected_send_grows)
 	assert_true(unexpected->capacity >= 300);
 	placed(200);
 	assert_int_equal(unexpected->length, 300);
-	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE + 300);
-	assert_int_equal(s.conn->rx.send_offset, 300);
-	assert_int_equal(s.conn->consumed, 0);
+	assert_int_equal(s.conn->stream.unexpected_bytes, SOFT_CHARGE + 300);
+	assert_int_equal(s.conn->stream.rx.send_offset, 300);
+	assert_int_equal(s.conn->stream.consumed, 0);
 }
 
 CASE(peer_far_beyond_its_window_is_refused)
@@ -109,19 +109,19 @@ CASE(peer_far_beyond_its_window_is_refused)
 	uint32_t before;
 
 	keep_send();
-	before = s.conn->unexpected_bytes;
-	s.conn->unexpected_bytes = SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK - 10;
+	before = s.conn->stream.unexpected_bytes;
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW + SOFT_CHARGE + RING_CHUNK - 10;
 	assert_int_equal(place(10, PLACES), 1);
 	assert_int_equal(place(11, PLACES), -1);
 	assert_int_equal(term, WIRE_TERM_NO_BUFFER);
-	s.conn->peer_is_dapl = false;	/* is told nothing of the window */
+	s.conn->stream.peer_is_dapl = false;	/* is told nothing of the window */
 	assert_int_equal(place(11, PLACES), 1);
-	s.conn->unexpected_bytes = before;
+	s.conn->stream.unexpected_bytes = before;
 }
 
 static void begin_write(uint32_t stag, uint64_t to, uint32_t length, uint32_t tail)
 {
-	struct soft_rx *rx = &s.conn->rx;
+	struct soft_rx *rx = &s.conn->stream.rx;
 
 	rx->sink = SOFT_SINK_WRITE;
 	rx->write_stag = stag;
@@ -132,7 +132,7 @@ static void begin_write(uint32_t stag, uint64_t to, uint32_t length, uint32_t ta
 
 CASE(end_of_a_write_is_collected_first)
 {
-	struct soft_rx *rx = &s.conn->rx;
+	struct soft_rx *rx = &s.conn->stream.rx;
 
 	begin_write(stream_device.open->rkey, 4, 20, 8);
 	assert_int_equal(place(20, PLACES), 2);
@@ -149,7 +149,7 @@ CASE(end_of_a_write_is_collected_first)
 
 CASE(end_of_a_write_becomes_visible_at_once)
 {
-	struct soft_rx *rx = &s.conn->rx;
+	struct soft_rx *rx = &s.conn->stream.rx;
 	char *end = stream_device.memory->open + 16;
 
 	memset(end, 'x', 8);
@@ -195,16 +195,16 @@ CASE(window_is_locked_while_it_is_written)
 static void start_read(void)
 {
 	assert_true(stream_request(&s, 1, IBV_WR_RDMA_READ, AT, LENGTH, stream_device.open->rkey, 0));
-	s.conn->rx.sink = SOFT_SINK_READ;
-	s.conn->rx.read_wqe = 0;
-	s.conn->rx.payload_left = LENGTH;
+	s.conn->stream.rx.sink = SOFT_SINK_READ;
+	s.conn->stream.rx.read_wqe = 0;
+	s.conn->stream.rx.payload_left = LENGTH;
 }
 
 CASE(answer_goes_into_the_memory_of_its_read)
 {
 	start_read();
 	placed(24);
-	assert_int_equal(s.conn->rx.read_offset, 24);
+	assert_int_equal(s.conn->stream.rx.read_offset, 24);
 	assert_int_equal(place(40, PLACES), 1);
 	assert_ptr_equal(iov[0].iov_base, local(AT + 24));
 	assert_int_equal(iov[0].iov_len, 40);
@@ -223,11 +223,11 @@ CASE(read_whose_memory_went_away_fails)
 CASE(payload_without_a_place_is_an_error)
 {
 	start_read();
-	s.conn->rx.read_offset = LENGTH;
+	s.conn->stream.rx.read_offset = LENGTH;
 	assert_int_equal(place(8, PLACES), -1);
 	assert_int_equal(term, WIRE_TERM_LOCAL);
 	assert_int_equal(place(0, PLACES), 0);
-	s.conn->rx.sink = SOFT_SINK_NONE;
+	s.conn->stream.rx.sink = SOFT_SINK_NONE;
 	assert_int_equal(place(8, PLACES), -1);
 	assert_int_equal(term, WIRE_TERM_UNSPECIFIED);
 }

@@ -53,10 +53,10 @@ static void expect_left(struct soft_message m)
 
 	memcpy(before, stream_device.memory->open, sizeof before);
 	assert_false(take(&m));
-	assert_int_equal(s.conn->arrived, 0);
-	assert_int_equal(s.conn->delivered, 0);
-	assert_int_equal(s.conn->consumed, 0);
-	assert_int_equal(s.conn->rx.msn_send, 1);
+	assert_int_equal(s.conn->stream.arrived, 0);
+	assert_int_equal(s.conn->stream.delivered, 0);
+	assert_int_equal(s.conn->stream.consumed, 0);
+	assert_int_equal(s.conn->stream.rx.msn_send, 1);
 	assert_int_equal(s.qp->rq.head, head);
 	assert_memory_equal(stream_device.memory->open, before, sizeof before);
 	expect_no_completion();
@@ -99,10 +99,10 @@ CASE(send_fills_the_next_receive)
 		assert_int_equal(solicited, i % 2);
 		assert_memory_equal(stream_device.memory->local + AT, payload, lengths[i]);
 		consumed += SOFT_CHARGE + lengths[i];
-		assert_int_equal(s.conn->consumed, consumed);
-		assert_int_equal(s.conn->rx.msn_send, i + 2);
-		assert_int_equal(s.conn->arrived, i + 1);
-		assert_int_equal(s.conn->delivered, i + 1);
+		assert_int_equal(s.conn->stream.consumed, consumed);
+		assert_int_equal(s.conn->stream.rx.msn_send, i + 2);
+		assert_int_equal(s.conn->stream.arrived, i + 1);
+		assert_int_equal(s.conn->stream.delivered, i + 1);
 	}
 }
 
@@ -114,7 +114,7 @@ UNIT_TEST_WITH(send_takes_a_receive_of_the_shared_queue, set_up_shared_queue, st
 	assert_true(stream_receive(&s, 5, AT, RECEIVE));
 	assert_true(take(&m));
 	assert_memory_equal(stream_device.memory->local + AT, payload, 20);
-	assert_int_equal(s.conn->delivered, 1);
+	assert_int_equal(s.conn->stream.delivered, 1);
 	assert_false(s.qp->taken_valid);
 	expect_completion(5, IBV_WC_SUCCESS);
 }
@@ -141,13 +141,13 @@ CASE(send_does_not_overtake_another)
 	struct soft_unexpected waits = { .op = WIRE_SEND };
 
 	assert_true(stream_receive(&s, 1, AT, RECEIVE));
-	s.conn->rx.send_open = true;
+	s.conn->stream.rx.send_open = true;
 	expect_left(send_message(8));
-	s.conn->rx.send_open = false;
-	TAILQ_INSERT_TAIL(&s.conn->unexpected, &waits, link);
+	s.conn->stream.rx.send_open = false;
+	TAILQ_INSERT_TAIL(&s.conn->stream.unexpected, &waits, link);
 	expect_left(send_message(8));
 	expect_left(write_message(0, 8));
-	TAILQ_REMOVE(&s.conn->unexpected, &waits, link);
+	TAILQ_REMOVE(&s.conn->stream.unexpected, &waits, link);
 	s.qp->taken_valid = true;		/* of a message that is not complete */
 	expect_left(send_message(8));
 	s.qp->taken_valid = false;
@@ -191,10 +191,10 @@ CASE(write_is_stored)
 		assert_true(take(&m));
 		assert_memory_equal(stream_device.memory->open + cases[i].to, payload, cases[i].length);
 		assert_int_equal(stream_device.memory->open[cases[i].to + cases[i].length], 0);
-		assert_int_equal(s.conn->rx.write_length, cases[i].length);
-		assert_int_equal(s.conn->arrived, i + 1);
-		assert_int_equal(s.conn->delivered, i + 1);
-		assert_int_equal(s.conn->rx.msn_send, 1);
+		assert_int_equal(s.conn->stream.rx.write_length, cases[i].length);
+		assert_int_equal(s.conn->stream.arrived, i + 1);
+		assert_int_equal(s.conn->stream.delivered, i + 1);
+		assert_int_equal(s.conn->stream.rx.msn_send, 1);
 	}
 	expect_no_completion();
 }
@@ -240,9 +240,9 @@ CASE(refused_write_is_left)
 	m.word = stream_device.constant->rkey;
 	expect_left(m);
 	expect_left(write_message(STREAM_REGION, 8));
-	s.conn->rx.write_open = true;	/* it is the end of a longer one */
+	s.conn->stream.rx.write_open = true;	/* it is the end of a longer one */
 	expect_left(write_message(0, 8));
-	s.conn->rx.write_open = false;
+	s.conn->stream.rx.write_open = false;
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -83,7 +83,7 @@ static int set_up(void **state)
 	memset(&bitmap, 0, sizeof bitmap);
 	notes();
 	for (int i = 0; i < MANY; i++) {
-		conns[i] = (struct dapl_conn){ .dev = &dev, .shm = &rings[i], .in_data = true };
+		conns[i] = (struct dapl_conn){ .dev = &dev, .shm = &rings[i], .progress.in_data = true };
 		rings[i].conn = &conns[i];
 		rings[i].segment = &segment;
 		rings[i].rx.slot = empty;
@@ -328,7 +328,7 @@ CASE(ring_that_leaves_the_front_is_marked)
 CASE(closed_connection_does_not_move)
 {
 	add(MANY);
-	conns[MANY - 1].in_data = false;	/* its stream ended by the message */
+	conns[MANY - 1].progress.in_data = false;	/* its stream ended by the message */
 	put(MANY - 1);
 	pending_mark(&bitmap, rings[MANY - 1].pending_nr);
 	assert_int_equal(poll_for(MANY - 1, 1, true), 1);

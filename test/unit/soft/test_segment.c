@@ -12,7 +12,7 @@
 enum { ANY = -1, SIDE = 77 };	/* a body of any length; what the sides return */
 
 static struct dapl_conn conn;
-static struct soft_rx *const rx = &conn.rx;
+static struct soft_rx *const rx = &conn.stream.rx;
 static struct soft_qp qp;
 static const char *check;
 static const char *called;	/* the function of a side that was called last */
@@ -101,7 +101,7 @@ static int set_up(void **state)
 {
 	memset(&conn, 0, sizeof conn);
 	memset(&qp, 0, sizeof qp);
-	conn.peer_is_dapl = true;
+	conn.stream.peer_is_dapl = true;
 	rx->msn_send = 10, rx->msn_read = 20, rx->msn_atomic = 30, rx->msn_dapl = 40;
 	check = called = NULL;
 	called_with = NULL;
@@ -153,7 +153,7 @@ TEST(opcode_of_the_other_form_is_refused)
 
 TEST(other_implementations_have_the_common_opcodes_only)
 {
-	conn.peer_is_dapl = false;
+	conn.stream.peer_is_dapl = false;
 	for (unsigned op = 0; op < 16; op++)
 		assert_int_equal(segment_of(op, forms[op].tagged, forms[op].body == ANY ? 1 : (uint32_t)forms[op].body),
 				 forms[op].dapl_only ? WIRE_TERM_OPCODE : WIRE_TERM_NONE);
@@ -452,7 +452,7 @@ TEST(each_message_ends_at_its_side)
 		assert_int_equal(rx->msn_read, 20 + rows[i].reads);
 		assert_int_equal(rx->msn_atomic, 30 + rows[i].atomics);
 		assert_int_equal(rx->msn_dapl, 40);
-		assert_true(conn.tx.open);	/* the peer has begun */
+		assert_true(conn.stream.tx.open);	/* the peer has begun */
 	}
 }
 
@@ -473,7 +473,7 @@ TEST(acknowledgement_is_decoded)
 		rx->part[WIRE_HEAD_MAX + i] = (uint8_t)(i + 1);
 	assert_int_equal(end(WIRE_ACK, true), SIDE);
 	assert_string_equal(called, "soft_requester_acked");
-	assert_int_equal(conn.peer_ready, 0x05060708);
+	assert_int_equal(conn.stream.peer_ready, 0x05060708);
 	assert_int_equal(rx->msn_dapl, 41);
 }
 

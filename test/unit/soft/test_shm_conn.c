@@ -46,7 +46,7 @@ static int set_up(void **state)
 {
 	memset(&dev, 0, sizeof dev);
 	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
-	conn = (struct dapl_conn){ .dev = &dev, .delivered = 5, .consumed = 600 };
+	conn = (struct dapl_conn){ .dev = &dev, .stream.delivered = 5, .stream.consumed = 600 };
 	own.sleep_count = peer.sleep_count = &sleep_count;
 	sleep_count = 1;
 	own.refs = peer.refs = USERS;
@@ -220,8 +220,8 @@ CASE(acknowledgement_wakes_the_peer)
 	shm_conn_send_ack(&conn);
 	assert_int_equal(sent_ack()->delivered, 5);
 	assert_int_equal(sent_ack()->consumed, 600);
-	assert_int_equal(conn.tx.cursor.acked_seq, 5);
-	assert_int_equal(conn.tx.cursor.acked_consumed, 600);
+	assert_int_equal(conn.stream.tx.cursor.acked_seq, 5);
+	assert_int_equal(conn.stream.tx.cursor.acked_consumed, 600);
 	assert_int_equal(wakes(), 1);
 	sleep_count++;			/* it polls */
 	shm_conn_send_ack(&conn);

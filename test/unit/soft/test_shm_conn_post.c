@@ -157,10 +157,10 @@ static int set_up(void **state)
 	memset(&conn, 0, sizeof conn);
 	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
 	conn.dev = &dev;
-	conn.tx.open = true;
-	conn.reads_out = 1;
-	conn.delivered = 5;
-	conn.consumed = 600;
+	conn.stream.tx.open = true;
+	conn.stream.reads_out = 1;
+	conn.stream.delivered = 5;
+	conn.stream.consumed = 600;
 	own.sleep_count = peer.sleep_count = &sleep_count;
 	sleep_count = 2;
 	own.refs = peer.refs = 100;	/* the test has them */
@@ -229,11 +229,11 @@ CASE(short_send_takes_a_slot)
 	assert_memory_equal(message.data, memory, 40);
 	assert_int_equal(message.delivered, 5);
 	assert_int_equal(message.consumed, 600);
-	assert_int_equal(conn.tx.cursor.acked_seq, 5);
-	assert_int_equal(conn.tx.cursor.acked_consumed, 600);
-	assert_int_equal(conn.tx.cursor.charged, SOFT_CHARGE + 40);
-	assert_int_equal(conn.tx.cursor.msn_send, 1);
-	assert_int_equal(conn.tx.cursor.wqe, 1);
+	assert_int_equal(conn.stream.tx.cursor.acked_seq, 5);
+	assert_int_equal(conn.stream.tx.cursor.acked_consumed, 600);
+	assert_int_equal(conn.stream.tx.cursor.charged, SOFT_CHARGE + 40);
+	assert_int_equal(conn.stream.tx.cursor.msn_send, 1);
+	assert_int_equal(conn.stream.tx.cursor.wqe, 1);
 	assert_int_equal(wqe->wr_id, 9);
 	assert_int_equal(wqe->state, SOFT_SENT);
 	assert_int_equal(wqe->seq, 1);
@@ -262,8 +262,8 @@ CASE(longer_send_takes_bulk)
 	message = ring_read(&rx);
 	assert_int_equal(message.length, RING_CHUNK);
 	assert_memory_equal(message.data, memory, RING_CHUNK);
-	assert_int_equal(conn.tx.cursor.charged, SOFT_CHARGE + RING_CHUNK);
-	assert_int_equal(conn.tx.cursor.msn_send, 1);
+	assert_int_equal(conn.stream.tx.cursor.charged, SOFT_CHARGE + RING_CHUNK);
+	assert_int_equal(conn.stream.tx.cursor.msn_send, 1);
 	assert_false(post(IBV_WR_SEND, 0, RING_CHUNK + 1));
 	expect_nothing_done();
 }
@@ -277,8 +277,8 @@ CASE(write_takes_no_credit)
 	assert_int_equal(message.op, WIRE_WRITE);
 	assert_int_equal(message.word, RKEY);
 	assert_int_equal(message.to, REMOTE);
-	assert_int_equal(conn.tx.cursor.charged, 0);
-	assert_int_equal(conn.tx.cursor.msn_send, 0);
+	assert_int_equal(conn.stream.tx.cursor.charged, 0);
+	assert_int_equal(conn.stream.tx.cursor.msn_send, 0);
 }
 
 /* A short Send and a longer one. */
@@ -292,12 +292,12 @@ static void expect_not_posted(void)
 
 CASE(send_waits_behind_the_stream)
 {
-	conn.tx.blocked = true;
+	conn.stream.tx.blocked = true;
 	expect_not_posted();
-	conn.tx.blocked = false;
-	conn.tx.cursor.wqe--;		/* a request is before it */
+	conn.stream.tx.blocked = false;
+	conn.stream.tx.cursor.wqe--;		/* a request is before it */
 	expect_not_posted();
-	conn.tx.cursor.wqe++;
+	conn.stream.tx.cursor.wqe++;
 	qp.sq_head -= SLOTS;		/* the queue is full */
 	expect_not_posted();
 	qp.sq_head += SLOTS;
@@ -312,13 +312,13 @@ CASE(send_waits_behind_the_stream)
 
 CASE(send_waits_for_the_window)
 {
-	conn.peer_consumed = 1000;
+	conn.stream.peer_consumed = 1000;
 	for (int i = 0; i < 2; i++) {
 		uint32_t length = i ? RING_INLINE + 1 : 8;
 
-		conn.tx.cursor.charged = 1000 + SOFT_WINDOW - SOFT_CHARGE - length + 1;
+		conn.stream.tx.cursor.charged = 1000 + SOFT_WINDOW - SOFT_CHARGE - length + 1;
 		assert_false(post(IBV_WR_SEND, 0, length));
-		conn.tx.cursor.charged--;
+		conn.stream.tx.cursor.charged--;
 		assert_true(post(IBV_WR_SEND, 0, length));
 	}
 }
@@ -418,7 +418,7 @@ CASE(read_needs_memory_to_write_and_a_peer_that_answers)
 	is.good_memory = false;
 	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
 	is.good_memory = true;
-	conn.reads_out = 0;
+	conn.stream.reads_out = 0;
 	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
 	expect_nothing_done();
 }
@@ -451,9 +451,9 @@ CASE(queued_request_takes_cma_only_at_once)
 	qp.state = IBV_QPS_ERR;
 	assert_false(shm_conn_post_cma(&qp, &conn));
 	qp.state = IBV_QPS_RTS;
-	conn.tx.blocked = true;
+	conn.stream.tx.blocked = true;
 	assert_false(shm_conn_post_cma(&qp, &conn));
-	conn.tx.blocked = false;
+	conn.stream.tx.blocked = false;
 	conn.shm = NULL;
 	assert_false(shm_conn_post_cma(&qp, &conn));
 	conn.shm = shm;

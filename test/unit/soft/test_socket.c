@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/socket.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/conn.h"
 #include "test/unit/unit.h"
 
@@ -65,8 +66,9 @@ UNIT_TEST(peer_with_an_address_of_this_host_is_local)
 /* Returns the traffic class of a new socket, or -1 if it could not be set. */
 static int class_of(int tuned, int setting, enum dapl_qos qos)
 {
-	struct dapl_conn conn = { .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .qos = qos,
-		.remote = address("127.0.0.1", 7), .tuning.traffic_class = (uint16_t)(tuned + 1) };
+	struct soft_cm_conn cm = { .qos = qos, .tuning.traffic_class = (uint16_t)(tuned + 1) };
+	struct dapl_conn conn = { .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .cm = &cm,
+		.remote = address("127.0.0.1", 7) };
 	socklen_t length = sizeof(int);
 	int class = -1;
 

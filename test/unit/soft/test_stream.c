@@ -322,7 +322,7 @@ UNIT_TEST(unknown_receives_do_not_open_the_window)
 	struct stream s;
 
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true });
-	s.conn->tx.cursor.msn_send = -ALL;
+	s.conn->stream.tx.cursor.msn_send = -ALL;
 	for (int i = 1; i <= ALL; i++)
 		assert_true(stream_request(&s, i, IBV_WR_SEND, 0, STREAM_LOCAL, 0, 0));
 	put_ack(&s, 1, 0);
@@ -437,7 +437,7 @@ UNIT_TEST(a_send_is_acknowledged_once)
 		at[i + 1] = peer_length;
 	}
 	assert_int_equal(sent_for(&s, peer_bytes, at[1]), 0);
-	s.conn->consumed += SOFT_WINDOW / ACK_WINDOW_FRACTION;	/* as if that many bytes had arrived */
+	s.conn->stream.consumed += SOFT_WINDOW / ACK_WINDOW_FRACTION;	/* as if that many bytes had arrived */
 	assert_int_not_equal(sent_for(&s, peer_bytes + at[1], at[2] - at[1]), 0);
 	assert_int_not_equal(sent_for(&s, peer_bytes + at[2], at[3] - at[2]), 0);
 	stream_close(&s);

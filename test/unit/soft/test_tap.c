@@ -63,7 +63,7 @@ static void write_memory(const char *text)
 
 static void prepare(void)
 {
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	address(&s.conn->local, "10.0.0.1", 1000);
 	address(&s.conn->remote, "10.0.0.2", 2000);
 	write_memory("payload");

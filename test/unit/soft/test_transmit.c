@@ -107,7 +107,7 @@ static void post(uint64_t id, uint32_t length)
 static void go_on(void)
 {
 	stream_test_lock();
-	s.conn->tx.blocked = false;
+	s.conn->stream.tx.blocked = false;
 	soft_conn_send(s.conn);
 	stream_test_unlock();
 }
@@ -143,8 +143,8 @@ CASE(small_request_takes_one_system_call)
 	assert_int_equal(calls, 1);
 	assert_int_equal(plain, 1);		/* cheaper than sendmsg(2) */
 	assert_int_equal(sent_length, SEND_FPDU);
-	assert_int_equal(s.conn->tx.cursor.wqe, 1);
-	assert_int_equal(s.conn->tx.cursor.charged, SOFT_CHARGE + 8);
+	assert_int_equal(s.conn->stream.tx.cursor.wqe, 1);
+	assert_int_equal(s.conn->stream.tx.cursor.charged, SOFT_CHARGE + 8);
 	post(2, 2000);		/* it is in two segments, in memory of their own */
 	assert_int_equal(calls, 2);
 	expect_frames("333");
@@ -158,14 +158,14 @@ CASE(rest_of_a_frame_is_sent_first)
 	post(1, 2000);
 	length = sent_length;
 	memcpy(whole, sent, length);
-	s.conn->tx.cursor.msn_send = 1;
+	s.conn->stream.tx.cursor.msn_send = 1;
 	for (size_t cut = 0; cut < length; cut += cut < 60 ? 1 : 97) {
-		s.conn->tx.cursor.msn_send = 1;
-		s.conn->tx.cursor.charged = 0;
+		s.conn->stream.tx.cursor.msn_send = 1;
+		s.conn->stream.tx.cursor.charged = 0;
 		sent_length = 0;
 		takes = cut;
 		assert_true(stream_request(&s, 2, IBV_WR_SEND, 0, 2000, 0, 0));
-		assert_true(s.conn->tx.blocked);
+		assert_true(s.conn->stream.tx.blocked);
 		assert_int_equal(sent_length, cut);
 		memset(stream_device.memory->local, 0, cut ? 1 : 0);	/* a copy is sent */
 		takes = sizeof sent;
@@ -174,7 +174,7 @@ CASE(rest_of_a_frame_is_sent_first)
 		assert_int_equal(sent_length, length);
 		if (cut)
 			assert_memory_equal(sent, whole, length);
-		assert_null(s.conn->tx.rest);
+		assert_null(s.conn->stream.tx.rest);
 		s.qp->sq_head = s.qp->sq_tail;	/* a small queue */
 		s.posted = 0;
 	}
@@ -182,14 +182,14 @@ CASE(rest_of_a_frame_is_sent_first)
 
 CASE(frame_that_was_taken_whole_leaves_no_rest)
 {
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	post(1, 8);
 	post(2, 8);
 	takes = SEND_FPDU;
 	go_on();
-	assert_null(s.conn->tx.rest);
-	assert_int_equal(s.conn->tx.cursor.wqe, 1);
-	assert_true(s.conn->tx.blocked);
+	assert_null(s.conn->stream.tx.rest);
+	assert_int_equal(s.conn->stream.tx.cursor.wqe, 1);
+	assert_true(s.conn->stream.tx.blocked);
 	assert_int_equal(soft_swqe(s.qp, 0)->state, SOFT_SENT);
 	assert_int_equal(soft_swqe(s.qp, 1)->state, SOFT_POSTED);
 	takes = sizeof sent - sent_length;
@@ -199,13 +199,13 @@ CASE(frame_that_was_taken_whole_leaves_no_rest)
 
 CASE(stream_ends_if_the_rest_cannot_be_kept)
 {
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	post(1, 8);
 	takes = 10;
 	no_memory = true;
 	go_on();
-	assert_true(s.conn->tx.shut);
-	assert_int_equal(s.conn->io_error, ENOMEM);
+	assert_true(s.conn->stream.tx.shut);
+	assert_int_equal(s.conn->stream.io_error, ENOMEM);
 	assert_int_equal(fin, SHUT_RDWR);
 }
 
@@ -214,13 +214,13 @@ CASE(full_socket_is_waited_for)
 	static const int errors[] = { EAGAIN, ENOBUFS, ENOMEM };
 
 	for (int i = 0; i < 3; i++) {
-		s.conn->tx.blocked = true;
+		s.conn->stream.tx.blocked = true;
 		post(1, 8);
 		fails[0] = errors[i];
 		go_on();
-		assert_true(s.conn->tx.blocked);
-		assert_false(s.conn->tx.shut);
-		assert_int_equal(s.conn->io_error, 0);
+		assert_true(s.conn->stream.tx.blocked);
+		assert_false(s.conn->stream.tx.shut);
+		assert_int_equal(s.conn->stream.io_error, 0);
 		go_on();
 		assert_int_equal(sent_length, (i + 1) * SEND_FPDU);
 	}
@@ -228,7 +228,7 @@ CASE(full_socket_is_waited_for)
 
 CASE(interrupted_call_is_repeated)
 {
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	post(1, 8);
 	fails[0] = fails[1] = EINTR;
 	go_on();
@@ -238,12 +238,12 @@ CASE(interrupted_call_is_repeated)
 
 CASE(failed_socket_takes_no_more)
 {
-	s.conn->tx.blocked = true;
+	s.conn->stream.tx.blocked = true;
 	post(1, 8);
 	fails[0] = EPIPE;
 	go_on();
-	assert_true(s.conn->tx.shut);
-	assert_int_equal(s.conn->io_error, EPIPE);
+	assert_true(s.conn->stream.tx.shut);
+	assert_int_equal(s.conn->stream.io_error, EPIPE);
 	go_on();
 	assert_int_equal(calls, 1);
 }
@@ -263,7 +263,7 @@ CASE(request_whose_memory_went_away_ends_the_stream)
  * the read. */
 CASE(answer_whose_memory_went_away_ends_the_stream)
 {
-	struct soft_answer *answers = s.conn->answers;
+	struct soft_answer *answers = s.conn->stream.answers;
 	const uint8_t *term;
 	struct ibv_mr *mr;
 
@@ -273,7 +273,7 @@ CASE(answer_whose_memory_went_away_ends_the_stream)
 	answers[0] = (struct soft_answer){ .stag = stream_device.constant->rkey, .length = 100, .msn = 6 };
 	answers[1] = (struct soft_answer){ .stag = mr->rkey, .from = (uintptr_t)stream_device.memory->constant,
 		.length = 100, .msn = 7 };
-	s.conn->answer_tail = 2;
+	s.conn->stream.answer_tail = 2;
 	assert_int_equal(dapl_device_ops.dereg_mr(mr), 0);
 	go_on();
 	expect_frames("27");
@@ -291,8 +291,8 @@ CASE(acknowledgement_goes_with_the_next_frame)
 {
 	const uint8_t *body;
 
-	s.conn->delivered = 3;
-	s.conn->consumed = 300;
+	s.conn->stream.delivered = 3;
+	s.conn->stream.consumed = 300;
 	assert_true(stream_receive(&s, 9, 0, 8));
 	assert_true(soft_owes_ack(s.conn));
 	go_on();
@@ -307,7 +307,7 @@ CASE(acknowledgement_goes_with_the_next_frame)
 	post(2, 8);
 	post(3, 2000);
 	expect_frames("3e333");
-	s.conn->consumed++;
+	s.conn->stream.consumed++;
 	post(4, 2000);			/* the general path, too */
 	expect_frames("3e33333e");
 }
@@ -316,20 +316,20 @@ CASE(acknowledgement_that_is_due_goes_alone)
 {
 	stream_test_lock();
 	soft_send_ack(s.conn);
-	s.conn->consumed = 1;
+	s.conn->stream.consumed = 1;
 	soft_send_ack(s.conn);
-	s.conn->delivered = 1;
+	s.conn->stream.delivered = 1;
 	soft_send_ack(s.conn);
 	soft_send_ack(s.conn);
 	stream_test_unlock();
 	expect_frames("ee");
-	assert_false(s.conn->tx.ack_now);
+	assert_false(s.conn->stream.tx.ack_now);
 }
 
 CASE(other_peers_get_no_acknowledgement)
 {
-	s.conn->peer_is_dapl = false;
-	s.conn->delivered = 1;
+	s.conn->stream.peer_is_dapl = false;
+	s.conn->stream.delivered = 1;
 	assert_false(soft_owes_ack(s.conn));
 	post(1, 8);
 	expect_frames("3");
@@ -340,8 +340,8 @@ CASE(other_peers_get_no_acknowledgement)
 
 CASE(last_frame_is_sent_once_and_then_a_fin)
 {
-	s.conn->delivered = 1;
-	s.conn->tx.close_notice = true;
+	s.conn->stream.delivered = 1;
+	s.conn->stream.tx.close_notice = true;
 	takes = 0;
 	go_on();
 	assert_int_equal(fin, -1);
@@ -349,16 +349,16 @@ CASE(last_frame_is_sent_once_and_then_a_fin)
 	go_on();
 	expect_frames("ef");
 	assert_int_equal(fin, SHUT_WR);
-	assert_true(s.conn->tx.shut);
+	assert_true(s.conn->stream.tx.shut);
 	go_on();
 	expect_frames("ef");
 }
 
 CASE(terminate_replaces_the_close_notification)
 {
-	s.conn->tx.close_notice = s.conn->tx.terminate = true;
-	memcpy(s.conn->tx.term, "abcd", 4);
-	s.conn->tx.term_length = 4;
+	s.conn->stream.tx.close_notice = s.conn->stream.tx.terminate = true;
+	memcpy(s.conn->stream.tx.term, "abcd", 4);
+	s.conn->stream.tx.term_length = 4;
 	go_on();
 	expect_frames("7");
 	assert_memory_equal(frame(0) + WIRE_FPDU_LENGTH + WIRE_UNTAGGED, "abcd", 4);
@@ -367,8 +367,8 @@ CASE(terminate_replaces_the_close_notification)
 
 CASE(other_peers_get_a_fin_only)
 {
-	s.conn->peer_is_dapl = false;
-	s.conn->tx.close_notice = true;
+	s.conn->stream.peer_is_dapl = false;
+	s.conn->stream.tx.close_notice = true;
 	go_on();
 	assert_int_equal(sent_length, 0);
 	assert_int_equal(fin, SHUT_WR);
@@ -376,24 +376,24 @@ CASE(other_peers_get_a_fin_only)
 
 CASE(nothing_is_sent_before_the_stream_is_open)
 {
-	s.conn->tx.open = false;
+	s.conn->stream.tx.open = false;
 	post(1, 8);
 	assert_int_equal(calls, 0);
-	s.conn->tx.open = true;
+	s.conn->stream.tx.open = true;
 	go_on();
 	expect_frames("3");
 }
 
 CASE(call_from_within_is_done_afterwards)
 {
-	s.conn->tx.busy = true;
+	s.conn->stream.tx.busy = true;
 	post(1, 8);
 	assert_int_equal(calls, 0);
-	assert_true(s.conn->tx.again);
-	s.conn->tx.busy = false;
+	assert_true(s.conn->stream.tx.again);
+	s.conn->stream.tx.busy = false;
 	go_on();
 	expect_frames("3");
-	assert_false(s.conn->tx.again);
+	assert_false(s.conn->stream.tx.again);
 }
 
 /* --- fast path -------------------------------------------------------------------------------------------------- */
@@ -413,7 +413,7 @@ static bool post_fast(unsigned flags, uint32_t length)
 
 CASE(what_the_fast_path_leaves_was_not_sent)
 {
-	struct soft_tx *tx = &s.conn->tx;
+	struct soft_tx *tx = &s.conn->stream.tx;
 	bool *const never[] = { &tx->blocked, &tx->shut, &tx->close_notice, &tx->terminate, &tx->first, &tx->busy };
 
 	for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
@@ -448,8 +448,8 @@ CASE(fast_path_that_the_socket_refuses_changes_nothing)
 	takes = 0;
 	assert_false(post_fast(0, 8));
 	assert_int_equal(s.qp->sq_tail, 0);
-	assert_int_equal(s.conn->tx.cursor.wqe, 0);
-	assert_false(s.conn->tx.blocked);
+	assert_int_equal(s.conn->stream.tx.cursor.wqe, 0);
+	assert_false(s.conn->stream.tx.blocked);
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

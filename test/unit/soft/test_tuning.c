@@ -2,6 +2,7 @@
 /* test_tuning.c - limits of one connection of the software device: its patience with a silent peer,
  * and the traffic class of its socket. */
 #include "test/unit/soft/ends.h"
+#include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/liveness.h"
 #include "test/unit/unit.h"
 #include <netinet/in.h>
@@ -54,8 +55,8 @@ UNIT_TEST(each_end_has_its_patience)
 {
 	connect_with((struct dapl_conn_tuning){ .ack_timeout = 20 + 1, .ack_retry = 1 + 1 },
 		     (struct dapl_conn_tuning){ .ack_timeout = 22 + 1, .ack_retry = 0 + 1 });
-	assert_int_equal(cm_patience_ms(&ends[0].conn->tuning), 8589);
-	assert_int_equal(cm_patience_ms(&ends[1].conn->tuning), 17179);
+	assert_int_equal(cm_patience_ms(&ends[0].conn->cm->tuning), 8589);
+	assert_int_equal(cm_patience_ms(&ends[1].conn->cm->tuning), 17179);
 	assert_int_equal(option(&ends[1], IPPROTO_TCP, TCP_KEEPIDLE), 8);
 	assert_int_equal(option(&ends[1], SOL_SOCKET, SO_KEEPALIVE), 1);
 	close_both();
@@ -64,7 +65,7 @@ UNIT_TEST(each_end_has_its_patience)
 UNIT_TEST(timeout_0_is_for_ever)
 {
 	connect_with((struct dapl_conn_tuning){ 0 }, (struct dapl_conn_tuning){ .ack_timeout = 0 + 1 });
-	assert_int_equal(cm_patience_ms(&ends[1].conn->tuning), 0);
+	assert_int_equal(cm_patience_ms(&ends[1].conn->cm->tuning), 0);
 	assert_int_equal(option(&ends[1], SOL_SOCKET, SO_KEEPALIVE), 0);
 	close_both();
 }

@@ -17,7 +17,7 @@ static struct soft_unexpected *add(uint8_t op, uint32_t word, const char *text, 
 		memcpy(unexpected->data, text, strlen(text));
 	unexpected->length = (uint32_t)strlen(text);
 	unexpected->complete = complete;
-	s.conn->unexpected_bytes += unexpected->length;
+	s.conn->stream.unexpected_bytes += unexpected->length;
 	dapl_mutex_unlock(&s.qp->lock);
 	return unexpected;
 }
@@ -60,24 +60,24 @@ CASE(memory_grows_by_doubling)
 CASE(message_costs_its_payload_and_a_charge)
 {
 	add(WIRE_SEND, 0, "", true);
-	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE);
-	s.conn->rx.unexpected = add(WIRE_SEND, 0, "abc", false);
-	assert_int_equal(s.conn->unexpected_bytes, 2 * SOFT_CHARGE + 3);
+	assert_int_equal(s.conn->stream.unexpected_bytes, SOFT_CHARGE);
+	s.conn->stream.rx.unexpected = add(WIRE_SEND, 0, "abc", false);
+	assert_int_equal(s.conn->stream.unexpected_bytes, 2 * SOFT_CHARGE + 3);
 	soft_unexpected_drop(s.conn);
-	assert_int_equal(s.conn->unexpected_bytes, 0);
-	assert_true(TAILQ_EMPTY(&s.conn->unexpected));
-	assert_null(s.conn->rx.unexpected);
+	assert_int_equal(s.conn->stream.unexpected_bytes, 0);
+	assert_true(TAILQ_EMPTY(&s.conn->stream.unexpected));
+	assert_null(s.conn->stream.rx.unexpected);
 	soft_unexpected_drop(s.conn);
 }
 
 CASE(peer_of_this_implementation_must_stay_within_the_window)
 {
-	s.conn->unexpected_bytes = SOFT_WINDOW;
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW;
 	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
-	s.conn->unexpected_bytes = SOFT_WINDOW + 1;
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW + 1;
 	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NO_BUFFER);
-	assert_false(s.conn->rx.paused);
-	s.conn->unexpected_bytes = 0;
+	assert_false(s.conn->stream.rx.paused);
+	s.conn->stream.unexpected_bytes = 0;
 }
 
 /* Other implementations have no window: the socket is read again once half of the window is free. */
@@ -85,22 +85,22 @@ CASE(other_peers_are_paused_and_go_on)
 {
 	uint64_t waiting = SOFT_WINDOW / 2 + 1;
 
-	s.conn->peer_is_dapl = false;
-	s.conn->unexpected_bytes = SOFT_WINDOW;
+	s.conn->stream.peer_is_dapl = false;
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW;
 	assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
-	assert_false(s.conn->rx.paused);
-	s.conn->unexpected_bytes = SOFT_WINDOW + 1;
+	assert_false(s.conn->stream.rx.paused);
+	s.conn->stream.unexpected_bytes = SOFT_WINDOW + 1;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(soft_unexpected_limit(s.conn), WIRE_TERM_NONE);
-		assert_true(s.conn->rx.paused);
+		assert_true(s.conn->stream.rx.paused);
 	}
-	s.conn->unexpected_bytes = (uint32_t)waiting;
+	s.conn->stream.unexpected_bytes = (uint32_t)waiting;
 	deliver();
-	assert_true(s.conn->rx.paused);
-	s.conn->unexpected_bytes = (uint32_t)waiting - 1;
+	assert_true(s.conn->stream.rx.paused);
+	s.conn->stream.unexpected_bytes = (uint32_t)waiting - 1;
 	deliver();
-	assert_false(s.conn->rx.paused);
-	s.conn->unexpected_bytes = 0;
+	assert_false(s.conn->stream.rx.paused);
+	s.conn->stream.unexpected_bytes = 0;
 }
 
 CASE(messages_fill_receives_in_order)
@@ -122,9 +122,9 @@ CASE(messages_fill_receives_in_order)
 	expect_no_completion();
 	assert_memory_equal(stream_device.memory->local, "first", 5);
 	assert_memory_equal(stream_device.memory->local + 64, "second", 6);
-	assert_int_equal(s.conn->unexpected_bytes, SOFT_CHARGE + 5);
-	assert_int_equal(s.conn->consumed, 2 * SOFT_CHARGE + 11);
-	assert_int_equal(s.conn->delivered, 2);
+	assert_int_equal(s.conn->stream.unexpected_bytes, SOFT_CHARGE + 5);
+	assert_int_equal(s.conn->stream.consumed, 2 * SOFT_CHARGE + 11);
+	assert_int_equal(s.conn->stream.delivered, 2);
 	soft_unexpected_drop(s.conn);
 }
 
@@ -148,51 +148,51 @@ CASE(message_that_is_longer_than_its_receive_ends_the_connection)
 	wc = completion();
 	assert_int_equal(wc.wr_id, 1);
 	assert_int_equal(wc.status, IBV_WC_LOC_LEN_ERR);
-	assert_true(s.conn->tx.terminate);
-	assert_int_equal(s.conn->delivered, 0);
+	assert_true(s.conn->stream.tx.terminate);
+	assert_int_equal(s.conn->stream.delivered, 0);
 }
 
 /* The part that is on its way must fit, too. */
 CASE(rest_of_an_open_message_must_fit)
 {
-	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
-	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
-	s.conn->rx.payload_left = 5;
+	s.conn->stream.rx.unexpected = add(WIRE_SEND, 0, "half", false);
+	s.conn->stream.rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->stream.rx.payload_left = 5;
 	assert_true(stream_receive(&s, 1, 0, 8));
 	assert_int_equal(completion().status, IBV_WC_LOC_LEN_ERR);
-	assert_true(s.conn->tx.terminate);
-	s.conn->rx.sink = SOFT_SINK_NONE;
-	s.conn->rx.payload_left = 0;
+	assert_true(s.conn->stream.tx.terminate);
+	s.conn->stream.rx.sink = SOFT_SINK_NONE;
+	s.conn->stream.rx.payload_left = 0;
 }
 
 CASE(rest_of_an_open_message_goes_straight_into_the_receive)
 {
-	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
-	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
-	s.conn->rx.payload_left = 4;
+	s.conn->stream.rx.unexpected = add(WIRE_SEND, 0, "half", false);
+	s.conn->stream.rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->stream.rx.payload_left = 4;
 	assert_true(stream_receive(&s, 1, 0, 8));
 	expect_no_completion();
-	assert_null(s.conn->rx.unexpected);
-	assert_int_equal(s.conn->rx.sink, SOFT_SINK_RECV);
+	assert_null(s.conn->stream.rx.unexpected);
+	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_RECV);
 	assert_true(s.qp->taken_valid);
 	assert_memory_equal(stream_device.memory->local, "half", 4);
-	assert_int_equal(s.conn->delivered, 0);
-	assert_int_equal(s.conn->unexpected_bytes, 0);
-	s.conn->rx.sink = SOFT_SINK_NONE;
-	s.conn->rx.payload_left = 0;
+	assert_int_equal(s.conn->stream.delivered, 0);
+	assert_int_equal(s.conn->stream.unexpected_bytes, 0);
+	s.conn->stream.rx.sink = SOFT_SINK_NONE;
+	s.conn->stream.rx.payload_left = 0;
 }
 
 /* A receive of a message whose segment is still being thrown away elsewhere keeps that sink. */
 CASE(delivery_of_an_earlier_message_leaves_the_sink)
 {
 	add(WIRE_SEND, 0, "first", true);
-	s.conn->rx.unexpected = add(WIRE_SEND, 0, "half", false);
-	s.conn->rx.sink = SOFT_SINK_UNEXPECTED;
+	s.conn->stream.rx.unexpected = add(WIRE_SEND, 0, "half", false);
+	s.conn->stream.rx.sink = SOFT_SINK_UNEXPECTED;
 	assert_true(stream_receive(&s, 1, 0, 64));
 	assert_int_equal(completion().byte_len, 5);
-	assert_int_equal(s.conn->rx.sink, SOFT_SINK_UNEXPECTED);
-	assert_non_null(s.conn->rx.unexpected);
-	s.conn->rx.sink = SOFT_SINK_NONE;
+	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_UNEXPECTED);
+	assert_non_null(s.conn->stream.rx.unexpected);
+	s.conn->stream.rx.sink = SOFT_SINK_NONE;
 	soft_unexpected_drop(s.conn);
 }
 
@@ -218,16 +218,16 @@ CASE(writes_behind_a_message_count_as_delivered_with_it)
 	add(WIRE_SEND, 0, "y", true)->writes_after = 2;
 	assert_true(stream_receive(&s, 1, 0, 8));
 	completion();
-	assert_int_equal(s.conn->delivered, 1 + 3);
+	assert_int_equal(s.conn->stream.delivered, 1 + 3);
 	assert_true(stream_receive(&s, 2, 0, 8));
 	completion();
-	assert_int_equal(s.conn->delivered, 2 + 5);
+	assert_int_equal(s.conn->stream.delivered, 2 + 5);
 }
 
 /* A connection that ends takes no receive: the flush completes them all. */
 CASE(ending_connection_delivers_nothing)
 {
-	bool *const ends[] = { &s.conn->tx.terminate, &s.conn->tx.close_notice };
+	bool *const ends[] = { &s.conn->stream.tx.terminate, &s.conn->stream.tx.close_notice };
 
 	add(WIRE_SEND, 0, "x", true);
 	for (int i = 0; i < 2; i++) {

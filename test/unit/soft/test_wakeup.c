@@ -85,7 +85,7 @@ static uint32_t delivered(void)
 	uint32_t n;
 
 	soft_progress_lock(polls->dev);
-	n = polls->conn->delivered;
+	n = polls->conn->stream.delivered;
 	soft_progress_unlock(polls->dev);
 	return n;
 }
@@ -119,7 +119,7 @@ WITH_ENDS(data_for_a_poller_causes_no_wake_up)
 	uint32_t before;
 
 	hold_quiet();
-	before = polls->conn->delivered;
+	before = polls->conn->stream.delivered;
 	send_into_socket();
 	assert_true(mark() > 1);
 	assert_false(acks());
@@ -134,7 +134,7 @@ WITH_ENDS(data_is_received_after_polling_stopped)
 	uint32_t before;
 
 	hold_quiet();
-	before = polls->conn->delivered;
+	before = polls->conn->stream.delivered;
 	send_into_socket();
 	let_go();
 	await_delivery(before + 1);		/* without a poll */
