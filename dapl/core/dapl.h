@@ -71,6 +71,8 @@ struct dapl_ia {
 	uint64_t counters[DCNT_IA_ALL_COUNTERS];	/* atomic adds */
 	uint64_t port_base[DCNT_IA_ALL_COUNTERS];	/* values of the device's own counters at the last
 							 * look (counters.c); guarded by lock */
+	uint64_t freed_counters[DCNT_EP_ALL_COUNTERS];	/* of endpoints that were freed (ep_free.c); guarded by
+							 * lock */
 	unsigned counting;		/* groups DCNT_IA_* that count, as bits (counters.c); guarded by
 					 * lock */
 	pid_t pid;			/* the process that opened it; a forked child must not use the
@@ -286,6 +288,7 @@ struct dapl_ep {
 								 * (recv_repost.h); rq.lock */
 	uint64_t began_ns;		/* clock when the state became pending or CONNECTED */
 	struct dapl_failure failure;	/* of its last connection */
+	bool counters_kept;		/* they are in ia->freed_counters; guarded by ia->lock */
 };
 
 /* dapl_NAME_enter() returns NULL unless the handle is a live one of its kind. The caller leaves the object
@@ -318,6 +321,13 @@ DAPL_ENTER(ep, dapl_ep, DAPL_EP)
 static inline void dapl_count(struct dapl_ia *ia, unsigned counter)
 {
 	__atomic_add_fetch(&ia->counters[counter], 1, __ATOMIC_RELAXED);
+}
+
+/* Adds the counters of an endpoint, which may be counting. */
+static inline void dapl_ep_add_counters(uint64_t sum[DCNT_EP_ALL_COUNTERS], const struct dapl_ep *ep)
+{
+	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
+		sum[i] += __atomic_load_n(&ep->counters[i], __ATOMIC_RELAXED);
 }
 
 /* The endpoint's EVDs as completions see them: the consumer's, or the discard EVD. */

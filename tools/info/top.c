@@ -50,9 +50,8 @@ static const struct {
 
 static void add_ia(struct sample *sample, const json_t *answer, const json_t *ia)
 {
-	json_t *endpoints = json_object_get(ia, "endpoints"), *endpoint;
+	const json_t *totals = json_object_get(ia, "totals");
 	struct row *row;
-	size_t i;
 
 	sample->rows = realloc(sample->rows, (sample->count + 1) * sizeof *sample->rows);
 	if (!sample->rows)
@@ -64,14 +63,9 @@ static void add_ia(struct sample *sample, const json_t *answer, const json_t *ia
 	snprintf(row->program, sizeof row->program, "%s", output_get(answer, "program"));
 	snprintf(row->ia, sizeof row->ia, "%s", output_get(ia, "name"));
 	snprintf(row->object, sizeof row->object, "%s", output_get(ia, "object"));
-	row->endpoints = json_array_size(endpoints);
-	json_array_foreach(endpoints, i, endpoint) {
-		json_t *counters = json_object_get(endpoint, "counters");
-
-		for (size_t c = 0; c < sizeof counted / sizeof *counted; c++)
-			row->sum[counted[c].sum] +=
-				json_integer_value(json_object_get(counters, counted[c].counter));
-	}
+	row->endpoints = json_array_size(json_object_get(ia, "endpoints"));
+	for (size_t c = 0; c < sizeof counted / sizeof *counted; c++)
+		row->sum[counted[c].sum] += json_integer_value(json_object_get(totals, counted[c].counter));
 }
 
 static struct sample take_sample(void)
@@ -98,8 +92,7 @@ static const struct row *find(const struct sample *sample, const struct row *row
 	return NULL;
 }
 
-/* A sum is lower than before if an endpoint was freed, whose counters are not reported any more. The rate is
- * then 0. */
+/* A sum is lower than before if the program has reset counters. The rate is then 0. */
 static void compute_rates(struct sample *now, const struct sample *before)
 {
 	double seconds = now->at - before->at;

@@ -74,6 +74,19 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 	dapl_object_bury(&ep->obj);
 }
 
+/* The sum of an IA's endpoints does not get smaller by a free (dapl_counters_each_total). Two calls that free one endpoint
+ * may come here. */
+static void keep_counters(struct dapl_ep *ep)
+{
+	struct dapl_ia *ia = ep->obj.ia;
+
+	dapl_mutex_lock(&ia->lock);
+	if (!ep->counters_kept)
+		dapl_ep_add_counters(ia->freed_counters, ep);
+	ep->counters_kept = true;
+	dapl_mutex_unlock(&ia->lock);
+}
+
 /* dat_ep_free (doc/spec/calls.md 5): ends a connection that the endpoint has. EP-23, 24. */
 DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 {
@@ -85,8 +98,11 @@ DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 	dapl_mutex_lock(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_FREE))
 		ret = dapl_bad_ep_state(ep->state);
-	else if (!dapl_object_kill(&ep->obj))
-		ret = BAD_HANDLE(EP);
+	else {
+		keep_counters(ep);
+		if (!dapl_object_kill(&ep->obj))
+			ret = BAD_HANDLE(EP);
+	}
 	dapl_mutex_unlock(&ep->lock);
 	if (ret != DAT_SUCCESS)
 		return ret;

@@ -318,6 +318,22 @@ void dapl_counters_of_ep(struct dapl_ep *ep, uint64_t value[DCNT_EP_ALL_COUNTERS
 		copy_of(&ep->obj, &set, 0, set.n, value, false);
 }
 
+/* An endpoint leaves the list under the IA's lock, too, so its memory is valid here. */
+void dapl_counters_each_total(struct dapl_ia *ia,
+			      void (*each)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	uint64_t sum[DCNT_EP_ALL_COUNTERS];
+
+	dapl_mutex_lock(&ia->lock);
+	memcpy(sum, ia->freed_counters, sizeof sum);
+	for (const struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
+		if (!((const struct dapl_ep *)o)->counters_kept)
+			dapl_ep_add_counters(sum, (const struct dapl_ep *)o);
+	dapl_mutex_unlock(&ia->lock);
+	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
+		each(arg, ep_names[i], sum[i]);
+}
+
 static bool group_argument(struct dapl_object *obj, int group)
 {
 	return obj->kind == DAPL_IA && group >= DCNT_IA_CM && group <= DCNT_IA_DIAG;

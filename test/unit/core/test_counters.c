@@ -73,6 +73,24 @@ CASE(each_counter_has_a_name_of_its_own)
 	assert_int_equal(names.value[DCNT_EP_POST_READ], 5);
 }
 
+CASE(totals_have_what_freed_endpoints_counted)
+{
+	struct names names = { .n = 0 };
+
+	ep->counters[DCNT_EP_POST_READ] = 5;
+	ia->freed_counters[DCNT_EP_POST_READ] = 2;
+	ia->freed_counters[DCNT_EP_RECV_DATA] = 100;
+	dapl_counters_each_total(ia, note_name, &names);
+	assert_int_equal(names.n, DCNT_EP_ALL_COUNTERS);
+	assert_string_equal(names.name[DCNT_EP_RECV_DATA], "RECV_DATA");
+	assert_int_equal(names.value[DCNT_EP_POST_READ], 7);
+	assert_int_equal(names.value[DCNT_EP_RECV_DATA], 100);
+	ep->counters_kept = true;	/* a call that frees it has added them */
+	names.n = 0;
+	dapl_counters_each_total(ia, note_name, &names);
+	assert_int_equal(names.value[DCNT_EP_POST_READ], 2);
+}
+
 CASE(query_gives_one_counter_or_all)
 {
 	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS];

@@ -104,6 +104,14 @@ CASE(free_gives_everything_back)
 	assert_int_equal(core_conn_evd->pins, 0);
 }
 
+CASE(counters_of_a_freed_endpoint_stay_with_the_ia)
+{
+	ep->counters[DCNT_EP_POST_SEND] = 3;
+	core_ia->freed_counters[DCNT_EP_POST_SEND] = 4;
+	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
+	assert_int_equal(core_ia->freed_counters[DCNT_EP_POST_SEND], 7);
+}
+
 CASE(free_ends_the_connection_before_the_qp)
 {
 	static const DAT_EP_STATE connected[] = { DAT_EP_STATE_CONNECTED, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
