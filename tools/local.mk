@@ -63,6 +63,7 @@ datinfo_SOURCES = \
 	tools/info/system.c tools/info/system.h \
 	tools/info/programs.c tools/info/programs.h \
 	tools/info/screen.c tools/info/screen.h \
+	tools/info/metrics.c tools/info/metrics.h \
 	tools/info/timeline.c tools/info/timeline.h \
 	tools/info/trace_file.c tools/info/trace_file.h \
 	tools/info/top.c tools/info/top.h \
@@ -84,6 +85,12 @@ datinfo_SOURCES += \
 	tools/control/netlink.c tools/control/netlink.h
 datinfo_CPPFLAGS += -DTOOLS_NET=1 $(LIBNL_CFLAGS)
 datinfo_LDADD += libdatnet.la $(LIBNL_LIBS)
+endif
+# datinfo --metrics --listen.
+if LIBEVENT
+datinfo_SOURCES += tools/info/metrics_http.c
+datinfo_CPPFLAGS += -DTOOLS_HTTP=1 $(LIBEVENT_CFLAGS)
+datinfo_LDADD += $(LIBEVENT_LIBS)
 endif
 dist_man_MANS += doc/man/datinfo.1
 

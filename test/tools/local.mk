@@ -15,7 +15,7 @@ dist_check_SCRIPTS += test/tools/datinfo test/tools/control
 dist_check_SCRIPTS += test/tools/bpftrace
 TESTS += test/tools/bpftrace
 EXTRA_DIST += contrib/bpftrace/run contrib/bpftrace/completion.bt contrib/bpftrace/connect.bt \
-	contrib/bpftrace/sizes.bt contrib/bpftrace/wakeups.bt
+	contrib/bpftrace/sizes.bt contrib/bpftrace/wakeups.bt contrib/grafana/dapl.json
 EXTRA_DIST += test/tools/tool.py
 
 # What README.md tells a new user to type.

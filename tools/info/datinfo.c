@@ -5,6 +5,7 @@
 #include "tools/info/conf_file.h"
 #include "tools/info/device_views.h"
 #include "tools/info/environment.h"
+#include "tools/info/metrics.h"
 #include "tools/info/network.h"
 #include "tools/info/ports.h"
 #include "tools/info/programs.h"
@@ -35,6 +36,7 @@ static const char usage_text[] =
 	"  --dump PID                  its trace records and counters\n"
 	"  --timeline FILE...          trace records of several processes, side by side\n"
 	"  --top                       traffic of all programs of the user\n"
+	"  --metrics [--listen [ADDRESS:]PORT]  the same for Prometheus; over HTTP\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
 	"  -w, --wait SECONDS          for a provider (20) or for --neighbour (3)\n"
@@ -45,7 +47,7 @@ static const char usage_text[] =
 	"3 if --route leads over the software device only.\n";
 
 enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
-	PORTS, TRACE, DUMP, TIMELINE, TOP };
+	PORTS, TRACE, DUMP, TIMELINE, TOP, METRICS };
 
 struct options {
 	enum mode mode;
@@ -55,12 +57,13 @@ struct options {
 	const char *device;		/* -d, or DEV of --stat */
 	unsigned port, seconds;
 	unsigned level;			/* of --trace */
+	const char *listen;		/* of --metrics */
 	char *const *files;		/* of --timeline, after the first */
 	int file_count;
 	double interval;
 };
 
-enum { JSON = 256, VERSION, WATCH, MODE };	/* MODE + a mode */
+enum { JSON = 256, VERSION, WATCH, LISTEN, MODE };	/* MODE + a mode */
 static const struct option names[] = {
 	{ "env", no_argument, NULL, MODE + ENV },
 	{ "conf", no_argument, NULL, MODE + CONF },
@@ -78,7 +81,9 @@ static const struct option names[] = {
 	{ "dump", required_argument, NULL, MODE + DUMP },
 	{ "timeline", required_argument, NULL, MODE + TIMELINE },
 	{ "top", no_argument, NULL, MODE + TOP },
+	{ "metrics", no_argument, NULL, MODE + METRICS },
 	{ "watch", no_argument, NULL, WATCH },
+	{ "listen", required_argument, NULL, LISTEN },
 	{ "interval", required_argument, NULL, 'n' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
@@ -127,6 +132,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->chosen.name);
 	if (o->watch && o->mode != STAT)
 		usage_error("--watch is an option of --stat");
+	if (o->listen && o->mode != METRICS)
+		usage_error("--listen is an option of --metrics");
 	if (o->mode != TOP && !o->watch && o->interval > 0)
 		usage_error("--interval is an option of --top and --watch");
 	if (o->interval <= 0)
@@ -150,6 +157,7 @@ static struct options parse(int argc, char **argv)
 		case 'i': o.port = (unsigned)cli_number("-i", optarg, 1, 255); break;
 		case 'n': o.interval = cli_positive("--interval", optarg, 3600); break;
 		case WATCH: o.watch = true; break;
+		case LISTEN: o.listen = optarg; break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
 		case VERSION: cli_print_version(); break;
@@ -185,6 +193,19 @@ static int show_devices(const struct options *o)
 	}
 }
 
+static int show_metrics(const struct options *o)
+{
+	if (o->json)
+		usage_error("--metrics has no form as JSON: --top --json has the traffic");
+	if (!o->listen)
+		return metrics_print();
+#ifdef TOOLS_HTTP
+	return metrics_serve(o->listen);
+#else
+	fail("--listen: this datinfo was built without libevent");
+#endif
+}
+
 static pid_t pid_of(const struct options *o)
 {
 	char option[32];
@@ -213,6 +234,7 @@ int main(int argc, char **argv)
 	case TRACE: status = programs_trace(pid_of(&o), o.level, o.json); break;
 	case DUMP: status = programs_dump(pid_of(&o), o.json); break;
 	case TIMELINE: timeline_show(o.chosen.argument, o.files, o.file_count, o.json); break;
+	case METRICS: status = show_metrics(&o); break;
 	case TOP: status = top_show(o.interval, o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}

@@ -128,9 +128,10 @@ void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 	dapl_mutex_lock(&ep->lock);
 	if (ep->conn == conn && !ep->is_ud) {
 		dapl_failure_explain(ep, conn, &cause);
-		if (orderly)
+		if (orderly) {
 			dapl_failure_code(&cause, DAPL_CODE_NONE, 0, "the peer disconnected");
-		dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
+			dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_RX);
+		}
 		dapl_ep_make_step(ep, orderly ? EP_PEER_CLOSED : EP_BROKEN, &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);

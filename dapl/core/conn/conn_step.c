@@ -17,6 +17,8 @@ bool dapl_ep_make_step(struct dapl_ep *ep, enum dapl_ep_event event,
 	assert_held(&ep->lock);
 	if (!dapl_object_is_live(&ep->obj) || !dapl_ep_step(ep, event, &due))
 		return false;
+	if (event == EP_BROKEN)
+		dapl_count(ep->obj.ia, DCNT_IA_CM_ERR_RESET);
 	if (cause)	/* before the event, because the consumer may exit at the event */
 		dapl_failure_report(ep, before, due, cause);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {

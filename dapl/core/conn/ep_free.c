@@ -74,8 +74,8 @@ void dapl_ep_destroy(struct dapl_ep *ep)
 	dapl_object_bury(&ep->obj);
 }
 
-/* The sum of an IA's endpoints does not get smaller by a free (dapl_counters_each_total). Two calls that free one endpoint
- * may come here. */
+/* The sum of an IA's endpoints does not get smaller by a free (dapl_counters_each_total). Two calls that free one
+ * endpoint may come here. */
 static void keep_counters(struct dapl_ep *ep)
 {
 	struct dapl_ia *ia = ep->obj.ia;

@@ -220,7 +220,7 @@ TEST(peer_that_is_lost_breaks_the_connection)
 	core_conn_event_is(DAT_CONNECTION_EVENT_BROKEN, NULL, 0);
 	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_BROKEN);
 	assert_int_equal(ep->failure.diag.cause.err, ETIMEDOUT);
-	core_conn_counted(DCNT_IA_CM_DREQ_RX);
+	core_conn_counted(DCNT_IA_CM_ERR_RESET);
 }
 
 /* The line about a pending connection says that it was pending, unless the device has a cause. There is no

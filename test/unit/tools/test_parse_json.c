@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_parse_json.c - the tool fails when there is no memory left for a text; other texts are read, or are malformed. */
+/* test_parse_json.c - the tool fails when there is no memory left for a text; others are read, or are malformed. */
 #include "tools/parse_json.h"
 #include "tools/cli.h"
 #include "test/unit/unit.h"
