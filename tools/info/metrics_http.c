@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* metrics_http.c - the HTTP server of datinfo --metrics --listen, by libevent. Requests are answered in the main thread,
+/* metrics_http.c - the HTTP server of datinfo --metrics --listen, by libevent. The main thread answers the requests,
  * one after the other, because control_ask_all() runs there only. */
 #include "tools/info/metrics.h"
 #include "tools/cli.h"
@@ -16,7 +16,7 @@
 
 enum {
 	TIMEOUT_S = 10,		/* seconds until a client that is silent is dropped */
-	CLIENTS = 16,		/* connections that wait for an answer: a scraper, and people who look */
+	CLIENTS = 16,		/* connections that wait to be accepted */
 };
 
 static const char type[] = "text/plain; version=0.0.4; charset=utf-8";
