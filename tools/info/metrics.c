@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* metrics.c - see metrics.h. Each family of metrics is a table row or a function; a series has the labels of the IA that
- * it belongs to. A value of 0 is printed, because a series that appears late has no first increase. */
+/* metrics.c - see metrics.h. Each family of metrics is a table row or a function; a series has the labels of the IA
+ * that it belongs to. A value of 0 is printed, because a series that appears late has no first increase. */
 #include "tools/info/metrics.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
@@ -38,8 +38,8 @@ static const struct family families[] = {
 	{ "dapl_connections_total", "counter", "Connections that were established.", "side", "counters", {
 		{ "active", { "CM_ACTIVE_EST" } },
 		{ "passive", { "CM_PASSIVE_EST" } } } },
-	{ "dapl_connection_failures_total", "counter", "Connections that were not established, or were broken.", "cause",
-	  "counters", {
+	{ "dapl_connection_failures_total", "counter", "Connections that were not established, or were broken.",
+	  "cause", "counters", {
 		{ "refused", { "CM_ERR_REFUSED" } },
 		{ "rejected", { "CM_USER_REJ_RX" } },
 		{ "timeout", { "CM_ERR_TIMEOUT" } },
@@ -47,7 +47,7 @@ static const struct family families[] = {
 	{ "dapl_requests_refused_total", "counter", "Connection requests of peers that were refused.", "by", "counters", {
 		{ "program", { "CM_USER_REJ_TX" } },
 		{ "provider", { "CM_ERR_REJ_TX" } } } },
-	{ "dapl_async_errors_total", "counter", "Errors of queue pairs and completion queues that the device reported.",
+	{ "dapl_async_errors_total", "counter", "Errors of queue pairs and completion queues from the device.",
 	  "object", "counters", {
 		{ "qp", { "ASYNC_QP_ERROR" } },
 		{ "cq", { "ASYNC_CQ_ERROR" } } } },
