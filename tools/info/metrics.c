@@ -44,7 +44,8 @@ static const struct family families[] = {
 		{ "rejected", { "CM_USER_REJ_RX" } },
 		{ "timeout", { "CM_ERR_TIMEOUT" } },
 		{ "broken", { "CM_ERR_RESET" } } } },
-	{ "dapl_requests_refused_total", "counter", "Connection requests of peers that were refused.", "by", "counters", {
+	{ "dapl_requests_refused_total", "counter", "Connection requests of peers that were refused.",
+	  "by", "counters", {
 		{ "program", { "CM_USER_REJ_TX" } },
 		{ "provider", { "CM_ERR_REJ_TX" } } } },
 	{ "dapl_async_errors_total", "counter", "Errors of queue pairs and completion queues from the device.",
