@@ -74,8 +74,11 @@ static void exchange(int fd, uint64_t total, bool dies)
 				out_ready = false;
 			if (done > 0)
 				sent += done;
-			if (sent == total && shutdown(fd, SHUT_WR))
+			if (sent == total && shutdown(fd, SHUT_WR)) {
+				if (dies)
+					return;
 				fail("shutdown failed", sent);
+			}
 		}
 		if (in_ready) {
 			size_t n = random32() % (random32() % 8 ? 5000 : sizeof in) + 1;
