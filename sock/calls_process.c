@@ -42,22 +42,20 @@ static void flush(struct conn *c, uint64_t until)
 	}
 }
 
-/* Brings each connection back. The list may change meanwhile, so it begins anew after each. `exec`: the memory of the
- * process ends, so what is in it must get into TCP, however long that takes. */
+/* Brings each connection back. The list may change meanwhile; numbers are not used again and rise in it. `exec`: the
+ * memory of the process ends, so what is in it must get into TCP, however long that takes. */
 static void all_back(enum dat_socket_why why, bool inherited_only, bool exec)
 {
+	struct conn *next = NULL;
 	uint64_t done = 0, until = exec ? 0 : clock_now_ns() + FLUSH_MS * 1000000ull;
 
 	if (conn_is_vfork_child())
 		return;
 	for (;;) {
-		struct conn *next = NULL;
-
-		/* In the order of their numbers, which are not used again. */
 		dapl_mutex_lock(&sock_lock);
-		for (struct conn *c = conn_list; c; c = c->next)
-			if (c->id > done && (!c->closed || (exec && c->resend)) && (!next || c->id < next->id))
-				next = c;
+		next = next && next->id == done ? next->next : conn_list;
+		while (next && (next->id <= done || (next->closed && !(exec && next->resend))))
+			next = next->next;
 		if (next)
 			done = next->id;
 		dapl_mutex_unlock(&sock_lock);

@@ -11,12 +11,14 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "common/clock.h"
 #include "sock/real.h"
 #include "sock/settings.h"
 
 struct slot *conn_chunks[SLOT_CHUNKS];
 struct dapl_mutex sock_lock = DAPL_MUTEX_INIT(RANK_SOCK);
 struct conn *conn_list;
+static struct conn *last_conn;
 int conn_process;
 bool conn_vforked;
 static struct conn *free_conns;
@@ -73,9 +75,12 @@ struct conn *conn_track(int fd, bool nonblock)
 	c->efd = c->peer_efd = c->control = c->listener = -1;
 	c->why = DAT_SOCKET_WHY_TRAFFIC;
 	c->ask_bytes = settings.after_bytes, c->ask_calls = settings.after_calls;
+	c->rate.at = clock_now_ns();
 	dapl_mutex_lock(&sock_lock);
 	c->id = ++last_id;
-	c->next = conn_list, conn_list = c;
+	c->prev = last_conn;
+	*(last_conn ? &last_conn->next : &conn_list) = c;
+	last_conn = c;
 	__atomic_store_n(&slot->conn, c, __ATOMIC_RELEASE);
 	dapl_mutex_unlock(&sock_lock);
 	return c;
@@ -129,13 +134,10 @@ struct conn *conn_forget(int fd)
 void conn_recycle(struct conn *c)
 {
 	dapl_mutex_lock(&sock_lock);
-	for (struct conn **p = &conn_list; *p; p = &(*p)->next)
-		if (*p == c) {
-			*p = c->next;
-			c->id = 0;
-			c->next = free_conns, free_conns = c;
-			break;
-		}
+	*(c->prev ? &c->prev->next : &conn_list) = c->next;
+	*(c->next ? &c->next->prev : &last_conn) = c->prev;
+	c->id = 0;
+	c->next = free_conns, free_conns = c;
 	dapl_mutex_unlock(&sock_lock);
 }
 
@@ -308,7 +310,7 @@ void conn_after_fork(void)
 		c->never = true, c->asked = false, c->why = DAT_SOCKET_WHY_FORK;
 		c->mode = CONN_PLAIN;
 		c->efd = c->peer_efd = c->control = c->listener = -1;
-		c->link = LINK_NONE;
+		c->link = LINK_NONE, c->timer.place = 0;
 		free(c->resend), c->resend = NULL;
 		c->resend_at = c->resend_end = 0;
 		c->segment = NULL;

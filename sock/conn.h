@@ -14,7 +14,7 @@ struct slot {
 };
 extern struct slot *conn_chunks[SLOT_CHUNKS];
 extern struct dapl_mutex sock_lock;
-extern struct conn *conn_list; /* of all tracked connections, by `next`; guarded by sock_lock */
+extern struct conn *conn_list; /* of all tracked connections, by `next`, the oldest first; guarded by sock_lock */
 extern bool conn_vforked;      /* a child that shares the memory may have been made */
 extern int conn_process;       /* the process that the state belongs to: a child of vfork() must not change it */
 

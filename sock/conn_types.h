@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include "common/lock.h"
 #include "sock/ring.h"
+#include "sock/timers.h"
 
 /* How the calls of the program are carried out. */
 enum conn_mode {
@@ -48,6 +49,9 @@ struct conn {
 	uint64_t ring_in, ring_out;    /* bytes by the ring */
 	uint64_t reads, writes;        /* calls that moved bytes */
 	uint64_t ask_bytes, ask_calls; /* when they are reached, the move is asked for */
+	struct {
+		uint64_t at, bytes, calls;
+	} rate; /* since when the rate of traffic is measured, and the counts of that time */
 	unsigned tries;
 
 	bool connector; /* connect() was called: this end asks */
@@ -91,7 +95,7 @@ struct conn {
 	enum {
 		LINK_NONE,
 		LINK_QUEUED,  /* to be started by the service thread */
-		LINK_RETRY,   /* the peer was not ready: again at `deadline` */
+		LINK_RETRY,   /* the peer was not ready: again when `timer` is due */
 		LINK_LISTEN,  /* waits for the peer to connect to `listener` */
 		LINK_OPENING, /* waits for its OPEN */
 		LINK_ASKED,   /* waits for its OPENED */
@@ -99,15 +103,17 @@ struct conn {
 	} link;
 	int control, listener;
 	uint32_t peer_inode; /* of the peer's TCP socket, as the kernel tells */
-	uint64_t deadline; /* monotonic ns */
+	struct timer timer;  /* of a link that waits */
 	unsigned retries;
 	struct conn *next_queued;
 	struct segment *offered; /* what this end has sent with OPEN */
 	uint32_t back_wait;      /* 1: a thread waits for the peer to end its epoch; futex */
 
 	uint64_t wakeups, moves, backs;
-	uint64_t since;    /* monotonic ns of the last change of mode */
-	struct conn *next; /* of all connections, or of free ones */
+	uint64_t since;          /* monotonic ns of the last change of mode */
+	uint64_t idle_at, idle_bytes; /* when the service thread saw a change of the bytes moved, and their number */
+	struct conn *next, *prev;     /* of all connections by their ids; next: of free ones */
+	struct conn *next_closed;     /* waits for the service thread to recycle it */
 };
 
 struct reg {

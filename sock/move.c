@@ -20,6 +20,7 @@
 #include "sock/real.h"
 #include "sock/service.h"
 #include "sock/settings.h"
+#include "sock/stream.h"
 
 enum { LAST_BYTES = 256 << 10 }; /* a quarter of it goes to TCP at the end of a connection */
 
@@ -42,7 +43,7 @@ const char *move_why(enum dat_socket_why why)
 		"epoll",
 		"bytes went past the library",
 		"drained",
-		"peer does not read",
+		"idle while memory was short",
 	};
 
 	return why < sizeof text / sizeof *text ? text[why] : "?";
@@ -147,6 +148,7 @@ void move_detach(struct conn *c)
 	c->asked = false;
 	c->ask_calls = (c->reads > c->writes ? c->reads : c->writes) + settings.after_calls;
 	c->ask_bytes = (c->tcp_in > c->tcp_out ? c->tcp_in : c->tcp_out) + settings.after_bytes;
+	stream_measure_rate(c);
 	conn_wake(c);
 }
 

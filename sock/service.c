@@ -23,14 +23,28 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/container_of.h"
 #include "sock/answers.h"
 #include "sock/conn.h"
 #include "sock/move.h"
 #include "sock/peer.h"
 #include "sock/real.h"
 #include "sock/settings.h"
+#include "sock/stream.h"
 
-enum { MESSAGE_MAGIC = 0x44534b31, LISTEN_MS = 2000, ANSWER_MS = 2000, RETRIES = 5, TRIES = 8, SERVICE_FDS = 64 };
+enum {
+	MESSAGE_MAGIC = 0x44534b31,
+	LISTEN_MS = 2000,
+	ANSWER_MS = 2000,
+	RETRIES = 5,
+	TRIES = 8,
+	SERVICE_FDS = 64,
+	LATER_CALLS = 256,         /* when memory lacked, a connection asks again after so many calls */
+	LATER_BYTES = 16 << 20,    /* or so many bytes */
+	IDLE_TURN_MS = 1000, /* while memory is short, idle connections are looked for so often */
+	SHORT_MS = 20000,    /* memory counts as short for so long after a connection could not move */
+	IDLE_BACKS = 256,    /* idle connections that go back at a time */
+};
 enum message_type { OPEN = 1, OPENED, NO, BACK, BACKED };
 
 struct message {
@@ -48,7 +62,11 @@ enum tag { TAG_CONTROL, TAG_LISTENER, TAG_RESEND, TAG_MASK = 3 };
 struct service_counts service_counts;
 static int epoll = -1, wake_fd = -1, diag = -1;
 static bool started, failed;
-static struct conn *queue; /* by next_queued; guarded by sock_lock */
+static struct conn *queue;  /* by next_queued; guarded by sock_lock */
+static struct conn *closed; /* by next_closed; guarded by sock_lock */
+static struct timers timers;
+static struct timer idle_timer;
+static uint64_t short_until; /* monotonic ns; memory or descriptors are short */
 static __thread bool is_service __attribute__((tls_model("initial-exec")));
 
 bool service_is_this_thread(void)
@@ -127,7 +145,33 @@ static void close_link(struct conn *c)
 		munmap(c->offered, c->segment_size);
 		c->offered = NULL;
 	}
+	timers_cancel(&timers, &c->timer);
 	c->link = LINK_NONE;
+}
+
+/* There was no memory or no descriptor for a move: idle connections make room from now on. */
+static void note_shortage(void)
+{
+	__atomic_store_n(&short_until, clock_now_ns() + SHORT_MS * 1000000ull, __ATOMIC_RELAXED);
+}
+
+/* Asks again at twice the traffic. For memory and descriptors, others have to make room, so it goes on asking. */
+static void ask_later(struct conn *c, enum dat_socket_why why)
+{
+	uint64_t calls = c->reads > c->writes ? c->reads : c->writes;
+	uint64_t bytes = c->tcp_in > c->tcp_out ? c->tcp_in : c->tcp_out;
+
+	c->why = why;
+	c->asked = false;
+	service_counts.refused[why]++;
+	if (why == DAT_SOCKET_WHY_MEMORY) {
+		note_shortage();
+		c->ask_calls = calls + LATER_CALLS, c->ask_bytes = bytes + LATER_BYTES;
+	} else {
+		c->ask_calls = c->ask_calls * 2 + 8, c->ask_bytes = c->ask_bytes * 2 + 65536;
+		c->tries++;
+	}
+	stream_measure_rate(c);
 }
 
 /* The move does not take place. After `for_good` it is not tried again; otherwise at twice the traffic. */
@@ -138,19 +182,26 @@ static void refuse(struct conn *c, enum dat_socket_why why, bool for_good)
 	close_link(c);
 	if (c->closed || !conn_lock(c))
 		return;
-	c->why = why;
-	if (++c->tries >= TRIES)
+	ask_later(c, why);
+	if (c->tries >= TRIES)
 		for_good = true;
 	c->never |= for_good;
-	service_counts.refused[why]++;
-	c->ask_calls = c->ask_calls * 2 + 8, c->ask_bytes = c->ask_bytes * 2 + 65536;
-	c->asked = false;
 	if (c->mode == CONN_WATCHED && !c->resend)
 		__atomic_store_n(&c->mode, CONN_PLAIN, __ATOMIC_SEQ_CST);
 	conn_unlock(c);
 	conn_wake(c);
 	if (for_good)
 		move_log_stays(c, why);
+}
+
+/* The link waits until that time. Without memory for the timer the connection does not move. */
+static bool await(struct conn *c, int link, uint64_t ms)
+{
+	c->link = link;
+	if (timers_set(&timers, &c->timer, clock_now_ns() + ms * 1000000))
+		return true;
+	refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+	return false;
 }
 
 static void retry(struct conn *c, enum dat_socket_why why)
@@ -161,8 +212,7 @@ static void retry(struct conn *c, enum dat_socket_why why)
 	}
 	close_link(c);
 	/* 1, 4, 16, 64, 256 ms: both ends count the same traffic, so the peer is ready soon, or it does not want to. */
-	c->deadline = clock_now_ns() + (1000000ull << 2 * c->retries++);
-	c->link = LINK_RETRY;
+	await(c, LINK_RETRY, 1ull << 2 * c->retries++);
 }
 
 static size_t segment_bytes(uint32_t ring)
@@ -291,9 +341,8 @@ static void ask_peer(struct conn *c, uint32_t own_inode, const struct peer *peer
 		return;
 	}
 	REAL(close)(fds[0]);
-	c->link = LINK_ASKED;
-	c->deadline = clock_now_ns() + ANSWER_MS * 1000000ull;
-	watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_CONTROL);
+	if (await(c, LINK_ASKED, ANSWER_MS))
+		watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_CONTROL);
 }
 
 static void await_peer(struct conn *c, uint32_t own_inode)
@@ -308,9 +357,8 @@ static void await_peer(struct conn *c, uint32_t own_inode)
 		return;
 	}
 	c->listener = fd;
-	c->link = LINK_LISTEN;
-	c->deadline = clock_now_ns() + LISTEN_MS * 1000000ull;
-	watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_LISTENER);
+	if (await(c, LINK_LISTEN, LISTEN_MS))
+		watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_LISTENER);
 }
 
 /* Looks up both sockets. False if the connection was refused. */
@@ -403,6 +451,12 @@ static int attach(struct conn *c, struct segment *segment, size_t size, uint32_t
 	return why;
 }
 
+static void link_up(struct conn *c)
+{
+	timers_cancel(&timers, &c->timer);
+	c->link = LINK_UP;
+}
+
 static void on_open(struct conn *c, const struct message *m, int fds[2])
 {
 	struct message answer = { .magic = MESSAGE_MAGIC, .type = NO, .reason = DAT_SOCKET_WHY_MEMORY, .fd = c->fd };
@@ -430,7 +484,7 @@ static void on_open(struct conn *c, const struct message *m, int fds[2])
 		answer.reason = attach(c, segment, size, m->ring, peer_efd);
 		if (!answer.reason) {
 			answer.type = OPENED;
-			c->link = LINK_UP;
+			link_up(c);
 			own_fd_close(c->listener), c->listener = -1;
 			if (send_message(c->control, &answer, &c->efd, 1))
 				return;
@@ -462,7 +516,7 @@ static void on_opened(struct conn *c, const struct message *m, int fds[2])
 		return;
 	}
 	c->offered = NULL;
-	c->link = LINK_UP;
+	link_up(c);
 }
 
 static void link_down(struct conn *c)
@@ -539,53 +593,82 @@ static void on_resend(struct conn *c)
 	own_fd_close(late);
 }
 
-/* Frees objects of closed connections that no thread uses. */
+static bool is_used(const struct conn *c)
+{
+	return c->resend || c->waiters_in || c->waiters_out || c->kernel_in || c->kernel_out || c->link == LINK_QUEUED;
+}
+
+/* Recycles the objects of closed connections that no thread uses. */
 static void reap(void)
 {
-	struct conn *next;
+	struct conn *all, *next, *kept = NULL;
 
 	dapl_mutex_lock(&sock_lock);
-	for (struct conn *c = conn_list; c; c = next) {
-		next = c->next;
-		if (!c->closed || c->resend || c->waiters_in || c->waiters_out || c->kernel_in || c->kernel_out ||
-		    c->link == LINK_QUEUED)
+	all = closed, closed = NULL;
+	dapl_mutex_unlock(&sock_lock);
+	for (struct conn *c = all; c; c = next) {
+		next = c->next_closed;
+		if (is_used(c)) {
+			c->next_closed = kept, kept = c;
 			continue;
-		dapl_mutex_unlock(&sock_lock);
+		}
 		close_link(c);
 		own_fd_close(c->efd), c->efd = -1;
 		conn_recycle(c);
-		dapl_mutex_lock(&sock_lock);
-		next = conn_list;
+	}
+	dapl_mutex_lock(&sock_lock);
+	for (struct conn *c = kept; c; c = next) {
+		next = c->next_closed;
+		c->next_closed = closed, closed = c;
 	}
 	dapl_mutex_unlock(&sock_lock);
 }
 
-/* Returns the time until the next deadline in ms, -1: none. */
-static int run_deadlines(void)
+/* Idle connections go back to TCP and give their memory and descriptors to others. */
+static void send_idle_back(uint64_t now)
 {
-	uint64_t now = clock_now_ns(), first = 0;
-	struct conn *due[64];
+	struct conn *idle[IDLE_BACKS];
 	int count = 0;
 
 	dapl_mutex_lock(&sock_lock);
-	for (struct conn *c = conn_list; c; c = c->next) {
-		if (c->link == LINK_NONE || c->link == LINK_UP || c->link == LINK_QUEUED)
+	for (struct conn *c = conn_list; c && count < IDLE_BACKS; c = c->next) {
+		uint64_t bytes = c->tcp_in + c->tcp_out + c->ring_in + c->ring_out;
+
+		if (c->mode != CONN_ATTACHED || c->closed)
 			continue;
-		if (c->deadline <= now && count < 64)
-			due[count++] = c;
-		else if (!first || c->deadline < first)
-			first = c->deadline;
+		if (!c->idle_at || bytes != c->idle_bytes)
+			c->idle_at = now, c->idle_bytes = bytes;
+		else if (now - c->idle_at >= settings.idle * 1000000000ull)
+			c->idle_at = 0, idle[count++] = c;
 	}
 	dapl_mutex_unlock(&sock_lock);
-	for (int i = 0; i < count; i++) {
-		if (due[i]->link == LINK_RETRY)
-			start(due[i]);
+	for (int i = 0; i < count; i++)
+		move_back(idle[i], DAT_SOCKET_WHY_IDLE, false, 0);
+}
+
+/* Does what is due. Returns the time until the next timer in ms, -1: none. */
+static int run_timers(void)
+{
+	uint64_t now = clock_now_ns();
+	struct timer *t;
+
+	if (!idle_timer.place && __atomic_load_n(&short_until, __ATOMIC_RELAXED) > now)
+		timers_set(&timers, &idle_timer, now + IDLE_TURN_MS * 1000000ull);
+	while ((t = timers_first(&timers)) && t->at <= now) {
+		struct conn *c = container_of(t, struct conn, timer);
+
+		timers_cancel(&timers, t);
+		if (t == &idle_timer)
+			send_idle_back(now);
+		else if (c->link == LINK_RETRY)
+			start(c);
 		else
-			refuse(due[i], DAT_SOCKET_WHY_PEER, false);
+			refuse(c, DAT_SOCKET_WHY_PEER, false);
 	}
-	if (count)
-		return 1;
-	return first ? (int)((first - now) / 1000000) + 1 : -1;
+	if (!t)
+		return -1;
+	now = clock_now_ns();
+	return t->at > now ? (int)((t->at - now) / 1000000) + 1 : 0;
 }
 
 static void *run(void *arg)
@@ -594,7 +677,7 @@ static void *run(void *arg)
 	is_service = true;
 	for (;;) {
 		struct epoll_event events[64];
-		int wait = run_deadlines();
+		int wait = run_timers();
 		int n = REAL(epoll_wait)(epoll, events, 64, wait);
 		struct conn *c;
 		bool woken = false;
@@ -678,11 +761,10 @@ static bool start_thread(void)
 	return started;
 }
 
-/* There are no descriptors or no thread for a move: the connection stays on TCP. */
+/* There are no descriptors or no thread for a move: the connection stays on TCP for now. */
 static void lacks_means(struct conn *c)
 {
-	c->never = true, c->why = DAT_SOCKET_WHY_MEMORY;
-	service_counts.refused[DAT_SOCKET_WHY_MEMORY]++;
+	ask_later(c, DAT_SOCKET_WHY_MEMORY);
 	move_log_stays(c, DAT_SOCKET_WHY_MEMORY);
 }
 
@@ -757,10 +839,15 @@ void service_closed(struct conn *c)
 	service_counts.closed++;
 	if (c->resend)
 		service_watch_resend(c);
+	if (!started && !is_used(c)) {
+		conn_recycle(c);
+		return;
+	}
+	dapl_mutex_lock(&sock_lock);
+	c->next_closed = closed, closed = c;
+	dapl_mutex_unlock(&sock_lock);
 	if (started)
 		wake_service();
-	else if (!c->waiters_in && !c->waiters_out && !c->kernel_in && !c->kernel_out)
-		conn_recycle(c);
 }
 
 void service_before_fork(void)
@@ -775,7 +862,14 @@ void service_after_fork(bool in_child)
 		return;
 	started = failed = false;
 	queue = NULL;
+	timers.count = 0, idle_timer.place = 0;
 	epoll = wake_fd = diag = -1;
 	is_service = false;
 	conn_after_fork();
+	while (closed) {
+		struct conn *c = closed;
+
+		closed = c->next_closed;
+		conn_recycle(c);
+	}
 }

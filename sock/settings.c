@@ -17,6 +17,7 @@ struct settings settings = {
 	.max_memory = 64,
 	.ring = 2 << 20,
 	.spin = 20,
+	.idle = 10,
 	.after_calls = 8,
 	.after_bytes = 64 << 10,
 };
@@ -138,6 +139,8 @@ const char *settings_set(const char *name, const char *value)
 		return number(value, 0, 1 << 20, &settings.max_memory);
 	if (!strcmp(name, "spin"))
 		return number(value, 0, 1000, &settings.spin);
+	if (!strcmp(name, "idle"))
+		return number(value, 1, 1000000, &settings.idle);
 	if (!strcmp(name, "after")) {
 		wrong = number(value, 0, 1000000, &n);
 		if (!wrong)
@@ -208,9 +211,9 @@ void settings_write(FILE *out)
 {
 	fprintf(out,
 		"{\"enabled\":%d,\"ip_addr_list\":\"%s\",\"port_range_list\":\"%s\",\"max_memory\":%lu,\"ring\":%lu,"
-		"\"spin\":%lu,\"after\":%lu}",
+		"\"spin\":%lu,\"idle\":%lu,\"after\":%lu}",
 		settings.enabled, settings.ip_addr_list, settings.port_range_list, settings.max_memory, settings.ring,
-		settings.spin, (unsigned long)settings.after_calls);
+		settings.spin, settings.idle, (unsigned long)settings.after_calls);
 }
 
 /* The address as bytes; IPv4 in IPv6 is IPv4. */

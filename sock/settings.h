@@ -17,6 +17,7 @@ struct settings {
 	unsigned long max_memory;            /* MB, of this process */
 	unsigned long ring;                  /* bytes of a ring, at most */
 	unsigned long spin;                  /* us, at most */
+	unsigned long idle;                  /* s; a connection without bytes for so long makes room for others */
 	uint64_t after_calls, after_bytes;   /* traffic of a connection before it moves */
 	bool log;                            /* one line a connection on stderr */
 	unsigned test_back;                  /* for tests: one of so many writes ends or begins an epoch; 0: none */

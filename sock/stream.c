@@ -18,6 +18,9 @@ enum {
 	TCP_TURN = 16,       /* an empty ring's reader that does not wait looks at the socket at one of so many reads */
 	VECTORS = 64,        /* pieces of a vector that one call of the kernel takes */
 	TURNS = 10000,       /* epochs without a byte that one call sees: no correct peer is so fast */
+	RATE_NS = 200000000, /* traffic of less time is not measured: it is fast */
+	SLOW_CALL_NS = 25000000, /* 40 calls a second */
+	SLOW_BYTE_NS = 3000,     /* 330 KB a second */
 	STALL_NS = 20000000, /* a full ring that the peer has not touched for so long: the rest goes by TCP */
 };
 
@@ -213,6 +216,39 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 	if (c->mode == CONN_WATCHED)
 		stream_count(c);
 	return done;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void stream_measure_rate(struct conn *c)
+{
+	c->rate.at = clock_now_ns();
+	c->rate.calls = larger(c->reads, c->writes);
+	c->rate.bytes = larger(c->tcp_in, c->tcp_out);
+}
+
+/* A slow connection gains little, and a ring has its price in memory, descriptors and the time of a move. */
+static bool is_fast(const struct conn *c)
+{
+	uint64_t ns = clock_now_ns() - c->rate.at;
+	uint64_t calls = larger(c->reads, c->writes) - c->rate.calls;
+	uint64_t bytes = larger(c->tcp_in, c->tcp_out) - c->rate.bytes;
+
+	return !settings.after_calls || ns <= RATE_NS || calls * SLOW_CALL_NS >= ns || bytes * SLOW_BYTE_NS >= ns;
+}
+
+void stream_shows_traffic(struct conn *c)
+{
+	if (is_fast(c)) {
+		service_ask(c);
+		return;
+	}
+	stream_measure_rate(c);
+	c->ask_calls = c->rate.calls + settings.after_calls;
+	c->ask_bytes = c->rate.bytes + settings.after_bytes;
 }
 
 /* For tests: ends or begins epochs at random. */

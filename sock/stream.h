@@ -13,12 +13,17 @@ ssize_t stream_send(struct conn *c, int fd, const struct iovec *iov, int count, 
 int stream_readable_bytes(struct conn *c, int fd);
 
 /* Asks for the move when there was enough traffic. No lock held. */
+/* The connection has done as much over TCP as one that moves. Asks for the move if it was fast enough, too. */
+void stream_shows_traffic(struct conn *c);
+/* The rate is measured from now on. */
+void stream_measure_rate(struct conn *c);
+
 static ALWAYS_INLINE void stream_count(struct conn *c)
 {
 	if (unlikely(c->reads >= c->ask_calls || c->writes >= c->ask_calls || c->tcp_in >= c->ask_bytes ||
 		     c->tcp_out >= c->ask_bytes) &&
 	    !c->asked && !c->never)
-		service_ask(c);
+		stream_shows_traffic(c);
 }
 
 /* Whether the kernel may do a call that could sleep. If so the caller calls stream_leave_in() or _out() after it. */

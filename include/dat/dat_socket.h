@@ -35,7 +35,7 @@ enum dat_socket_why {
 	DAT_SOCKET_WHY_EPOLL,		/* nested epoll, EPOLLEXCLUSIVE, or an epoll descriptor of unknown origin */
 	DAT_SOCKET_WHY_UNSEEN,		/* bytes went past the library */
 	DAT_SOCKET_WHY_DRAIN,		/* datsock drain, or dat_socket_back() */
-	DAT_SOCKET_WHY_SLOW		/* the peer did not read its ring for long */
+	DAT_SOCKET_WHY_IDLE		/* it was idle while memory or descriptors were short */
 };
 
 struct dat_socket_info {

@@ -1069,10 +1069,12 @@ if SOCK
 # libdatsock's parts that need no interposed calls.
 unit_sock = \
 	test/unit/sock/test_ring \
-	test/unit/sock/test_settings
+	test/unit/sock/test_settings \
+	test/unit/sock/test_timers
 test_unit_sock_test_ring_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_settings_SOURCES = test/unit/sock/test_settings.c $(printed)
 test_unit_sock_test_settings_LDADD = libsockparts.la $(CMOCKA_LIBS)
+test_unit_sock_test_timers_LDADD = libsockparts.la $(CMOCKA_LIBS)
 endif
 
 unit_tests = $(unit_common) $(unit_dat) $(unit_core) $(unit_soft) $(unit_softeth) $(unit_sock) $(unit_openmpi)
