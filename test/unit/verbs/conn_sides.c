@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_sides.c - see conn_sides.h. */
+#include <stdio.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include "common/address.h"
 #include "dapl/verbs/conn.h"
-#include "dapl/verbs/conn_qp.h"
-#include "dapl/verbs/siw.h"
+#include "dapl/verbs/siw_queue.h"
 #include "dapl/verbs/tap.h"
 #include "test/unit/unit.h"
 #include "test/unit/verbs/conn_sides.h"
@@ -26,13 +26,18 @@ int asked_timeout, asked_tos, asked_ack_timeout;
 struct rdma_conn_param asked;
 uint8_t asked_data[256];
 int asked_data_length;
-unsigned siw_reads;
 uint64_t lingers_us;
 enum dapl_conn_failure why_told;
 struct dapl_ud_peer peer_told;
 char data_told[256];
 
 static struct rdma_event_channel channel;
+static int query_port(struct ibv_context *of, uint8_t port, struct ibv_port_attr *attr, size_t size);
+static struct verbs_context verbs = {
+	.context.abi_compat = __VERBS_ABI_IS_EXTENDED, .sz = sizeof verbs, .query_port = query_port
+};
+static struct siw_cq siw_cq;
+struct siw_qp siw;
 static struct ibv_pd pd;
 static struct ibv_ah ah;
 static struct sockaddr_storage remote;
@@ -42,19 +47,43 @@ static void (*task_run)(struct dapl_task *);
 static struct dapl_timer *timer;		/* that runs */
 static void (*timer_fire)(struct dapl_timer *);
 
-static int try(const char *word)
+static int refuse(const char *word, int fails)
 {
-	if (!step(word) && (!failing_too || strcmp(word, failing_too)))
+	if (!fails && (!failing_too || strcmp(word, failing_too)))
 		return 0;
 	errno = refusal;
 	return -1;
+}
+
+/* For what makes or changes an object. */
+static int try(const char *word)
+{
+	return refuse(word, step_fails(word));
 }
 
 int try_on(const struct rdma_cm_id *of, const char *word)
 {
 	assert_ptr_equal(of, &id);
 	assert_int_equal(ids, 1);
+	return refuse(word, step(word));
+}
+
+/* What the peer may do once it has the answer. */
+static int answer(const struct rdma_cm_id *of, const char *word)
+{
+	char with[32];
+
+	snprintf(with, sizeof with, "%s%s%s", word, qp.state == IBV_QPS_RTS ? ":RTS" : "", handles ? ":handle" : "");
+	try_on(of, with);
 	return try(word);
+}
+
+void left_is_at(const char *expected, const char *file, int line)
+{
+	char objects[64];
+
+	snprintf(objects, sizeof objects, "%s%s%s", ids ? "id " : "", handles ? "handle " : "", timer ? "timer" : "");
+	words_are_at(objects, expected, file, line);
 }
 
 /* --- in place of librdmacm and libibverbs ------------------------------------------------------------- */
@@ -73,8 +102,8 @@ int rdma_create_id(struct rdma_event_channel *on, struct rdma_cm_id **out, void 
 
 int rdma_destroy_id(struct rdma_cm_id *of)
 {
-	try_on(of, "-id");
-	ids--;
+	assert_ptr_equal(of, &id);
+	assert_int_equal(ids--, 1);
 	return 0;
 }
 
@@ -124,12 +153,12 @@ int rdma_accept(struct rdma_cm_id *of, struct rdma_conn_param *param)
 {
 	asked = *param;
 	keep(param->private_data, param->private_data_len);
-	return try_on(of, "accept");
+	return answer(of, "accept");
 }
 
 int rdma_establish(struct rdma_cm_id *of)
 {
-	return try_on(of, "establish");
+	return answer(of, "establish");
 }
 
 int rdma_reject(struct rdma_cm_id *of, const void *data, uint8_t length)
@@ -151,73 +180,60 @@ int ibv_destroy_ah(struct ibv_ah *of)
 	return 0;
 }
 
-/* --- in place of other files of the device and the service thread ---------------------------------------- */
+/* The queue pair fails to move at the first of its two steps, which the connection manager proposes. */
+int rdma_init_qp_attr(struct rdma_cm_id *of, struct ibv_qp_attr *attr, int *mask)
+{
+	assert_ptr_equal(of, &id);
+	*mask = IBV_QP_STATE;
+	return peer_is_gone ? try("rts") : 0;
+}
 
-int __wrap_hw_qp_to_rts(struct dapl_conn *of, bool *gone);
-int __wrap_hw_ud_peer_active(struct dapl_device *on, struct ibv_pd *in, const struct rdma_ud_param *told,
-			     struct dapl_ud_peer *peer);
-int __wrap_hw_ud_peer_passive(struct dapl_device *on, struct ibv_pd *in, const struct sockaddr *from,
-			      const struct hw_ud_self *told, struct dapl_ud_peer *peer);
-void __wrap_hw_ud_self(struct dapl_device *on, struct ibv_qp *of, struct hw_ud_self *self);
-void __wrap_hw_tap_connection(const struct dapl_conn *of);
-void __wrap_hw_siw_qp_reads(struct ibv_qp *of, unsigned reads);
+int ibv_modify_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask)
+{
+	assert_ptr_equal(of, &qp);
+	if (attr->qp_state == IBV_QPS_RTR && !peer_is_gone && try("rts"))
+		return refusal;
+	of->state = attr->qp_state;
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *in, struct ibv_ah_attr *attr)
+{
+	assert_ptr_equal(in, &pd);
+	if (try("handle"))
+		return NULL;
+	handles++;
+	return &ah;
+}
+
+static int query_port(struct ibv_context *of, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+	return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *of, struct ibv_gid_entry *table, size_t n, uint32_t flags, size_t size)
+{
+	assert_ptr_equal(of, &verbs.context);
+	return 0;
+}
+
+/* The capture asks for the path of each connection that it learns. */
+int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	assert_ptr_equal(of, &qp);
+	assert_int_not_equal(conn->lock.state, MUTEX_FREE);
+	step("tap");
+	return 0;
+}
+
+/* --- in place of the service thread ----------------------------------------------------------------------- */
+
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
 void __wrap_dapl_timer_start(struct dapl_timer *of, uint64_t delay_us, void (*fire)(struct dapl_timer *));
 bool __wrap_dapl_timer_stop(struct dapl_timer *of);
 /* Visible, since the sanitizers' libraries call calloc, too. */
 __attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
-
-int __wrap_hw_qp_to_rts(struct dapl_conn *of, bool *gone)
-{
-	assert_ptr_equal(of->qp, &qp);
-	if (!try("rts"))
-		return 0;
-	*gone = peer_is_gone;
-	return refusal;
-}
-
-static int make_handle(struct dapl_device *on, struct ibv_pd *in, uint32_t number, struct dapl_ud_peer *peer)
-{
-	assert_ptr_equal(on, &dev);
-	assert_ptr_equal(in, &pd);
-	if (try("handle"))
-		return refusal;
-	handles++;
-	*peer = (struct dapl_ud_peer){ .ah = &ah, .qpn = number };
-	return 0;
-}
-
-int __wrap_hw_ud_peer_active(struct dapl_device *on, struct ibv_pd *in, const struct rdma_ud_param *told,
-			     struct dapl_ud_peer *peer)
-{
-	return make_handle(on, in, told->qp_num, peer);
-}
-
-int __wrap_hw_ud_peer_passive(struct dapl_device *on, struct ibv_pd *in, const struct sockaddr *from,
-			      const struct hw_ud_self *told, struct dapl_ud_peer *peer)
-{
-	assert_ptr_equal(from, rdma_get_peer_addr(&id));
-	return make_handle(on, in, told->qpn, peer);
-}
-
-void __wrap_hw_ud_self(struct dapl_device *on, struct ibv_qp *of, struct hw_ud_self *self)
-{
-	assert_ptr_equal(on, &dev);
-	self->qpn = of->qp_num;
-}
-
-void __wrap_hw_tap_connection(const struct dapl_conn *of)
-{
-	assert_int_not_equal(of->lock.state, MUTEX_FREE);
-	step("tap");
-}
-
-void __wrap_hw_siw_qp_reads(struct ibv_qp *of, unsigned reads)
-{
-	assert_ptr_equal(of, &qp);
-	siw_reads = reads;
-}
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
 {
@@ -232,7 +248,6 @@ void __wrap_dapl_timer_start(struct dapl_timer *of, uint64_t delay_us, void (*fi
 	timer = of;
 	timer_fire = fire;
 	lingers_us = delay_us;
-	step("linger");
 }
 
 bool __wrap_dapl_timer_stop(struct dapl_timer *of)
@@ -311,7 +326,7 @@ void set_address(struct sockaddr *to, const char *text, uint16_t port)
 
 static void set_device(void)
 {
-	dev = (struct dapl_device){ .channel = &channel,
+	dev = (struct dapl_device){ .verbs = &verbs.context, .channel = &channel,
 		.attr = { .device = "dev0", .ud = true, .limits = { .max_qp_rd_atom = 16,
 			.max_qp_init_rd_atom = 16 } } };
 	dapl_mutex_init(&dev.lock, RANK_VERBS_DEVICE);
@@ -319,7 +334,13 @@ static void set_device(void)
 	memset(&id, 0, sizeof id);
 	set_address(&id.route.addr.src_addr, "10.0.0.1", 1);
 	set_address(&id.route.addr.dst_addr, "10.0.0.2", 2);
-	qp = (struct ibv_qp){ .pd = &pd, .qp_num = QP_NUMBER };
+	qp = (struct ibv_qp){ .context = &verbs.context, .pd = &pd, .qp_num = QP_NUMBER };
+	if (!siw.cq) {
+		siw.cq = &siw_cq;
+		dapl_mutex_init(&siw_cq.lock, RANK_SIW_CQ);
+		object_table_add(&siw.entry, &qp);
+	}
+	hw_tap(&dev, true);
 }
 
 int sides_begin(void **state)
@@ -337,7 +358,7 @@ int sides_begin(void **state)
 	asked_tos = asked_ack_timeout = -1;
 	asked_timeout = asked_data_length = 0;
 	memset(&asked, 0, sizeof asked);
-	siw_reads = 99;
+	siw.max_reads = MOST_READS;
 	peer_told = (struct dapl_ud_peer){ 0 };
 	memset(data_told, 0, sizeof data_told);
 	task = NULL;
@@ -351,6 +372,7 @@ int sides_end(void **state)
 {
 	while (dev.conns)
 		hw_conn_destroy(dev.conns);
+	hw_tap_close(&dev);
 	return ids || handles || timer ? -1 : 0;
 }
 

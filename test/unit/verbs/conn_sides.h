@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn_sides.h - what one side of a connection stands between: librdmacm, the queue pair and the service thread
- * below, core above. Calls are steps (steps.h): "id" creates an id and "-id" destroys it, "address" and "route"
- * resolve, "connect", "accept", "establish", "reject" and "refuse" (rdma_reject_ece) are those of librdmacm; "rts"
- * moves the queue pair, "handle" makes an address handle, "tap" tells the capture, "linger" starts the timer;
- * "up:established", "up:failed", "up:disconnected" and "up:released" are upcalls. */
+/* conn_sides.h - what one side of a connection stands between: librdmacm, libibverbs and the service thread
+ * below, core above. Steps (steps.h) are what others get: "address" and "route" are asked for, "connect", "accept",
+ * "establish", "reject" and "refuse" (rdma_reject_ece) go to the peer; "accept:RTS" is sent when the queue pair is in
+ * RTS, "accept:handle" when there is an address handle; the capture learns the connection by "tap";
+ * "up:established", "up:failed", "up:disconnected" and "up:released" are upcalls. What is made is counted instead: an
+ * "id", and the "timer" of a released connection that lingers. "id", "rts" and "handle" can fail, too. */
 #ifndef TEST_UNIT_VERBS_CONN_SIDES_H
 #define TEST_UNIT_VERBS_CONN_SIDES_H
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/conn_types.h"
 #include "dapl/verbs/hw.h"
+#include "dapl/verbs/siw_queue.h"
 #include "test/unit/softeth/steps.h"
 #include "test/unit/unit.h"
 
-enum { QP_NUMBER = 33, PEER_QP_NUMBER = 44 };
+enum { QP_NUMBER = 33, PEER_QP_NUMBER = 44, MOST_READS = 99 };
 
 extern struct dapl_device dev;		/* 10.0.0.1 */
 extern struct rdma_cm_id id;		/* from there to 10.0.0.2 */
@@ -36,7 +38,7 @@ extern int asked_tos, asked_ack_timeout;	/* -1: not set */
 extern struct rdma_conn_param asked;
 extern uint8_t asked_data[256];
 extern int asked_data_length;
-extern unsigned siw_reads;		/* hw_siw_qp_reads */
+extern struct siw_qp siw;		/* of the queue pair, in case that it is one of siw */
 
 /* How long a released connection lingers, us; 0: its timer does not run. */
 extern uint64_t lingers_us;
@@ -53,6 +55,9 @@ int sides_end(void **state);
 struct dapl_conn_params own_params(void);	/* of `qp`, to 10.0.0.2, 4 reads out and 5 in, data "hello" */
 /* A step on the only id, for what a test replaces itself: -1 and `refusal` in errno if it fails. */
 int try_on(const struct rdma_cm_id *of, const char *word);
+/* What there is now, and what others got since the last comparison, in any order. */
+#define left_is(expected) left_is_at(expected, __FILE__, __LINE__)
+void left_is_at(const char *expected, const char *file, int line);
 void set_address(struct sockaddr *to, const char *text, uint16_t port);
 void run_task(void);			/* one must be queued */
 bool task_is_queued(void);

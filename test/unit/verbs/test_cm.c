@@ -39,7 +39,7 @@ int __wrap_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, b
 
 /* How a request is refused. */
 static const struct { enum hw_wire wire; const char *refused; } wires[] = {
-	{ HW_WIRE_IB, "refuse -id" }, { HW_WIRE_IWARP, "reject -id" }, { HW_WIRE_UD, "reject -id" },
+	{ HW_WIRE_IB, "refuse" }, { HW_WIRE_IWARP, "reject" }, { HW_WIRE_UD, "reject" },
 };
 
 #define TEST(name) UNIT_TEST_WITH(name, channel_begin, sides_end)
@@ -71,7 +71,7 @@ TEST(event_goes_to_what_its_id_belongs_to)
 	read_channel();
 	assert_int_equal(handled, 2);
 	assert_int_equal(acked, 3);
-	steps_are("");
+	left_is("");
 }
 
 /* A handler may destroy the id, which waits for the acknowledgement. */
@@ -153,7 +153,7 @@ TEST(removal_of_the_device_is_told_once)
 		text = printed_by(print_removals, NULL);
 		assert_int_equal(times_in(text, "\n"), 1);
 		assert_int_equal(times_in(text, "dev0 port 2: the device was removed"), 1);
-		steps_are("up:async");
+		left_is("up:async");
 		assert_int_equal(handled, i == 0 ? 2 : 0);	/* its connections learn it besides */
 	}
 }
@@ -166,7 +166,7 @@ TEST(request_is_handed_up_with_its_connection)
 		channel_begin_on(state, wires[i].wire);
 		request_comes();
 		read_channel();
-		steps_are("up:request");
+		left_is("id up:request");
 		assert_ptr_equal(conn->id, &id);
 		assert_int_equal(conn->wire, wires[i].wire);
 		assert_int_equal(conn->peer_self.qpn, listener.ud ? PEER_QP_NUMBER : 0);
@@ -190,7 +190,7 @@ TEST(request_without_memory_is_refused)
 		no_memory = true;
 		read_channel();
 		no_memory = false;
-		steps_are(wires[i].refused);
+		left_is(wires[i].refused);
 		assert_null(dev.conns);
 	}
 }
@@ -202,7 +202,7 @@ TEST(request_to_a_listener_that_ends_is_refused)
 		request_comes();
 		listener.dead = true;
 		read_channel();
-		steps_are(wires[i].refused);
+		left_is(wires[i].refused);
 		assert_null(dev.conns);
 	}
 }
@@ -222,7 +222,7 @@ TEST(listener_may_end_once_its_request_is_acknowledged)
 		request_comes();
 		during_ack = listener_ends;
 		read_channel();
-		steps_are(wires[i].refused);
+		left_is(wires[i].refused);
 		assert_null(dev.conns);
 	}
 }
@@ -240,7 +240,7 @@ TEST(listener_may_fail_once_its_event_is_acknowledged)
 	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	during_ack = listener_fails;
 	read_channel();
-	steps_are("up:async");
+	left_is("up:async");
 	assert_int_equal(handled, 0);
 }
 
@@ -252,7 +252,7 @@ TEST(datagram_peer_that_does_not_say_where_it_is_is_refused)
 	memcpy(arrived, "hello", 5);
 	event_comes(RDMA_CM_EVENT_CONNECT_REQUEST, 5);
 	read_channel();
-	steps_are("reject -id");
+	left_is("reject");
 	assert_null(dev.conns);
 }
 
@@ -267,7 +267,7 @@ TEST(channel_that_cannot_be_read_is_not_watched)
 		channel_error = rows[i].err;
 		read_channel();
 		channel_error = 0;
-		steps_are(rows[i].steps);
+		left_is(rows[i].steps);
 	}
 }
 
@@ -327,13 +327,13 @@ TEST(first_data_establish_an_accepted_connection)
 	for (int s = 0; s < CONN_STATES; s++) {
 		conn->state = (enum conn_state)s;
 		hw_cm_notify(&dev, &qp);
-		steps_are(s == CONN_ACCEPTING ? "notify" : "");
+		left_is(s == CONN_ACCEPTING ? "id notify" : "id");
 	}
 	conn->state = CONN_ACCEPTING;
 	hw_cm_notify(&dev, &other);
 	conn->qp = NULL;		/* released */
 	hw_cm_notify(&dev, &qp);
-	steps_are("");
+	left_is("id");
 	assert_int_equal(conn->lock.state, MUTEX_FREE);
 	assert_int_equal(dev.lock.state, MUTEX_FREE);
 }
@@ -349,7 +349,7 @@ TEST(every_connection_is_asked_for_its_queue_pair)
 	new_connection(false);		/* before it in the list */
 	conn = first;
 	hw_cm_notify(&dev, &qp);
-	steps_are("notify");
+	left_is("id notify");
 }
 
 TEST(close_destroys_the_connections_on_the_service_thread)
@@ -358,7 +358,7 @@ TEST(close_destroys_the_connections_on_the_service_thread)
 	new_connection(false);
 	new_connection(false);
 	hw_cm_stop(&dev);
-	steps_are("flush unwatch flush -id");
+	left_is("flush flush unwatch");
 	assert_null(dev.conns);
 }
 
@@ -369,7 +369,7 @@ TEST(close_waits_for_no_peer)
 	conn->owner = &owner;
 	hw_release(conn);
 	hw_cm_stop(&dev);
-	steps_are("flush up:released linger unwatch flush -id");
+	left_is("flush flush unwatch up:released");
 	assert_null(dev.conns);
 }
 

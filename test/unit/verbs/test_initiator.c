@@ -76,7 +76,7 @@ TEST(connection_begins_with_the_address)
 {
 	begin_on(state, HW_WIRE_IB);
 	assert_int_equal(connect_it(false), 0);
-	steps_are("id address");
+	left_is("id address");
 	assert_int_equal(asked_space, RDMA_PS_TCP);
 	assert_true(address_same_host((struct sockaddr *)&asked_remote, &id.route.addr.dst_addr));
 	assert_int_equal(address_port((struct sockaddr *)&asked_remote), 2);
@@ -133,7 +133,7 @@ TEST(refused_arguments_leave_nothing)
 	no_memory = true;
 	assert_int_equal(connect_it(false), ENOMEM);
 	assert_null(dev.conns);
-	steps_are("");
+	left_is("");
 	no_memory = false;
 	params.pdata_len--;
 	assert_int_equal(hw_connect(&dev, &params, &conn), 0);
@@ -144,7 +144,7 @@ TEST(connection_without_an_id_is_none)
 	begin_on(state, HW_WIRE_IB);
 	failing = "id";
 	assert_int_equal(connect_it(false), ENOBUFS);
-	steps_are("id");
+	left_is("");
 	assert_null(dev.conns);
 	assert_false(task_is_queued());
 }
@@ -154,9 +154,9 @@ TEST(address_that_is_refused_fails_later)
 	begin_on(state, HW_WIRE_IB);
 	failing = "address";
 	assert_int_equal(connect_it(false), 0);
-	steps_are("id address");
+	left_is("id address");
 	run_task();
-	steps_are("up:failed");
+	left_is("id up:failed");
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_RESOLVE_ADDRESS, ENOBUFS);
 }
 
@@ -169,9 +169,9 @@ TEST(address_of_another_family_is_unreachable)
 	set_address((struct sockaddr *)&six, "2001:db8::2", 7);
 	params.remote = (struct sockaddr *)&six;
 	assert_int_equal(hw_connect(&dev, &params, &conn), 0);
-	steps_are("");
+	left_is("");
 	run_task();
-	steps_are("up:failed");
+	left_is("up:failed");
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_RESOLVE_ADDRESS, ENETUNREACH);
 	assert_int_equal(address_port((struct sockaddr *)&conn->remote), 7);
 }
@@ -217,13 +217,13 @@ TEST(timeouts_are_repeated_as_often_as_the_environment_says)
 			assert_int_equal(conn->state, cases[i].in);
 		}
 		after_failure(cases[i].failed, -ETIMEDOUT);
-		steps_are("up:failed");
+		left_is("id up:failed");
 		is_cause(DAPL_CONN_UNREACHABLE, cases[i].step, ETIMEDOUT);
 		is_status(-ETIMEDOUT);
 		begin_in(state, HW_WIRE_IB, cases[i].in);
 		conn->retries = 2;
 		after_failure(cases[i].failed, -EHOSTUNREACH);
-		steps_are("up:failed");
+		left_is("id up:failed");
 		is_cause(DAPL_CONN_UNREACHABLE, cases[i].step, EHOSTUNREACH);
 		is_status(-EHOSTUNREACH);
 		begin_in(state, HW_WIRE_IB, cases[i].in);
@@ -251,14 +251,14 @@ TEST(resolved_address_leads_to_the_route)
 {
 	begin_in(state, HW_WIRE_IB, CONN_RESOLVING_ADDRESS);
 	after(hw_initiator_address_resolved);
-	steps_are("route");
+	left_is("id route");
 	assert_int_equal(asked_timeout, ROUTE_MS);
 	assert_int_equal(conn->state, CONN_RESOLVING_ROUTE);
 	assert_int_equal(address_port((struct sockaddr *)&conn->local), 1);	/* the id has one now */
 	begin_in(state, HW_WIRE_IB, CONN_RESOLVING_ADDRESS);
 	failing = "route";
 	after(hw_initiator_address_resolved);
-	steps_are("route up:failed");
+	left_is("id route up:failed");
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_RESOLVE_ROUTE, ENOBUFS);
 }
 
@@ -273,12 +273,12 @@ TEST(request_carries_data_reads_and_retries)
 	dapl_settings.rnr_retry = 6;
 	dev.attr.limits.max_qp_rd_atom = 3;
 	after(hw_initiator_route_resolved);
-	steps_are("connect");
+	left_is("connect id");
 	assert_int_equal(conn->state, CONN_CONNECTING);
 	assert_true(conn->request_sent);
 	assert_int_equal(asked.initiator_depth, 4);
 	assert_int_equal(asked.responder_resources, 3);
-	assert_int_equal(siw_reads, 4);
+	assert_int_equal(siw.max_reads, 4);
 	assert_int_equal(asked.retry_count, 5);
 	assert_int_equal(asked.rnr_retry_count, 6);
 	assert_int_equal(asked.qp_num, QP_NUMBER);
@@ -312,7 +312,7 @@ TEST(request_that_is_not_sent_fails)
 		failing = "connect";
 		refusal = cases[i].err;
 		after(hw_initiator_route_resolved);
-		steps_are("connect up:failed");
+		left_is("connect id up:failed");
 		is_cause(cases[i].why, DAPL_STEP_CONNECT, cases[i].err);
 		assert_false(conn->request_sent);
 	}
@@ -326,12 +326,12 @@ TEST(taken_port_is_replaced_a_few_times)
 	for (int i = 0; i < RESTARTS; i++) {
 		after(hw_initiator_address_resolved);
 		after(hw_initiator_route_resolved);
-		steps_are("route connect -id id address");
+		left_is("address connect id route");
 		assert_int_equal(conn->state, CONN_RESOLVING_ADDRESS);
 	}
 	after(hw_initiator_address_resolved);
 	after(hw_initiator_route_resolved);
-	steps_are("route connect up:failed");
+	left_is("connect id route up:failed");
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_CONNECT, EADDRINUSE);
 }
 
@@ -342,7 +342,7 @@ TEST(restart_that_fails_ends_the_connection)
 	failing_too = "id";
 	refusal = EADDRINUSE;
 	after(hw_initiator_route_resolved);
-	steps_are("connect -id id up:failed");
+	left_is("connect up:failed");
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_RESOLVE_ADDRESS, EADDRINUSE);
 	assert_null(conn->id);
 }
@@ -354,10 +354,10 @@ TEST(connection_released_during_a_failing_request_reports_nothing)
 	refusal = EADDRINUSE;
 	releases_in_connect = true;
 	after(hw_initiator_route_resolved);
-	steps_are("connect");
+	left_is("connect id");
 	assert_int_equal(conn->state, CONN_CLOSED);
 	run_task();
-	steps_are("up:released -id");
+	left_is("up:released");
 	assert_null(dev.conns);
 }
 
@@ -365,16 +365,16 @@ TEST(connection_released_during_a_failing_request_reports_nothing)
 TEST(connection_released_during_a_request_keeps_its_id_on_iwarp)
 {
 	static const struct { enum hw_wire wire; const char *end; } cases[] = {
-		{ HW_WIRE_IWARP, "up:released linger" }, { HW_WIRE_IB, "up:released -id" },
+		{ HW_WIRE_IWARP, "id timer up:released" }, { HW_WIRE_IB, "up:released" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin_in(state, cases[i].wire, CONN_RESOLVING_ROUTE);
 		releases_in_connect = true;
 		after(hw_initiator_route_resolved);
-		steps_are("connect");
+		left_is("connect id");
 		run_task();
-		steps_are(cases[i].end);
+		left_is(cases[i].end);
 	}
 }
 
@@ -393,7 +393,7 @@ TEST(queue_pair_moves_before_the_connection_is_established)
 {
 	begin_in(state, HW_WIRE_IB, CONN_CONNECTING);
 	response();
-	steps_are("rts establish tap up:established");
+	left_is("establish:RTS id tap up:established");
 	assert_string_equal(data_told, "yes");
 	assert_int_equal(conn->peer_mtu, IBV_MTU_512);
 }
@@ -401,9 +401,9 @@ TEST(queue_pair_moves_before_the_connection_is_established)
 TEST(response_that_is_of_no_use_is_refused)
 {
 	static const struct { const char *word, *all, *text; bool gone; } cases[] = {
-		{ "rts", "rts refuse up:failed", "the queue pair does not go to RTS", false },
-		{ "rts", "rts refuse up:failed", NULL, true },
-		{ "establish", "rts establish refuse up:failed", NULL, false },
+		{ "rts", "id refuse up:failed", "the queue pair does not go to RTS", false },
+		{ "rts", "id refuse up:failed", NULL, true },
+		{ "establish", "id establish:RTS refuse up:failed", NULL, false },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -411,7 +411,7 @@ TEST(response_that_is_of_no_use_is_refused)
 		failing = cases[i].word;
 		peer_is_gone = cases[i].gone;
 		response();
-		steps_are(cases[i].all);
+		left_is(cases[i].all);
 		is_cause(DAPL_CONN_REFUSED, DAPL_STEP_READY, ENOBUFS);
 		if (cases[i].text)
 			assert_string_equal(conn->cause.text, cases[i].text);
@@ -436,14 +436,14 @@ TEST(datagrams_are_established_with_their_peer)
 
 	begin_in(state, HW_WIRE_UD, CONN_CONNECTING);
 	established(hw_initiator_ud_established, &event);
-	steps_are("handle tap up:established");
+	left_is("id up:established");
 	assert_non_null(peer_told.ah);
 	assert_int_equal(peer_told.qpn, PEER_QP_NUMBER);
 	assert_string_equal(data_told, "yes");
 	begin_in(state, HW_WIRE_UD, CONN_CONNECTING);
 	failing = "handle";
 	established(hw_initiator_ud_established, &event);
-	steps_are("handle up:failed");
+	left_is("id up:failed");
 	is_cause(DAPL_CONN_UNREACHABLE, DAPL_STEP_READY, ENOBUFS);
 	assert_string_equal(conn->cause.text, "address handle");
 }
@@ -454,13 +454,14 @@ TEST(iwarp_side_reads_as_much_as_was_agreed_on)
 
 	begin_in(state, HW_WIRE_IWARP, CONN_CONNECTING);
 	established(hw_initiator_iwarp_established, &event);
-	steps_are("tap up:established");
-	assert_int_equal(siw_reads, 3);
+	left_is("id up:established");
+	assert_int_equal(siw.max_reads, 3);
 	assert_string_equal(data_told, "yes");
 	begin_in(state, HW_WIRE_IWARP, CONN_CONNECTING);
+	siw.max_reads = MOST_READS;
 	event.param.conn.responder_resources = 9;
 	established(hw_initiator_iwarp_established, &event);
-	assert_int_equal(siw_reads, 7);
+	assert_int_equal(siw.max_reads, 7);
 }
 
 UNIT_MAIN(NULL, NULL)
