@@ -20,6 +20,7 @@ libcommon_la_SOURCES = \
 	common/log.c common/log.h common/log_handler.h \
 	common/lock.c common/lock.h \
 	common/lock_check.c common/lock_check.h common/lock_rank.h \
+	common/post_lock.c common/post_lock.h \
 	common/mapping.c common/mapping.h \
 	common/message_ids.h \
 	common/nearest.c common/nearest.h \

@@ -3,9 +3,9 @@
  * order. doc/design/locking.md says which kind is used where.
  *
  * dapl_spin: held for a few dozen instructions, never over a system call or a callback. A waiter
- * spins, and yields now and then in case the holder was preempted. Exception: the queue locks of
- * core are held over the device's post or poll. That is a store to a doorbell on hardware; the
- * software device takes sleeping locks there.
+ * spins, and yields now and then in case the holder was preempted. Exception: the lock of an EVD is
+ * held over the device's poll. The locks of queues, which are held over posts, are of a kind of their
+ * own (post_lock.h).
  *
  * dapl_mutex: a waiter spins for a moment, yields a few times, and then sleeps on a futex. Taking and
  * releasing a free mutex is one atomic exchange each. */

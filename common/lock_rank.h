@@ -33,7 +33,7 @@ enum lock_rank {
 	RANK_IA,		/* ia->lock: the lists of an IA's objects */
 	RANK_CNO,		/* cno->mutex: waiters and triggered EVDs of a CNO */
 
-	/* core: data path; spin locks */
+	/* core: data path; spin locks, of queues locks of posts */
 	RANK_EVD_QUEUE,		/* evd->lock: polling and taking events; held over ibv_poll_cq */
 	RANK_SQ,		/* ep->sq.lock: posting of requests; held over ibv_post_send */
 	RANK_RQ,		/* ep->rq.lock: posting of receives; held over ibv_post_recv */

@@ -16,6 +16,7 @@
 #include "common/lock.h"
 #include "common/log.h"
 #include "common/once.h"
+#include "common/post_lock.h"
 #include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/core/eth_device.h"
@@ -106,7 +107,7 @@ struct dapl_srq {
 	int max_iov;			/* constant; atomic for a late post */
 	struct dapl_mutex change;	/* held over a resize */
 	uint32_t room;			/* buffers that the device's queue can hold; guarded by change */
-	struct dapl_spin lock;		/* guards what follows */
+	struct dapl_post_lock lock;	/* guards what follows */
 	struct dapl_srq_chunk *chunks;	/* the memory of the records */
 	struct dapl_dto *free;		/* records not posted */
 	uint32_t records, max, posted;	/* records that exist; the consumer's limit; records in use */

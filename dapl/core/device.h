@@ -183,6 +183,8 @@ struct dapl_device_ops {
 	/* NULL, or the parameters that `open` reads with log_env_number(). The array ends with an entry
 	 * without a name. */
 	const struct dapl_parameter *parameters;
+	bool posts_may_sleep;		/* a post takes sleeping locks or makes system calls. Core holds its
+					 * queue's lock over it: waiters of that lock then sleep */
 	bool rdma_parameters;		/* it also uses the members of dapl_settings that settings.c marks
 					 * as RDMA */
 

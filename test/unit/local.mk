@@ -49,6 +49,7 @@ unit_common = \
 	test/unit/common/test_nearest \
 	test/unit/common/test_parameter_range \
 	test/unit/common/test_parameters \
+	test/unit/common/test_post_lock \
 	test/unit/common/test_rate \
 	test/unit/common/test_rtnl \
 	test/unit/common/test_trace
@@ -67,6 +68,10 @@ test_unit_common_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_lock_check_SOURCES = test/unit/common/test_lock_check.c common/lock.c common/lock_check.c
 test_unit_common_test_lock_check_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
 test_unit_common_test_lock_check_LDADD = $(CMOCKA_LIBS) -lpthread
+test_unit_common_test_post_lock_SOURCES = test/unit/common/test_post_lock.c common/post_lock.c common/lock_check.c
+test_unit_common_test_post_lock_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
+test_unit_common_test_post_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
+test_unit_common_test_post_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_log_LDADD = $(unit_common_libs)
 test_unit_common_test_json_LDADD = $(unit_common_libs)
 test_unit_common_test_parameter_range_LDADD = $(unit_common_libs)

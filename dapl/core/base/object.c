@@ -38,18 +38,34 @@ static void (*end_of[DAPL_KINDS])(struct dapl_object *);	/* atomic */
  * the lock on. */
 struct spared {
 	size_t lock, bytes;
+	bool is_post_lock;	/* else a spin lock */
 };
 static const struct spared spared[DAPL_KINDS][3] = {
 	[DAPL_EP] = {
-		{ offsetof(struct dapl_ep, sq.lock), sizeof(struct dapl_spin) },
-		{ offsetof(struct dapl_ep, rq.lock), sizeof(struct dapl_spin) } },
-	[DAPL_EVD] = { { offsetof(struct dapl_evd, lock), sizeof(dapl_gate) } },
-	[DAPL_SRQ] = { { offsetof(struct dapl_srq, lock), sizeof(struct dapl_spin) } },
+		{ offsetof(struct dapl_ep, sq.lock), sizeof(struct dapl_post_lock), true },
+		{ offsetof(struct dapl_ep, rq.lock), sizeof(struct dapl_post_lock), true } },
+	[DAPL_EVD] = { { offsetof(struct dapl_evd, lock), sizeof(dapl_gate), false } },
+	[DAPL_SRQ] = { { offsetof(struct dapl_srq, lock), sizeof(struct dapl_post_lock), true } },
 };
 
-static struct dapl_spin *lock_at(struct dapl_object *obj, const struct spared *s)
+static void take_spared(struct dapl_object *obj, const struct spared *s)
 {
-	return (struct dapl_spin *)((char *)obj + s->lock);
+	void *lock = (char *)obj + s->lock;
+
+	if (s->is_post_lock)
+		dapl_post_lock((struct dapl_post_lock *)lock);
+	else
+		dapl_spin_lock((struct dapl_spin *)lock);
+}
+
+static void release_spared(struct dapl_object *obj, const struct spared *s)
+{
+	void *lock = (char *)obj + s->lock;
+
+	if (s->is_post_lock)
+		dapl_post_unlock((struct dapl_post_lock *)lock);
+	else
+		dapl_spin_unlock((struct dapl_spin *)lock);
 }
 
 /* Uses relaxed stores, because a late call may read without a lock: it finds old values or zeroes, then
@@ -72,14 +88,14 @@ static void clear(struct dapl_object *obj, size_t size)
 	char *from = (char *)(obj + 1);
 
 	for (s = first; s->bytes; s++)
-		dapl_spin_lock(lock_at(obj, s));
+		take_spared(obj, s);
 	for (s = first; s->bytes; s++) {
 		zero(from, (char *)obj + s->lock);
 		from = (char *)obj + s->lock + s->bytes;
 	}
 	zero(from, (char *)obj + size);
 	while (s-- > first)
-		dapl_spin_unlock(lock_at(obj, s));
+		release_spared(obj, s);
 }
 
 void *dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia,

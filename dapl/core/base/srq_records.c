@@ -15,7 +15,7 @@ int dapl_srq_add_records(struct dapl_srq *srq, uint32_t n)
 
 	if (!chunk)
 		return ENOMEM;
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	chunk->next = srq->chunks;
 	srq->chunks = chunk;
 	for (uint32_t i = n; i-- > 0;) {
@@ -23,7 +23,7 @@ int dapl_srq_add_records(struct dapl_srq *srq, uint32_t n)
 		srq->free = &chunk->dto[i];
 	}
 	srq->records += n;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	return 0;
 }
 
@@ -31,9 +31,9 @@ void dapl_srq_give_back(struct dapl_dto *dto)
 {
 	struct dapl_srq *srq = dto->srq;
 
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	dapl_srq_take_back(srq, dto);
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 }
 
 struct dapl_dto *dapl_srq_take(struct dapl_srq *srq)
@@ -58,10 +58,10 @@ void dapl_srq_take_back(struct dapl_srq *srq, struct dapl_dto *dto)
 
 void dapl_srq_shut_records(struct dapl_srq *srq)
 {
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	srq->free = NULL;
 	srq->max = 0;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 }
 
 void dapl_srq_free_records(struct dapl_srq *srq)

@@ -101,10 +101,10 @@ void dapl_ep_defer_event(struct dapl_ep *ep)
 /* Marks the queue as failed, so later posts take the slow path. */
 static void end_posting(struct dapl_queue *q)
 {
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	q->in_error = true;
 	q->room = 0;
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 }
 
 /* Moves the QP to ERR: all posts complete. */
@@ -122,9 +122,9 @@ static void flush(struct dapl_ep *ep)
 	}
 	/* Successful suppressed requests make no completion. A marker that flushes behind them gives their
 	 * records back. */
-	dapl_spin_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->sq.lock);
 	unsignaled = ep->sq.unsignaled != 0;
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	if (unsignaled)
 		dapl_ep_post_marker(ep, true);
 }

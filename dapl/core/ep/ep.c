@@ -122,8 +122,8 @@ DAT_RETURN dapl_ep_make(struct dapl_ia *ia, struct dapl_pz *pz, struct dapl_evd 
 	if (!ep)
 		return NO_RESOURCE(MEMORY);
 	dapl_mutex_init(&ep->lock, RANK_EP);
-	dapl_spin_init(&ep->sq.lock, RANK_SQ);
-	dapl_spin_init(&ep->rq.lock, RANK_RQ);
+	dapl_post_lock_init(&ep->sq.lock, RANK_SQ, dapl_device_ops.posts_may_sleep);
+	dapl_post_lock_init(&ep->rq.lock, RANK_RQ, dapl_device_ops.posts_may_sleep);
 	ep->soft_hw = ep->hard_hw = DAT_WATERMARK_INFINITE;
 	ep->comm = (DAT_COMM){ ia->attr.address.ss_family, SOCK_STREAM, IPPROTO_TCP };
 	if ((ret = take_attr(ep, attr, attr_arg)))

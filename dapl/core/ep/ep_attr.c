@@ -155,8 +155,8 @@ void dapl_ep_set_post_limits(struct dapl_ep *ep)
 	const DAT_IA_ATTR *ia_attr = &ep->obj.ia->ia_attr;
 	bool raw = attr->service_type == DAT_ETH_SERVICE_TYPE_RAW;
 
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	/* The limits are those of the IA, because programs send more than the sizes that they requested. */
 	WRITE_ONCE(ep->max_message, ia_attr->max_message_size);
 	WRITE_ONCE(ep->max_rdma, ia_attr->max_rdma_size);
@@ -172,6 +172,6 @@ void dapl_ep_set_post_limits(struct dapl_ep *ep)
 	WRITE_ONCE(ep->is_ud, raw || (int)attr->service_type == (int)DAT_IB_SERVICE_TYPE_UD);
 	ep->sq.limit = attr->max_request_dtos;
 	ep->rq.limit = attr->max_recv_dtos;
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 }

@@ -74,9 +74,9 @@ static void set_config(struct dapl_ep *ep, const struct ep_config *config)
 	ep->attr = config->attr;
 	ep->pz = config->pz;
 	ep->recv_evd = config->recv;
-	dapl_spin_lock(&ep->sq.lock);	/* a full queue looks for its EVD under it */
+	dapl_post_lock(&ep->sq.lock);	/* a full queue looks for its EVD under it */
 	ep->request_evd = config->request;
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	ep->connect_evd = config->connect;
 	ep->delayed_ack = config->delayed_ack;
 	ep->tuning = config->tuning;

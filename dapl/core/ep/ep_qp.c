@@ -34,9 +34,9 @@ void dapl_ep_lock_settled(struct dapl_ep *ep)
 static void set_changing(struct dapl_ep *ep, bool changing)
 {
 	assert_held(&ep->lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	ep->changing = changing;
-	dapl_spin_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->rq.lock);
 }
 
 void dapl_ep_begin_change(struct dapl_ep *ep)
@@ -70,9 +70,9 @@ static int make_queue(struct dapl_ep *ep, struct dapl_queue *q, uint32_t entries
  * held, or when the endpoint ends. */
 static void set_discard(struct dapl_ep *ep, struct dapl_evd **discard, struct dapl_evd *to)
 {
-	dapl_spin_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->sq.lock);
 	*discard = to;
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 }
 
 static DAT_RETURN make_discard(struct dapl_ep *ep, struct dapl_evd *have, struct dapl_evd **discard,
@@ -139,9 +139,9 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 		      init.cap.max_recv_wr, strerror(abs(err)));
 		return err == EINVAL ? NO_RESOURCE(TEP) : dapl_status(err, DAT_RESOURCE_TEP);
 	}
-	dapl_spin_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->sq.lock);
 	ep->max_inline = dapl_pz_is_zero_based(ep->pz) ? 0 : init.cap.max_inline_data;
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	ep->qpn = (*qp)->qp_num;
 	if (ep->srq)
 		dapl_qp_table_add(ep);
@@ -151,11 +151,11 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 void dapl_ep_give_qp(struct dapl_ep *ep, struct ibv_qp *qp)
 {
 	assert_held(&ep->lock);
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	__atomic_store_n(&ep->qp, qp, __ATOMIC_RELEASE);
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	dapl_ep_set_room(ep);
 }
 
@@ -188,13 +188,13 @@ static struct ibv_qp *take_qp(struct dapl_ep *ep)
 	struct ibv_qp *qp;
 
 	assert_held(&ep->lock);
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	qp = ep->qp;
 	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
 	ep->sq.room = ep->rq.room = 0;
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	return qp;
 }
 
@@ -314,21 +314,21 @@ static struct qp_rings detach_qp(struct dapl_ep *ep)
 	struct qp_rings rings;
 
 	assert_held(&ep->lock);
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	rings = rings_of(ep, ep->qp);
 	__atomic_store_n(&ep->qp, NULL, __ATOMIC_RELEASE);
 	ep->sq.ring = ep->rq.ring = NULL;
 	ep->sq.room = ep->rq.room = 0;
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	return rings;
 }
 
 static void attach_qp(struct dapl_ep *ep, const struct qp_rings *rings)
 {
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	ep->sq.ring = rings->sq_ring;
 	ep->sq.mask = rings->sq_mask;
 	ep->rq.ring = rings->rq_ring;
@@ -336,8 +336,8 @@ static void attach_qp(struct dapl_ep *ep, const struct qp_rings *rings)
 	ep->max_inline = rings->max_inline;
 	ep->qpn = rings->qpn;
 	__atomic_store_n(&ep->qp, rings->qp, __ATOMIC_RELEASE);
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	dapl_ep_set_room(ep);
 }
 
@@ -364,11 +364,11 @@ static DAT_RETURN repost_receives(struct dapl_ep *ep, const struct qp_rings *old
 	struct dapl_queue *q = &ep->rq;
 	int err;
 
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	for (uint32_t i = q->tail; i != q->head; i++)
 		q->ring[i & q->mask] = old->rq_ring[i & old->rq_mask];
 	err = dapl_saved_recv_repost(ep, qp, ep->attr.max_recv_iov);
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	if (err == E2BIG)
 		return BAD_PARAM(3);
 	if (err == ENODATA)

@@ -133,14 +133,14 @@ void dapl_ep_set_room(struct dapl_ep *ep)
 	struct dapl_saved_recv *needless;
 
 	assert_held(&ep->lock);
-	dapl_spin_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->sq.lock);
 	ep->sq.room = dapl_ep_may_request(ep) && !ep->sq.fenced ? ep->sq.limit : 0;
-	dapl_spin_unlock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	ep->rq.room = ep->qp && !ep->srq && !ep->is_ud && !ep->rq.in_error && !modifiable ?
 		ep->rq.limit : 0;
 	needless = modifiable ? NULL : dapl_saved_recv_detach(ep);
-	dapl_spin_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->rq.lock);
 	dapl_saved_recv_free(needless);
 }
 

@@ -14,8 +14,8 @@
  * second fast path, for SUPPRESS, then to the slow path. Counters are raised before the post, because no
  * thread reads them until the lock is free. --- */
 
-/* Returns NULL if another thread posts, q->room is used up, or the length is 0 or above *max; else the
- * record, with q->lock held. */
+/* Returns NULL if q->room is used up, or the length is 0 or above *max; else the record. Called with q->lock
+ * held. */
 static ALWAYS_INLINE struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
 						       const uint32_t *max, DAT_DTO_COOKIE cookie, int op,
 						       unsigned counter)
@@ -23,14 +23,11 @@ static ALWAYS_INLINE struct dapl_dto *take_fast_record(struct dapl_ep *ep, struc
 	struct dapl_dto *dto;
 	uint32_t head;
 
-	if (unlikely(!dapl_spin_try(&q->lock)))
-		return NULL;
+	assert_held(&q->lock);
 	head = q->head;
 	if (unlikely(head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) >= q->room) ||
-	    unlikely(length - 1 >= *max)) {
-		dapl_spin_unlock(&q->lock);
+	    unlikely(length - 1 >= *max))
 		return NULL;
-	}
 	dto = &q->ring[head & q->mask];	/* dto->ep never changes */
 	dto->cookie = cookie;
 	dto->length = length;
@@ -55,8 +52,21 @@ static COLD DAT_RETURN post_failed(struct dapl_ep *ep, unsigned counter, int err
 		ep->counters[counter]--;
 		ep->counters[counter + 1] -= dapl_queue_next(q)->length;
 	}
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	return stands ? DAT_SUCCESS : dapl_post_refused(ep, err);
+}
+
+/* The end of a post for whose lock threads sleep. */
+static COLD DAT_RETURN wake_requester(struct dapl_ep *ep)
+{
+	dapl_post_lock_wake(&ep->sq.lock);
+	return DAT_SUCCESS;
+}
+
+static COLD DAT_RETURN wake_receiver(struct dapl_ep *ep)
+{
+	dapl_post_lock_wake(&ep->rq.lock);
+	return DAT_SUCCESS;
 }
 
 /* Fast path. wr lacks the fields that are the same for all requests, and its flags. */
@@ -76,8 +86,7 @@ static ALWAYS_INLINE DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_w
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (unlikely(err))
 		return post_failed(ep, counter, err);
-	dapl_spin_unlock(&ep->sq.lock);
-	return DAT_SUCCESS;
+	return dapl_post_unlock_only(&ep->sq.lock) ? wake_requester(ep) : DAT_SUCCESS;
 }
 
 /* Returns the send flags of the two fast paths. */
@@ -100,6 +109,14 @@ static COLD DAT_RETURN bad_ep(void)
 static DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
+/* The lock is released apart from the fast path: that may wake a thread, and needs the call's arguments afterwards. */
+static COLD DAT_RETURN unlock_and_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	dapl_post_unlock(&ep->sq.lock);
+	return dapl_send_any(ep, n, iov, cookie, flags);
+}
+
 static ALWAYS_INLINE DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 					  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, bool suppress)
 {
@@ -107,11 +124,12 @@ static ALWAYS_INLINE DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const
 	struct dapl_dto *dto;
 	uint32_t length;
 
-	if (unlikely(needs_slow_path(n, flags, suppress)) || unlikely(!iov) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length = iov->segment_length,
-					      &ep->max_message, cookie, DAT_DTO_SEND,
-					      DCNT_EP_POST_SEND))))
+	if (unlikely(needs_slow_path(n, flags, suppress)) || unlikely(!iov) || unlikely(!dapl_post_try(&ep->sq.lock)))
 		return (suppress ? dapl_send_any : send_suppressed)(ep, n, iov, cookie, flags);
+	length = iov->segment_length;
+	dto = take_fast_record(ep, &ep->sq, length, &ep->max_message, cookie, DAT_DTO_SEND, DCNT_EP_POST_SEND);
+	if (unlikely(!dto))
+		return unlock_and_send(ep, n, iov, cookie, flags);
 	wr.opcode = IBV_WR_SEND;
 	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_SEND,
 			  inline_flag(ep, length) | plain_flags(ep, dto, suppress),
@@ -164,6 +182,14 @@ static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags);
 
+static COLD DAT_RETURN unlock_and_write(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					DAT_COMPLETION_FLAGS flags)
+{
+	dapl_post_unlock(&ep->sq.lock);
+	return dapl_write_any(ep, n, iov, cookie, remote, flags);
+}
+
 static ALWAYS_INLINE DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 					   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					   DAT_COMPLETION_FLAGS flags, bool suppress)
@@ -174,9 +200,11 @@ static ALWAYS_INLINE DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, cons
 
 	if (unlikely(needs_slow_path(n, flags, suppress)) || unlikely(!iov) || unlikely(!remote) ||
 	    unlikely((length = iov->segment_length) > remote->segment_length) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie,
-					      DAT_DTO_RDMA_WRITE, DCNT_EP_POST_WRITE))))
+	    unlikely(!dapl_post_try(&ep->sq.lock)))
 		return (suppress ? dapl_write_any : write_suppressed)(ep, n, iov, cookie, remote, flags);
+	dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie, DAT_DTO_RDMA_WRITE, DCNT_EP_POST_WRITE);
+	if (unlikely(!dto))
+		return unlock_and_write(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_WRITE;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
@@ -204,6 +232,14 @@ DAT_RETURN dapl_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TR
 	return write_fast(ep, n, iov, cookie, remote, flags, false);
 }
 
+static COLD DAT_RETURN unlock_and_read(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				       DAT_COMPLETION_FLAGS flags)
+{
+	dapl_post_unlock(&ep->sq.lock);
+	return dapl_read_any(ep, n, iov, cookie, remote, flags);
+}
+
 /* dat_ep_post_rdma_read: transfers the length of the remote segment. DTO-21. */
 DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
@@ -218,9 +254,11 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 		return bad_ep();
 	if (unlikely(needs_slow_path(n, flags, false)) || unlikely(!iov) || unlikely(!remote) ||
 	    unlikely((length = iov->segment_length) != remote->segment_length) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie,
-					      DAT_DTO_RDMA_READ, DCNT_EP_POST_READ))))
+	    unlikely(!dapl_post_try(&ep->sq.lock)))
 		return dapl_read_any(ep, n, iov, cookie, remote, flags);
+	dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie, DAT_DTO_RDMA_READ, DCNT_EP_POST_READ);
+	if (unlikely(!dto))
+		return unlock_and_read(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_READ;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
@@ -252,6 +290,13 @@ DAT_RETURN dapl_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRI
 	return dapl_ep_post_rdma_read(handle, 1, &sink, cookie, remote, flags);
 }
 
+static COLD DAT_RETURN unlock_and_receive(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+					  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	dapl_post_unlock(&ep->rq.lock);
+	return dapl_receive_any(ep, n, iov, cookie, flags);
+}
+
 /* dat_ep_post_recv (doc/spec/calls.md 5): allowed in any state if there is a PZ. rq.room is 0 if receives
  * must take the slow path. */
 DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -265,10 +310,11 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 
 	if (unlikely(!dapl_ep_is_live(ep)))
 		return bad_ep();
-	if (unlikely(needs_slow_path(n, flags, false)) || unlikely(!iov) ||
-	    unlikely(!(dto = take_fast_record(ep, &ep->rq, iov->segment_length, &no_limit, cookie,
-					      DAT_DTO_RECEIVE, DCNT_EP_POST_RECV))))
+	if (unlikely(needs_slow_path(n, flags, false)) || unlikely(!iov) || unlikely(!dapl_post_try(&ep->rq.lock)))
 		return dapl_receive_any(ep, n, iov, cookie, flags);
+	dto = take_fast_record(ep, &ep->rq, iov->segment_length, &no_limit, cookie, DAT_DTO_RECEIVE, DCNT_EP_POST_RECV);
+	if (unlikely(!dto))
+		return unlock_and_receive(ep, n, iov, cookie, flags);
 	wr.wr_id = (uintptr_t)dto;
 	wr.next = NULL;
 	wr.sg_list = (struct ibv_sge *)iov;
@@ -276,6 +322,5 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	err = ibv_post_recv(ep->qp, &wr, &bad);
 	if (unlikely(err))
 		return post_failed(ep, DCNT_EP_POST_RECV, err);
-	dapl_spin_unlock(&ep->rq.lock);
-	return DAT_SUCCESS;
+	return dapl_post_unlock_only(&ep->rq.lock) ? wake_receiver(ep) : DAT_SUCCESS;
 }

@@ -16,10 +16,10 @@ static COLD bool begin_late_post(struct dapl_ep *ep, struct dapl_queue *q)
 		return false;
 	if (ep->obj.ia->attr.no_late_flush && !READ_ONCE(ep->is_ud)) {
 		dapl_mutex_lock(&ep->lock);
-		dapl_spin_lock(&q->lock);
+		dapl_post_lock(&q->lock);
 		if (ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && q->in_error)
 			return true;	/* end_late_post leaves */
-		dapl_spin_unlock(&q->lock);
+		dapl_post_unlock(&q->lock);
 		dapl_mutex_unlock(&ep->lock);
 	}
 	dapl_object_leave(&ep->obj);
@@ -30,7 +30,7 @@ static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, b
 {
 	struct dapl_evd *evd = q == &ep->sq ? dapl_ep_request_evd(ep) : dapl_ep_recv_evd(ep);
 
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	if (posted)
 		dapl_evd_flush_posts(evd, ep, q, false);
 	dapl_object_get(&evd->obj);

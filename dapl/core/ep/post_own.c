@@ -14,7 +14,7 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 	struct dapl_dto *dto;
 	int err = ENOSPC;
 
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	if (dapl_queue_used(q) <= q->mask) {
 		dto = dapl_queue_next(q);
 		*dto = (struct dapl_dto){ .ep = ep, .end = q->head + 1, .op = DAT_DTO_SEND,
@@ -30,7 +30,7 @@ int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
 			q->room += q->room != 0;
 		}
 	}
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	return err;
 }
 
@@ -79,20 +79,20 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 		return BAD_PARAM(8);
 	if (silent)
 		flags &= DAT_COMPLETION_BARRIER_FENCE_FLAG;
-	dapl_spin_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep)) {	/* RMR-4 */
-		dapl_spin_unlock(&ep->sq.lock);
+		dapl_post_unlock(&ep->sq.lock);
 		return dapl_post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, DAPL_NOT_COUNTED, rmr);
 	}
 	dto = dapl_post_take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, &to);
 	if (!dto) {
-		dapl_spin_unlock(&ep->sq.lock);
+		dapl_post_unlock(&ep->sq.lock);
 		return NO_RESOURCE(MEMORY);
 	}
 	dto->rmr = rmr;
 	err = post_window(ep, dto, bind, to);
 	if (!err)
 		dapl_queue_commit(&ep->sq);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
 }

@@ -89,11 +89,11 @@ static DAT_RETURN lock_to_receive(struct dapl_ep *ep, const struct ibv_recv_wr *
 		*saved = NULL;
 		if (keeps_receives(ep) && !(*saved = dapl_saved_recv_new(wr)))
 			return NO_RESOURCE(MEMORY);
-		dapl_spin_lock(&ep->rq.lock);
+		dapl_post_lock(&ep->rq.lock);
 		settled = ep->qp && !ep->changing;
 		if (settled && (*saved || !keeps_receives(ep)))
 			return DAT_SUCCESS;
-		dapl_spin_unlock(&ep->rq.lock);
+		dapl_post_unlock(&ep->rq.lock);
 		dapl_saved_recv_free(*saved);
 		if (!settled && (ret = settle_qp(ep)))
 			return ret;
@@ -119,7 +119,7 @@ static NOINLINE DAT_RETURN post_any_receive(struct dapl_ep *ep, struct ibv_recv_
 		dapl_saved_recv_add(ep, saved);
 		saved = NULL;
 	}
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	dapl_saved_recv_free(saved);
 	if (late)
 		return dapl_post_late_receive(ep, length, cookie, recv_dto_flags(ep, flags));

@@ -33,12 +33,12 @@ static COLD bool make_room(struct dapl_ep *posted_to, struct dapl_queue *q)
 	if (evd)
 		dapl_object_get(&evd->obj);	/* dat_ep_modify may replace the EVD; a free waits for this
 						 * reference */
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	if (evd) {
 		dapl_evd_reap_suppressed(evd);
 		dapl_object_put(&evd->obj);
 	}
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	room = ep->qp && dapl_queue_used(q) < q->limit;
 	if (!room)
 		trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", ep, NULL, "queue full, %u posted",
@@ -157,14 +157,14 @@ NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr 
 
 	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
 		return bad_flags(wr, op);
-	dapl_spin_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep) && !((op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
-		dapl_spin_unlock(&ep->sq.lock);
+		dapl_post_unlock(&ep->sq.lock);
 		return dapl_post_late(ep, length, cookie, flags, op, dto_flags, counter, NULL);
 	}
 	dto = dapl_post_take_record(ep, length, cookie, flags, op, dto_flags, &to);
 	if (!dto) {
-		dapl_spin_unlock(&ep->sq.lock);
+		dapl_post_unlock(&ep->sq.lock);
 		return NO_RESOURCE(MEMORY);
 	}
 	wr->wr_id = (uintptr_t)dto;
@@ -176,7 +176,7 @@ NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr 
 		err = 0;
 	if (!err)
 		dapl_post_commit(ep, &ep->sq, counter, length);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
 }
 

@@ -12,7 +12,7 @@
 #include <dat/udat.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "common/lock.h"
+#include "common/post_lock.h"
 
 struct dapl_ep;
 struct dapl_srq;
@@ -46,7 +46,7 @@ struct dapl_dto {
 };
 
 struct dapl_queue {
-	struct dapl_spin lock;	/* guards the fields below except tail and failed, and the posting itself */
+	struct dapl_post_lock lock;	/* guards the fields below except tail and failed, and the posting itself */
 	uint32_t head;
 	uint32_t room;		/* limit, or 0: posts take the slow path (dapl_ep_set_room) */
 	uint32_t limit;		/* the consumer's, of max_request_dtos or max_recv_dtos */
@@ -77,9 +77,9 @@ static inline uint32_t dapl_queue_count(struct dapl_queue *q)
 {
 	uint32_t used;
 
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	used = dapl_queue_used(q);
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	return used;
 }
 
@@ -105,14 +105,14 @@ static inline void dapl_queue_retire(struct dapl_queue *q, const struct dapl_dto
 /* Empties the ring. The QP has no requests, and its EVD has no completions of them. */
 static inline void dapl_queue_empty(struct dapl_queue *q)
 {
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	q->head = 0;
 	__atomic_store_n(&q->tail, 0, __ATOMIC_RELEASE);
 	q->unsignaled = q->flushed_to = 0;
 	q->limit -= q->markers;
 	q->markers = 0;
 	q->in_error = q->failed = q->fenced = false;
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 }
 
 #endif

@@ -74,7 +74,7 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	if (!(srq = dapl_object_new(DAPL_SRQ, sizeof *srq, ia, end_srq)))
 		return NO_RESOURCE(MEMORY);
 	dapl_mutex_init(&srq->change, RANK_SRQ_CHANGE);
-	dapl_spin_init(&srq->lock, RANK_SRQ);
+	dapl_post_lock_init(&srq->lock, RANK_SRQ, dapl_device_ops.posts_may_sleep);
 	srq->room = room_for(ia, attr->max_recv_dtos);
 	init = (struct ibv_srq_init_attr){ .srq_context = srq,
 		.attr = { .max_wr = srq->room, .max_sge = attr->max_recv_iov } };
@@ -92,9 +92,9 @@ DAT_RETURN dapl_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	}
 	srq->pz = pz;
 	WRITE_ONCE(srq->max_iov, attr->max_recv_iov);	/* a late post reads it without the lock */
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	srq->max = attr->max_recv_dtos;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	srq->state = DAT_SRQ_STATE_OPERATIONAL;
 	dapl_object_publish(&srq->obj);
 	dapl_count(ia, DCNT_IA_SRQ_CREATE);
@@ -144,10 +144,10 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	if (!wr.num_sge && READ_ONCE(srq->obj.ia)->attr.no_empty_receive)
 		list[wr.num_sge++] = (struct ibv_sge){ .length = 0 };
 	wr.sg_list = list;
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	dto = dapl_srq_take(srq);
 	if (!dto) {
-		dapl_spin_unlock(&srq->lock);
+		dapl_post_unlock(&srq->lock);
 		return dapl_srq_is_live(srq) ? NO_RESOURCE(MEMORY) : BAD_HANDLE(SRQ);
 	}
 	*dto = (struct dapl_dto){ .cookie = cookie, .srq = srq, .op = DAT_DTO_RECEIVE,
@@ -156,7 +156,7 @@ DAT_RETURN dapl_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	err = ibv_post_srq_recv(srq->srq, &wr, &bad);
 	if (err)
 		dapl_srq_take_back(srq, dto);
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
 
@@ -261,7 +261,7 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 		return BAD_PARAM(3);
 	if (!count_arrived(srq, &taken))
 		return NO_RESOURCE(MEMORY);
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	param->srq_state = srq->state;
 	param->pz_handle = (DAT_PZ_HANDLE)srq->pz;
 	param->max_recv_dtos = srq->max;
@@ -269,7 +269,7 @@ DAT_RETURN dapl_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	param->low_watermark = srq->low_watermark;
 	param->outstanding_dto_count = srq->posted;
 	param->available_dto_count = srq->posted > taken ? srq->posted - taken : 0;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	param->ia_handle = dapl_ia_handle(srq->obj.ia);
 	return DAT_SUCCESS;
 }
@@ -283,10 +283,10 @@ static DAT_RETURN resize(struct dapl_srq *srq, DAT_COUNT max)
 	int err = 0;
 
 	assert_held(&srq->change);
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	small = (uint32_t)max < srq->posted || max < srq->low_watermark;
 	records = srq->records;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	if (small)
 		return BAD_STATE(SRQ_IN_USE);
 	if ((uint32_t)max > srq->room) {
@@ -297,9 +297,9 @@ static DAT_RETURN resize(struct dapl_srq *srq, DAT_COUNT max)
 	if (!err && (uint32_t)max > records)
 		err = dapl_srq_add_records(srq, max - records);
 	if (!err) {
-		dapl_spin_lock(&srq->lock);
+		dapl_post_lock(&srq->lock);
 		srq->max = max;
-		dapl_spin_unlock(&srq->lock);
+		dapl_post_unlock(&srq->lock);
 	}
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }
@@ -328,19 +328,19 @@ void dapl_srq_limit(struct dapl_srq *srq)
 {
 	bool armed;
 
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	armed = srq->low_watermark != 0;
 	srq->low_watermark = 0;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	if (armed)
 		dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
 void dapl_srq_failed(struct dapl_srq *srq)
 {
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	srq->state = DAT_SRQ_STATE_ERROR;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	dapl_async_post(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_TRANSFER_TO_ERROR);
 }
 
@@ -355,27 +355,27 @@ DAT_RETURN dapl_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low)
 
 	if (!srq)
 		return BAD_HANDLE(SRQ);
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	bad = low < 0 || (uint32_t)low > srq->max;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	if (bad)
 		return BAD_PARAM(2);
 	if (!count_arrived(srq, &taken))
 		return NO_RESOURCE(MEMORY);
-	dapl_spin_lock(&srq->lock);
+	dapl_post_lock(&srq->lock);
 	left = srq->posted > taken ? srq->posted - taken : 0;
 	before = srq->low_watermark;
 	srq->low_watermark = low;
-	dapl_spin_unlock(&srq->lock);
+	dapl_post_unlock(&srq->lock);
 	if (low && left < (uint32_t)low) {
 		dapl_srq_limit(srq);
 		return DAT_SUCCESS;
 	}
 	err = dapl_device_ops.modify_srq(srq->srq, &attr, IBV_SRQ_LIMIT);
 	if (err) {
-		dapl_spin_lock(&srq->lock);
+		dapl_post_lock(&srq->lock);
 		srq->low_watermark = before;
-		dapl_spin_unlock(&srq->lock);
+		dapl_post_unlock(&srq->lock);
 	}
 	return dapl_status(err, DAT_RESOURCE_SRQ);
 }

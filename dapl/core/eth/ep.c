@@ -177,14 +177,14 @@ static DAT_RETURN begin_locked(struct dapl_ep *ep, struct dapl_eth_config *confi
 		trace_xdp(ep);
 	ep->eth->max_tso = attr.max_tso + tag_room(ep);
 	ep->eth->caps = attr.caps;
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	WRITE_ONCE(ep->min_message, MIN_FRAME);	/* ETH-5 */
 	WRITE_ONCE(ep->max_message, attr.max_frame + tag_room(ep));	/* ETH-5 */
 	WRITE_ONCE(ep->max_rdma, 0);	/* RDMA takes the slow path, which refuses it */
 	ep->max_inline = 0;
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	dapl_ep_begin_raw(ep);
 	return DAT_SUCCESS;
 }

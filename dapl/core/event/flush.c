@@ -72,14 +72,14 @@ void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_
 	dapl_spin_lock(&evd->lock);
 	room = fill_and_one(evd);
 	before = evd->wc_tail;
-	dapl_spin_lock(&q->lock);
+	dapl_post_lock(&q->lock);
 	if (first)
 		q->flushed_to = completed_to(evd, ep, q, &failed);
 	for (; q->in_error && room && q->flushed_to != q->head; q->flushed_to++) {
 		flush_one(evd, ep, &q->ring[q->flushed_to & q->mask], &failed);
 		room = evd->wc_tail < evd->wc_size || grow(evd);
 	}
-	dapl_spin_unlock(&q->lock);
+	dapl_post_unlock(&q->lock);
 	if (dapl_flag(&evd->inspect))
 		dapl_polled_inspect(evd, before);
 	flushed = evd->wc_tail != before;

@@ -210,11 +210,11 @@ static void copy_of_ep(struct dapl_ep *ep, const struct set *set, int from, int 
 	evd = dapl_ep_recv_evd(ep);
 	if (evd)
 		dapl_spin_lock(&evd->lock);
-	dapl_spin_lock(&ep->sq.lock);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	copy(set, from, to, out, reset);
-	dapl_spin_unlock(&ep->rq.lock);
-	dapl_spin_unlock(&ep->sq.lock);
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
 	if (evd)
 		dapl_spin_unlock(&evd->lock);
 	dapl_mutex_unlock(&ep->lock);

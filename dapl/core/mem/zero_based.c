@@ -15,9 +15,9 @@ static void stop_inline(struct dapl_ep *ep, const struct dapl_pz *pz)
 {
 	dapl_mutex_lock(&ep->lock);
 	if (ep->pz == pz) {
-		dapl_spin_lock(&ep->sq.lock);
+		dapl_post_lock(&ep->sq.lock);
 		ep->max_inline = 0;
-		dapl_spin_unlock(&ep->sq.lock);
+		dapl_post_unlock(&ep->sq.lock);
 	}
 	dapl_mutex_unlock(&ep->lock);
 }

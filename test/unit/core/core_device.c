@@ -300,7 +300,8 @@ static void end_sleep(struct dapl_device *dev)
 }
 
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "test", .rdma_parameters = true, .open = open_device, .close = close_device, .query = query,
+	.name = "test", .posts_may_sleep = true, .rdma_parameters = true,
+	.open = open_device, .close = close_device, .query = query,
 	.create_channel = create_channel, .destroy_channel = destroy_channel,
 	.create_cq = create_cq, .resize_cq = resize_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect,
@@ -377,8 +378,8 @@ struct dapl_ep *core_ep_new(struct dapl_ia *ia, struct dapl_evd *evd, uint32_t p
 	struct dapl_ep *ep = dapl_object_new(DAPL_EP, sizeof *ep, ia, end_ep);
 
 	dapl_mutex_init(&ep->lock, RANK_EP);
-	dapl_spin_init(&ep->sq.lock, RANK_SQ);
-	dapl_spin_init(&ep->rq.lock, RANK_RQ);
+	dapl_post_lock_init(&ep->sq.lock, RANK_SQ, dapl_device_ops.posts_may_sleep);
+	dapl_post_lock_init(&ep->rq.lock, RANK_RQ, dapl_device_ops.posts_may_sleep);
 	make_queue(ep, &ep->sq, posts);
 	make_queue(ep, &ep->rq, posts);
 	ep->recv_evd = ep->request_evd = ep->connect_evd = evd;

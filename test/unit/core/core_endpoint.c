@@ -27,7 +27,7 @@ int core_endpoint_close(void **state)
 int core_endpoint_close_unused(void **state)
 {
 	assert_int_equal(ep->obj.calls, 0);
-	assert_true(dapl_spin_try(&ep->sq.lock));
-	dapl_spin_unlock(&ep->sq.lock);
+	assert_true(dapl_post_try(&ep->sq.lock));
+	dapl_post_unlock(&ep->sq.lock);
 	return core_endpoint_close(state);
 }

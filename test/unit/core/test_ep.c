@@ -132,6 +132,14 @@ CASE(endpoint_begins_unconnected_and_idle)
 	free_made();
 }
 
+CASE(post_that_waits_for_another_sleeps_if_the_device_says_that_posts_may)
+{
+	assert_int_equal(create(NULL), DAT_SUCCESS);
+	assert_true(made()->sq.lock.may_sleep);
+	assert_true(made()->rq.lock.may_sleep);
+	free_made();
+}
+
 /* They can be set later. */
 CASE(pz_and_evds_may_be_missing)
 {

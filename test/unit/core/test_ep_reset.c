@@ -80,9 +80,9 @@ static int tear_down(void **state)
 {
 	struct dapl_saved_recv *list;
 
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	list = dapl_saved_recv_detach(ep);
-	dapl_spin_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->rq.lock);
 	dapl_saved_recv_free(list);
 	return core_endpoint_close(state);
 }

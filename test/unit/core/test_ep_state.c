@@ -100,8 +100,8 @@ static void begin(DAT_EP_STATE in)
 	ep.sq.limit = 3;
 	ep.rq.limit = 5;
 	dapl_mutex_init(&ep.lock, RANK_EP);
-	dapl_spin_init(&ep.sq.lock, RANK_SQ);
-	dapl_spin_init(&ep.rq.lock, RANK_RQ);
+	dapl_post_lock_init(&ep.sq.lock, RANK_SQ, true);
+	dapl_post_lock_init(&ep.rq.lock, RANK_RQ, true);
 	dapl_mutex_lock(&ep.lock);
 }
 

@@ -322,9 +322,9 @@ static struct dapl_dto *post_to_srq(uint64_t cookie)
 {
 	struct dapl_dto *dto;
 
-	dapl_spin_lock(&srq.lock);
+	dapl_post_lock(&srq.lock);
 	dto = dapl_srq_take(&srq);
-	dapl_spin_unlock(&srq.lock);
+	dapl_post_unlock(&srq.lock);
 	assert_non_null(dto);
 	*dto = (struct dapl_dto){ .srq = &srq, .op = DAT_DTO_RECEIVE, .flags = REQ_SRQ,
 		.cookie = { .as_64 = cookie } };
@@ -334,7 +334,7 @@ static struct dapl_dto *post_to_srq(uint64_t cookie)
 static void make_srq(void)
 {
 	srq = (struct dapl_srq){ .max = 4 };
-	dapl_spin_init(&srq.lock, RANK_SRQ);
+	dapl_post_lock_init(&srq.lock, RANK_SRQ, true);
 	assert_int_equal(dapl_srq_add_records(&srq, 4), 0);
 	dapl_qp_table_add(ep);
 }

@@ -35,9 +35,9 @@ static struct dapl_saved_recv *detach(void)
 {
 	struct dapl_saved_recv *list;
 
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	list = dapl_saved_recv_detach(ep);
-	dapl_spin_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->rq.lock);
 	return list;
 }
 
@@ -45,9 +45,9 @@ static int repost(unsigned max_sge)
 {
 	int err;
 
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	err = dapl_saved_recv_repost(ep, core_qp(), max_sge);
-	dapl_spin_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->rq.lock);
 	return err;
 }
 
@@ -70,9 +70,9 @@ static struct dapl_dto *post_saved(uint64_t address, int n)
 		segments[i] = (struct ibv_sge){ .addr = address + (uint64_t)i, .length = 8, .lkey = 7 };
 	saved = dapl_saved_recv_new(&wr);
 	assert_non_null(saved);
-	dapl_spin_lock(&ep->rq.lock);
+	dapl_post_lock(&ep->rq.lock);
 	dapl_saved_recv_add(ep, saved);
-	dapl_spin_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->rq.lock);
 	for (int i = 0; i < n; i++)
 		segments[i].addr = 0;
 	return core_post(ep, DAT_DTO_RECEIVE, 0, address);

@@ -8,7 +8,7 @@ static struct dapl_srq srq;
 static int set_up(void **state)
 {
 	srq = (struct dapl_srq){ .max = 4 };
-	dapl_spin_init(&srq.lock, RANK_SRQ);
+	dapl_post_lock_init(&srq.lock, RANK_SRQ, true);
 	return dapl_srq_add_records(&srq, 4);
 }
 
@@ -22,9 +22,9 @@ static struct dapl_dto *take(void)
 {
 	struct dapl_dto *dto;
 
-	dapl_spin_lock(&srq.lock);
+	dapl_post_lock(&srq.lock);
 	dto = dapl_srq_take(&srq);
-	dapl_spin_unlock(&srq.lock);
+	dapl_post_unlock(&srq.lock);
 	if (dto)
 		dto->srq = &srq;
 	return dto;

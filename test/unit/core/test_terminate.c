@@ -43,8 +43,8 @@ static int note_marker(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	assert_int_equal(wr->opcode, IBV_WR_SEND);
 	assert_int_equal(wr->send_flags, IBV_SEND_SIGNALED);
 	assert_int_equal(wr->num_sge, 0);
-	if (dapl_spin_try(&ep->sq.lock)) {	/* the order of the device's queue is that of ours */
-		dapl_spin_unlock(&ep->sq.lock);
+	if (dapl_post_try(&ep->sq.lock)) {	/* the order of the device's queue is that of ours */
+		dapl_post_unlock(&ep->sq.lock);
 		fail_msg("posted without the lock of the queue");
 	}
 	markers++;
