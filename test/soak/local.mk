@@ -10,6 +10,7 @@ soak_tests = \
 	test/soak/forged \
 	test/soak/elevated \
 	test/soak/starved \
+	test/soak/posters \
 	test/soak/steady
 check_PROGRAMS += $(soak_tests)
 TESTS += $(soak_tests)
@@ -33,6 +34,9 @@ test_soak_elevated_SOURCES = test/soak/elevated.c
 test_soak_elevated_LDADD = -ldl
 test_soak_starved_SOURCES = test/soak/starved.c test/own_network.h $(soak_common)
 test_soak_starved_LDADD = libdat2.la -lpthread
+test_soak_posters_SOURCES = test/soak/posters.c test/own_network.h test/life/control_client.c test/life/control_client.h \
+	$(soak_common)
+test_soak_posters_LDADD = libdat2.la -lpthread
 test_soak_steady_SOURCES = test/soak/steady.c test/own_network.h $(soak_traffic)
 test_soak_steady_LDADD = libdat2.la -lpthread
 # Builds an older commit, so it is not in make check.
@@ -56,6 +60,7 @@ check-soak: all $(soak_tests) test/life/present
 	SOAK_PROCESSES=64 SOAK_ENDPOINTS=1000 test/soak/scale
 	SOAK_PROCESSES=256 test/soak/scale processes_connect_all_to_all
 	test/soak/forged --rounds 10000
+	test/soak/posters --rounds 10000000
 	DAPL_TEST_KEYS=1000000000 test/unit/soft/test_mem
 	LIFE_LIMIT=3600 LIFE_QUERIES=1000000 test/life/present no_answer_is_older_than_a_change_that_is_done
 	test/soak/steady --seconds 3600

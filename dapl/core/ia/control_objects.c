@@ -96,7 +96,11 @@ static const char *write_ia_counters(struct json_writer *json, struct dapl_ia *i
 
 const char *dapl_counters_verb(const struct json_object *request, struct json_writer *json, char *why, size_t size)
 {
+	struct dapl_post_waits posts = dapl_post_lock_waits();
+
 	(void)request, (void)why, (void)size;
+	write_counter(json, "post_waits", posts.waits);
+	write_counter(json, "post_sleeps", posts.sleeps);
 	return dapl_answer_each_ia(json, "ias", write_ia_counters);
 }
 

@@ -255,6 +255,19 @@ CASE(counters_that_are_0_are_left_out)
 	expect_object(evd);
 }
 
+CASE(posts_that_waited_for_another_thread_are_counted)
+{
+	struct dapl_post_lock lock = DAPL_POST_LOCK_INIT(RANK_SQ, true);
+	char expected[40];
+
+	dapl_post_lock_wait(&lock);
+	snprintf(expected, sizeof expected, "\"post_waits\":%llu",
+		 (unsigned long long)dapl_post_lock_waits().waits);
+	assert_null(ask(CONTROL_COUNTERS, "{}"));
+	expect(expected);
+	expect_not("post_sleeps");
+}
+
 CASE(endpoint_tells_its_connection_and_traffic)
 {
 	((struct sockaddr_in *)&ep->local)->sin_family = AF_INET;
