@@ -50,6 +50,7 @@ datinfo_SOURCES = \
 	tools/info/datinfo.c \
 	tools/info/adapters.c tools/info/adapters.h \
 	tools/info/attributes.c tools/info/attributes.h \
+	tools/info/await.c tools/info/await.h \
 	tools/info/conf_file.c tools/info/conf_file.h \
 	tools/info/device_views.c tools/info/device_views.h \
 	tools/info/devices.c tools/info/devices.h \
@@ -93,6 +94,14 @@ datinfo_CPPFLAGS += -DTOOLS_HTTP=1 $(LIBEVENT_CFLAGS)
 datinfo_LDADD += $(LIBEVENT_LIBS)
 endif
 dist_man_MANS += doc/man/datinfo.1
+
+# datctl for devices that exist from the start of the system on.
+units = tools/units/dapl-rxe@.service tools/units/dapl-siw@.service
+EXTRA_DIST += $(units:=.in)
+nodist_systemdsystemunit_DATA = $(units)
+CLEANFILES += $(units)
+$(units): %: %.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's,@bindir[@],$(bindir),' $(srcdir)/$@.in > $@.new && mv $@.new $@
 
 bin_PROGRAMS += datctl
 datctl_SOURCES = \

@@ -2,6 +2,7 @@
 /* datinfo.c - the command line of datinfo, which shows what is configured on this machine and why something
  * does not work. See datinfo(1). */
 #include "tools/info/adapters.h"
+#include "tools/info/await.h"
 #include "tools/info/conf_file.h"
 #include "tools/info/device_views.h"
 #include "tools/info/environment.h"
@@ -21,6 +22,7 @@
 
 static const char usage_text[] =
 	"usage: datinfo [-v] [IA...]   adapters: whether each opens, how to fix it if not\n"
+	"  --await IA [-w SECONDS]     wait (60 s at most) until it opens, for services\n"
 	"  --env                       environment variables: default, value, meaning\n"
 	"  --conf                      a dat.conf for this machine\n"
 	"  --check FILE                what is wrong with a dat.conf\n"
@@ -39,7 +41,7 @@ static const char usage_text[] =
 	"  --metrics [--listen [ADDRESS:]PORT]  the same for Prometheus; over HTTP\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
-	"  -w, --wait SECONDS          for a provider (20) or for --neighbour (3)\n"
+	"  -w, --wait SECONDS          for a provider (20), --neighbour (3) or --await\n"
 	"  -n, --interval SECONDS      of --top and --watch (default 1)\n"
 	"      --json                  the same as JSON\n"
 	"  -h, --help, --version       this text; the version\n"
@@ -47,7 +49,7 @@ static const char usage_text[] =
 	"3 if --route leads over the software device only.\n";
 
 enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
-	PORTS, TRACE, DUMP, TIMELINE, TOP, METRICS };
+	PORTS, TRACE, DUMP, TIMELINE, TOP, METRICS, AWAIT };
 
 struct options {
 	enum mode mode;
@@ -82,6 +84,7 @@ static const struct option names[] = {
 	{ "timeline", required_argument, NULL, MODE + TIMELINE },
 	{ "top", no_argument, NULL, MODE + TOP },
 	{ "metrics", no_argument, NULL, MODE + METRICS },
+	{ "await", required_argument, NULL, MODE + AWAIT },
 	{ "watch", no_argument, NULL, WATCH },
 	{ "listen", required_argument, NULL, LISTEN },
 	{ "interval", required_argument, NULL, 'n' },
@@ -132,6 +135,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->chosen.name);
 	if (o->watch && o->mode != STAT)
 		usage_error("--watch is an option of --stat");
+	if (o->json && (o->mode == AWAIT || o->mode == METRICS))
+		usage_error("--%s has no form as JSON", o->chosen.name);
 	if (o->listen && o->mode != METRICS)
 		usage_error("--listen is an option of --metrics");
 	if (o->mode != TOP && !o->watch && o->interval > 0)
@@ -170,7 +175,7 @@ static struct options parse(int argc, char **argv)
 	}
 	parse_operands(&o, argc, argv);
 	if (!o.seconds)
-		o.seconds = o.mode == NEIGHBOUR ? 3 : 20;
+		o.seconds = o.mode == NEIGHBOUR ? 3 : o.mode == AWAIT ? 60 : 20;
 	return o;
 }
 
@@ -195,8 +200,6 @@ static int show_devices(const struct options *o)
 
 static int show_metrics(const struct options *o)
 {
-	if (o->json)
-		usage_error("--metrics has no form as JSON: --top --json has the traffic");
 	if (!o->listen)
 		return metrics_print();
 #ifdef TOOLS_HTTP
@@ -222,6 +225,7 @@ int main(int argc, char **argv)
 	cli_init("datinfo", usage_text);
 	o = parse(argc, argv);
 	switch (o.mode) {
+	case AWAIT: status = await_adapter(o.chosen.argument, o.seconds); break;
 	case ENV: environment_show(o.json); break;
 	case CONF: conf_file_print(o.json); break;
 	case CHECK: status = conf_file_check(o.chosen.argument, o.json); break;
