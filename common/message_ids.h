@@ -69,6 +69,8 @@
 	  "registered memory is not there any more") \
 	X(BAD_SEGMENT,		"d910738851874f0ca0f1fbf5432c41e7", LOG_WARNING, \
 	  "a request names memory that is not registered") \
+	X(UNKNOWN_NUMBER,	"8289be25ad544e00a236ba5c5497ad77", LOG_WARNING, \
+	  "an event or a status has a number that is not known") \
 	X(DEVICE_LOST,		"969b235fef38483d969e5b59db5b69e6", LOG_CRIT, \
 	  "a device failed or was removed")
 

@@ -32,6 +32,7 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
+#include "dapl/core/base/unknown.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,12 @@ static void stop_if_lost(struct dapl_device *dev, int err)
 	dapl_watch_stop(&dev->cm_watch);
 }
 
+/* Private data and id of other events cannot be relied on: a union has other members for them. */
+static bool is_known(const struct rdma_cm_event *event)
+{
+	return (unsigned)event->event <= RDMA_CM_EVENT_TIMEWAIT_EXIT;	/* the last one of rdma-core 44 */
+}
+
 static void cm_ready(struct dapl_watch *watch)
 {
 	struct dapl_device *dev = container_of(watch, struct dapl_device, cm_watch);
@@ -149,6 +156,11 @@ static void cm_ready(struct dapl_watch *watch)
 			return;
 		}
 		copy = *event;
+		if (!is_known(event)) {
+			rdma_ack_cm_event(event);
+			dapl_unknown_report(dev->attr.device, "connection event", copy.event, "ignored");
+			continue;
+		}
 		if (copy.id->ps == RDMA_PS_UDP) {
 			data = copy.param.ud.private_data;
 			len = copy.param.ud.private_data_len;

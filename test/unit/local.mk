@@ -341,7 +341,7 @@ test_unit_core_test_open_query_LDADD = $(core_device_libs)
 test_unit_core_test_open_query_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_entry_find
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
 test_unit_core_test_zero_based_LDADD = $(core_device_libs)
-test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device)
+test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device) $(printed)
 test_unit_core_test_ia_LDADD = $(core_device_libs)
 test_unit_core_test_ia_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ep_broken,--wrap=dapl_ep_comm_established \
 	-Wl,--wrap=dapl_srq_limit,--wrap=dapl_srq_failed
@@ -386,6 +386,7 @@ test_unit_core_test_service_point_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_wait_spin_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_evq_LDADD = $(CMOCKA_LIBS) -lpthread
+test_unit_core_test_status_SOURCES = test/unit/core/test_status.c $(printed)
 test_unit_core_test_status_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_client_SOURCES = test/unit/core/test_tap_client.c $(core_device)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/core/base/status.h"
+#include "dapl/core/base/unknown.h"
 
 DAT_RETURN dapl_status(int err, DAT_RETURN_SUBTYPE no_resource)
 {
@@ -45,7 +46,10 @@ DAT_DTO_COMPLETION_STATUS dapl_dto_status(enum ibv_wc_status status)
 	case IBV_WC_REM_OP_ERR:
 	case IBV_WC_REM_INV_RD_REQ_ERR:	return DAT_DTO_ERR_REMOTE_RESPONDER;
 	case IBV_WC_RNR_RETRY_EXC_ERR:	return DAT_DTO_ERR_RECEIVER_NOT_READY;	/* DTO-32 */
-	default:			return DAT_DTO_ERR_TRANSPORT;
+	default:
+		if ((unsigned)status > IBV_WC_TM_RNDV_INCOMPLETE)	/* the last one of rdma-core 44 */
+			dapl_unknown_report(NULL, "completion status", status, "taken as a transport error");
+		return DAT_DTO_ERR_TRANSPORT;
 	}
 }
 

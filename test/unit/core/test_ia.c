@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ia.c - asynchronous events of a device: which DAT events they become, which object they are about, and that a
  * device is lost once. */
+#include <stdio.h>
 #include <unistd.h>
 #include <dat/dat_net_extensions.h>
+#include "common/log.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/ia/net_watch.h"
 #include "test/unit/core/core_device.h"
+#include "test/unit/printed.h"
 #include "test/unit/unit.h"
 
 static struct dapl_ia *ia;
@@ -213,6 +216,29 @@ CASE(own_port_is_watched)
 	memcpy(&data, &event.event_extension_data, sizeof data);
 	assert_int_equal(data.what, DAT_NET_LINK);
 	assert_int_equal(data.now, 0);
+}
+
+static void happen(void *type)
+{
+	up(*(enum ibv_event_type *)type, NULL);
+}
+
+CASE(event_that_is_not_known_is_reported_with_its_number)
+{
+	static const enum ibv_event_type ignored[] = { IBV_EVENT_PATH_MIG, IBV_EVENT_QP_LAST_WQE_REACHED,
+		IBV_EVENT_SM_CHANGE, IBV_EVENT_CLIENT_REREGISTER, IBV_EVENT_WQ_FATAL };
+	enum ibv_event_type unknown = (enum ibv_event_type)(IBV_EVENT_WQ_FATAL + 1);
+	char wanted[100];
+	DAT_EVENT event;
+
+	log_init("t", NULL, NULL, NULL, 3);
+	snprintf(ia->attr.device, sizeof ia->attr.device, "fake0");
+	snprintf(wanted, sizeof wanted, "t: fake0: asynchronous event %d is not known to this provider, and is "
+		 "ignored\n", unknown);
+	assert_string_equal(printed_by(happen, &unknown), wanted);
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+		assert_string_equal(printed_by(happen, (void *)&ignored[i]), "");
+	assert_int_equal(next_event(&event), 0);
 }
 
 int main(void)

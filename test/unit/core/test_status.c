@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_status.c - errno values, completion statuses and endpoint states as DAT codes. */
+#include "common/log.h"
 #include "dapl/core/base/status.h"
+#include "test/unit/printed.h"
 #include "test/unit/unit.h"
 
 #define RESOURCE(subtype) DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, subtype)
@@ -79,6 +81,24 @@ UNIT_TEST(no_failure_becomes_a_success)
 		if (status != IBV_WC_SUCCESS)
 			assert_int_not_equal(dapl_dto_status((enum ibv_wc_status)status),
 					     DAT_DTO_SUCCESS);
+}
+
+static void translate(void *status)
+{
+	dapl_dto_status(*(enum ibv_wc_status *)status);
+}
+
+UNIT_TEST(status_that_is_not_known_is_reported_with_its_number)
+{
+	enum ibv_wc_status status = (enum ibv_wc_status)(IBV_WC_TM_RNDV_INCOMPLETE + 1);
+	char wanted[100];
+
+	log_init("t", NULL, NULL, NULL, 3);
+	snprintf(wanted, sizeof wanted, "t: completion status %d is not known to this provider, and is taken as a "
+		 "transport error\n", status);
+	assert_string_equal(printed_by(translate, &status), wanted);
+	for (int known = IBV_WC_SUCCESS; known <= IBV_WC_TM_RNDV_INCOMPLETE; known++)
+		assert_string_equal(printed_by(translate, &known), "");
 }
 
 UNIT_TEST(each_endpoint_state_has_its_subtype_and_name)

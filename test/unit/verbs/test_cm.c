@@ -133,6 +133,31 @@ TEST(busy_channel_is_read_in_parts)
 	assert_int_equal(acked, MANY_EVENTS);
 }
 
+static void print_unknown(void *arg)
+{
+	event_comes((enum rdma_cm_event_type)(RDMA_CM_EVENT_TIMEWAIT_EXIT + 1), 0);
+	queue[queued - 1].param.conn.private_data = (void *)1;	/* other members of the union have these bytes */
+	queue[queued - 1].param.conn.private_data_len = 200;
+	event_comes(RDMA_CM_EVENT_ESTABLISHED, 0);
+	read_channel();
+}
+
+TEST(event_that_is_not_known_is_reported_and_left_alone)
+{
+	static struct dapl_conn connection = { .target.kind = CM_CONN };
+	char wanted[100];
+
+	log_init("t", NULL, NULL, NULL, 3);
+	id.context = &connection.target;
+	snprintf(dev.attr.device, sizeof dev.attr.device, "fake0");
+	snprintf(wanted, sizeof wanted, "t: fake0: connection event %d is not known to this provider, and is ignored\n",
+		 RDMA_CM_EVENT_TIMEWAIT_EXIT + 1);
+	assert_string_equal(printed_by(print_unknown, NULL), wanted);
+	assert_int_equal(acked, 2);
+	assert_int_equal(handled, 1);
+	assert_int_equal(event_told.event, RDMA_CM_EVENT_ESTABLISHED);
+}
+
 static void print_removals(void *arg)
 {
 	event_comes(RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
