@@ -568,14 +568,11 @@ test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=cm_sweep_within,--wrap=soft_conn_send,--wrap=shm_grant_revoke,--wrap=soft_cm_detach \
 	-Wl,--wrap=soft_conn_queue_upcall,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_timer_drain \
 	-Wl,--wrap=dapl_service_flush,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime
-conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps) $(device_harness)
-conn_steps_wraps = \
-	-Wl,--wrap=soft_progress_lock,--wrap=soft_half_open_remove,--wrap=soft_progress_add,--wrap=soft_progress_del \
-	-Wl,--wrap=attach_offer_end,--wrap=shm_segment_put,--wrap=shm_conn_free,--wrap=soft_flush_qp \
-	-Wl,--wrap=soft_stream_ended,--wrap=soft_ah_destroy,--wrap=cm_set_deadline,--wrap=cm_set_reset_on_close \
-	-Wl,--wrap=soft_conn_step,--wrap=cm_set_state,--wrap=dapl_task_queue,--wrap=dapl_up_established \
-	-Wl,--wrap=dapl_up_failed,--wrap=dapl_up_disconnected,--wrap=dapl_up_released,--wrap=epoll_ctl,--wrap=close \
-	-Wl,--wrap=getsockname,--wrap=calloc,--wrap=malloc,--wrap=free
+conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps)
+conn_steps_wraps = -Wl,-u,dapl_device_ops \
+	-Wl,--wrap=soft_progress_lock,--wrap=soft_conn_step,--wrap=attach_offer_end,--wrap=shm_segment_put \
+	-Wl,--wrap=shm_conn_free,--wrap=soft_flush_qp,--wrap=cm_set_state,--wrap=dapl_task_queue,--wrap=epoll_ctl \
+	-Wl,--wrap=close,--wrap=getsockname,--wrap=setsockopt,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_soft_test_cm_conn_SOURCES = test/unit/soft/test_cm_conn.c $(conn_steps)
 test_unit_soft_test_cm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
@@ -869,10 +866,8 @@ test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer
 	-Wl,--wrap=spread_announce,--wrap=spread_free_tables,--wrap=calloc,--wrap=clock_gettime
 test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(softeth_steps)
 test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=bpf_load_program \
-	-Wl,--wrap=bpf_create_counters,--wrap=bpf_attach_ingress,--wrap=bpf_replace \
-	-Wl,--wrap=bpf_read_counters,--wrap=bpf_clear_counters,--wrap=close,--wrap=calloc \
-	-Wl,--wrap=steer_make_xdp,--wrap=bpf_attach_xdp,--wrap=interface_request_index,--wrap=eth_xdp_sockets
+test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=steer_make_xdp \
+	-Wl,--wrap=interface_request_index,--wrap=eth_xdp_sockets,--wrap=syscall,--wrap=close,--wrap=calloc
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
@@ -916,9 +911,8 @@ test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xdp_SOURCES = test/unit/softeth/test_xdp.c $(softeth_steps)
 test_unit_softeth_test_xdp_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xdp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=xsk_open,--wrap=xsk_close,--wrap=xsk_has_frame \
-	-Wl,--wrap=xsk_take,--wrap=xsk_give,--wrap=xsk_commit,--wrap=xsk_read_drops,--wrap=bpf_create_sockets \
-	-Wl,--wrap=bpf_set_socket,--wrap=eth_steer_renew,--wrap=eth_steer_detach,--wrap=eth_rule_find \
-	-Wl,--wrap=eth_rule_by_id,--wrap=close
+	-Wl,--wrap=xsk_take,--wrap=xsk_give,--wrap=xsk_commit,--wrap=xsk_read_drops,--wrap=syscall,--wrap=eth_steer_renew \
+	-Wl,--wrap=eth_steer_detach,--wrap=eth_rule_find,--wrap=close
 test_unit_softeth_test_xsk_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xsk_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getsockopt,--wrap=recvfrom
 
@@ -1169,9 +1163,8 @@ test_unit_verbs_test_device_SOURCES = test/unit/verbs/test_device.c \
 	test/unit/verbs/device_steps.c test/unit/verbs/device_steps.h $(softeth_steps) $(device_harness)
 test_unit_verbs_test_device_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_places_find,--wrap=hw_probe,--wrap=hw_probe_port \
-	-Wl,--wrap=hw_cm_start,--wrap=hw_cm_stop,--wrap=hw_cm_notify,--wrap=hw_tap_close,--wrap=hw_eth_close \
-	-Wl,--wrap=hw_keep_librdmacm,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_up_async \
-	-Wl,--wrap=log_report,--wrap=calloc,--wrap=free
+	-Wl,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_up_async,--wrap=log_report \
+	-Wl,--wrap=dlopen,--wrap=calloc,--wrap=free
 test_unit_verbs_test_dm_SOURCES = test/unit/verbs/test_dm.c $(softeth_steps)
 test_unit_verbs_test_dm_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_SOURCES = test/unit/verbs/test_eth.c $(verbs_eth_objects)

@@ -31,6 +31,23 @@ struct unit_test {
 	struct CMUnitTest test;
 };
 
+/* Declares the functions that the linker calls in place of others (--wrap): REPLACE(send, close). EXTEND declares
+ * those that are replaced, too, as __real_send. Visible, since the libraries of sanitizers call some of libc. */
+#define REPLACE(...) UNIT_EACH(UNIT_REPLACE, __VA_ARGS__)
+#define EXTEND(...) UNIT_EACH(UNIT_EXTEND, __VA_ARGS__)
+#define UNIT_REPLACE(f) extern __typeof__(f) __wrap_##f __attribute__((visibility("default")));
+#define UNIT_EXTEND(f) UNIT_REPLACE(f) extern __typeof__(f) __real_##f __attribute__((visibility("default")));
+#define UNIT_EACH(m, ...) UNIT_PICK(__VA_ARGS__, UNIT_8, UNIT_7, UNIT_6, UNIT_5, UNIT_4, UNIT_3, UNIT_2, UNIT_1, )(m, __VA_ARGS__)
+#define UNIT_PICK(a, b, c, d, e, f, g, h, pick, ...) pick
+#define UNIT_1(m, a) m(a)
+#define UNIT_2(m, a, ...) m(a) UNIT_1(m, __VA_ARGS__)
+#define UNIT_3(m, a, ...) m(a) UNIT_2(m, __VA_ARGS__)
+#define UNIT_4(m, a, ...) m(a) UNIT_3(m, __VA_ARGS__)
+#define UNIT_5(m, a, ...) m(a) UNIT_4(m, __VA_ARGS__)
+#define UNIT_6(m, a, ...) m(a) UNIT_5(m, __VA_ARGS__)
+#define UNIT_7(m, a, ...) m(a) UNIT_6(m, __VA_ARGS__)
+#define UNIT_8(m, a, ...) m(a) UNIT_7(m, __VA_ARGS__)
+
 /* The linker gathers pointers to all tests in one section and defines its two ends. */
 #define UNIT_TEST_WITH(name, set_up, tear_down) \
 	static void name(void **state); \

@@ -9,13 +9,8 @@
 #include "dapl/core/base/service.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
-#include "dapl/soft/cm/half_open.h"
-#include "dapl/soft/cm/liveness.h"
-#include "dapl/soft/cm/socket.h"
 #include "dapl/soft/obj/rnic.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/flush.h"
-#include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -29,45 +24,21 @@ struct dapl_conn *conn;
 int owner;
 char offer, segment;
 struct shm_conn rings;
-struct ibv_ah ah;
-unsigned progress_locks, deadline_s;
+unsigned progress_locks;
 uint32_t watched;
 struct told told;
 int allocations_left;
 static int alive;			/* allocations that were not freed */
 static bool conn_is_freed;
+static bool in_cm_set, in_data_set, attach_in_set;	/* epoll sets that the sockets are in */
+static bool resets;			/* the socket, when it is closed */
+static struct soft_pd pd;
 
 /* --- the calls ------------------------------------------------------------------------------------------------ */
 
-#define REPLACE(name) extern __typeof__(name) __wrap_##name
-/* Visible to the libraries of sanitizers, which have functions of libc, too. */
-#define EXTEND(name) extern __typeof__(name) __real_##name, __wrap_##name __attribute__((visibility("default")))
-
-REPLACE(soft_half_open_remove);
-REPLACE(soft_progress_add);
-REPLACE(soft_progress_del);
-REPLACE(attach_offer_end);
-REPLACE(shm_segment_put);
-REPLACE(shm_conn_free);
-REPLACE(soft_flush_qp);
-REPLACE(soft_stream_ended);
-REPLACE(soft_ah_destroy);
-REPLACE(cm_set_deadline);
-REPLACE(cm_set_reset_on_close);
-REPLACE(cm_set_state);
-REPLACE(dapl_task_queue);
-REPLACE(dapl_up_established);
-REPLACE(dapl_up_failed);
-REPLACE(dapl_up_disconnected);
-REPLACE(dapl_up_released);
-REPLACE(epoll_ctl);
-REPLACE(close);
-REPLACE(getsockname);
-EXTEND(soft_progress_lock);
-EXTEND(soft_conn_step);
-EXTEND(calloc);
-EXTEND(malloc);
-EXTEND(free);
+REPLACE(attach_offer_end, shm_segment_put, shm_conn_free, cm_set_state, dapl_task_queue, epoll_ctl, close)
+REPLACE(getsockname, setsockopt, soft_flush_qp)
+EXTEND(soft_progress_lock, soft_conn_step, calloc, malloc, free)
 
 static bool is_held(const struct dapl_mutex *mutex)
 {
@@ -107,24 +78,6 @@ enum dapl_conn_step __wrap_soft_conn_step(const struct dapl_conn *c)
 	return __real_soft_conn_step(c);
 }
 
-void __wrap_soft_half_open_remove(struct dapl_conn *c)
-{
-	assert_ptr_equal(c, conn);
-	step("half_open_remove");
-}
-
-bool __wrap_soft_progress_add(struct dapl_conn *c)
-{
-	stream_is_locked(c);
-	return !step("progress_add");
-}
-
-void __wrap_soft_progress_del(struct dapl_conn *c)
-{
-	assert_ptr_equal(c, conn);
-	step("progress_del");
-}
-
 /* It takes a lock that comes before that of the queue pair. */
 struct shm_segment *__wrap_attach_offer_end(struct attach_offer *o)
 {
@@ -162,35 +115,6 @@ void __wrap_soft_flush_qp(struct soft_qp *q, uint32_t culprit, enum ibv_wc_statu
 	step("flush");
 }
 
-void __wrap_soft_stream_ended(struct soft_qp *q, struct dapl_conn *c, bool orderly)
-{
-	assert_ptr_equal(c, conn);
-	assert_ptr_equal(q, c->qp);
-	stream_is_locked(c);
-	step_of(orderly ? "ended" : "broken", c->stream.tx.shut ? "shut" : "sends");
-}
-
-int __wrap_soft_ah_destroy(struct ibv_ah *a)
-{
-	assert_ptr_equal(a, &ah);
-	step("ah_destroy");
-	return 0;
-}
-
-void __wrap_cm_set_deadline(struct dapl_conn *c, unsigned seconds)
-{
-	assert_ptr_equal(c, conn);
-	assert_true(is_held(&dev.progress_lock));
-	deadline_s = seconds;
-	step("deadline");
-}
-
-void __wrap_cm_set_reset_on_close(int fd)
-{
-	assert_int_equal(fd, SOCKET);
-	step("reset_on_close");
-}
-
 void __wrap_cm_set_state(struct dapl_conn *c, enum soft_conn_state state, const char *why)
 {
 	assert_int_equal(state, SOFT_CLOSED);
@@ -206,7 +130,7 @@ void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task
 	step("task");
 }
 
-void __wrap_dapl_up_established(void *o, struct dapl_conn *c, const struct dapl_established *info)
+void dapl_up_established(void *o, struct dapl_conn *c, const struct dapl_established *info)
 {
 	assert_ptr_equal(o, &owner);
 	assert_ptr_equal(c, conn);
@@ -217,7 +141,7 @@ void __wrap_dapl_up_established(void *o, struct dapl_conn *c, const struct dapl_
 	step("established");
 }
 
-void __wrap_dapl_up_failed(void *o, struct dapl_conn *c, enum dapl_conn_failure why, const void *pdata, size_t length)
+void dapl_up_failed(void *o, struct dapl_conn *c, enum dapl_conn_failure why, const void *pdata, size_t length)
 {
 	assert_ptr_equal(o, &owner);
 	assert_ptr_equal(c, conn);
@@ -228,7 +152,7 @@ void __wrap_dapl_up_failed(void *o, struct dapl_conn *c, enum dapl_conn_failure 
 	step("failed");
 }
 
-void __wrap_dapl_up_disconnected(void *o, struct dapl_conn *c, bool orderly)
+void dapl_up_disconnected(void *o, struct dapl_conn *c, bool orderly)
 {
 	assert_ptr_equal(o, &owner);
 	assert_ptr_equal(c, conn);
@@ -236,7 +160,22 @@ void __wrap_dapl_up_disconnected(void *o, struct dapl_conn *c, bool orderly)
 	step_of("disconnected", orderly ? "orderly" : "broken");
 }
 
-void __wrap_dapl_up_released(void *o)
+void dapl_up_request(void *sp, struct dapl_conn *c, const struct dapl_request *request)
+{
+	fail();
+}
+
+void dapl_up_joined(void *o, struct dapl_membership *membership, int err, const struct dapl_ud_peer *to)
+{
+	fail();
+}
+
+void dapl_up_async(void *ia, const struct ibv_async_event *event)
+{
+	fail();
+}
+
+void dapl_up_released(void *o)
 {
 	assert_ptr_equal(o, &owner);
 	no_lock_is_held();
@@ -245,19 +184,36 @@ void __wrap_dapl_up_released(void *o)
 
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
-	assert_int_equal(epoll, EPOLL);
+	bool *in = epoll == DATA_EPOLL ? &in_data_set : fd == SOCKET ? &in_cm_set : &attach_in_set;
+
+	assert_true(epoll == EPOLL || (epoll == DATA_EPOLL && fd == SOCKET));
 	assert_true(fd == SOCKET || fd == ATTACH);
+	assert_int_equal(*in, op != EPOLL_CTL_ADD);
+	if (step_fails(epoll == EPOLL ? "watch" : "data"))
+		return -1;
 	if (op != EPOLL_CTL_DEL)
-		assert_ptr_equal(event->data.ptr, conn);
-	watched = op == EPOLL_CTL_DEL ? 0 : event->events;
-	return step_of(fd == SOCKET ? "socket" : "attach",
-		       op == EPOLL_CTL_ADD ? "add" : op == EPOLL_CTL_MOD ? "modify" : "delete");
+		assert_ptr_equal(event->data.ptr, epoll == EPOLL ? (void *)conn : &conn->progress.input);
+	*in = op != EPOLL_CTL_DEL;
+	watched = *in ? event->events : 0;
+	return 0;
 }
 
 int __wrap_close(int fd)
 {
 	assert_true(fd == SOCKET || fd == ATTACH);
-	return step_of(fd == SOCKET ? "socket" : "attach", "close");
+	assert_false(fd == SOCKET ? in_cm_set || in_data_set : attach_in_set);
+	step_of(fd == SOCKET ? "socket" : "attach", fd == SOCKET && resets ? "reset" : "close");
+	return 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+	const struct linger *linger = value;
+
+	assert_int_equal(fd, SOCKET);
+	assert_int_equal(name, SO_LINGER);
+	resets = linger->l_onoff && !linger->l_linger;
+	return 0;
 }
 
 int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *length)
@@ -329,7 +285,10 @@ int conn_begin(void **state)
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	LIST_INIT(&dev.cm.conns);
+	TAILQ_INIT(&dev.half_open.list);
 	dev.cm.epoll = EPOLL;
+	dev.data_epoll = DATA_EPOLL;
+	dev.cm.sweep_ns = 1;		/* a sweep is due: none needs to be started */
 	set_address(&dev.address, DEVICE_PORT);
 	qp.dev = &dev;
 	qp.qp.qp_type = IBV_QPT_RC;
@@ -337,7 +296,8 @@ int conn_begin(void **state)
 	alive = 0;
 	allocations_left = -1;
 	conn_is_freed = false;
-	progress_locks = deadline_s = watched = 0;
+	progress_locks = watched = 0;
+	in_cm_set = in_data_set = attach_in_set = resets = false;
 	forget_steps();
 	conn = cm_conn_new(&dev);
 	assert_non_null(conn);
@@ -358,6 +318,31 @@ void conn_is_gone(void)
 {
 	assert_true(conn_is_freed);
 	assert_int_equal(alive, 0);
+}
+
+struct ibv_ah *new_ah(void)
+{
+	struct ibv_ah *ah = calloc(1, sizeof(struct soft_ah));
+
+	assert_non_null(ah);
+	ah->pd = &pd.pd;
+	return ah;
+}
+
+void begin_attach(void)
+{
+	conn->cm->attach_fd = ATTACH;
+	attach_in_set = true;
+}
+
+void left_is_at(const char *expected, const char *file, int line)
+{
+	char objects[128];
+
+	snprintf(objects, sizeof objects, "%s%s%s%s%s", in_cm_set ? "cm " : "", in_data_set ? "data " : "",
+		 attach_in_set ? "attach " : "", dev.half_open.count ? "half_open " : "",
+		 conn_is_freed ? "freed" : conn->up ? "upcall" : "");
+	words_are_at(objects, expected, file, line);
 }
 
 void work(uint32_t up)

@@ -2,7 +2,10 @@
 /* test_cm_conn.c - what cm/conn.c does with a connection: what it tells of it, its place in the epoll set, its life,
  * its queue pair, and its end. test_cm_conn_upcalls.c tests what its task tells core. */
 #include <sys/epoll.h>
+#include "common/clock.h"
 #include "dapl/soft/cm/conn.h"
+#include "dapl/soft/cm/half_open.h"
+#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/wire/wire.h"
@@ -116,26 +119,25 @@ CASE(socket_is_added_once_and_changed_then)
 	assert_int_equal(watched, EPOLLOUT);
 	cm_watch(conn, EPOLLIN);
 	assert_int_equal(watched, EPOLLIN);
-	steps_are("socket:add socket:modify");
+	left_is("cm");
 	cm_unwatch(conn);
 	cm_unwatch(conn);
-	steps_are("socket:delete");
+	left_is("");
 	cm_watch(conn, EPOLLIN);
 	unlock();
-	steps_are("socket:add");
+	left_is("cm");
 	assert_false(conn->progress.unwatched);
 	assert_int_equal(conn->stream.io_error, 0);
 }
 
 CASE(socket_that_cannot_be_watched_ends_the_connection_soon)
 {
-	failing = "socket:add";
-	deadline_s = 99;
+	failing = "watch";
 	lock();
 	cm_watch(conn, EPOLLIN);
 	unlock();
-	steps_are("socket:add deadline");
-	assert_int_equal(deadline_s, 0);
+	left_is("");
+	assert_in_range(conn->cm->deadline_ns, 1, clock_now_ns());
 	assert_true(conn->progress.unwatched);
 	assert_int_equal(conn->stream.io_error, ENOBUFS);
 }
@@ -146,23 +148,25 @@ CASE(only_a_connection_without_request_is_half_open)
 	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++) {
 		conn->state = i;
 		conn->cm->deadline_ns = 1;
+		if (i == SOFT_WAIT_REQUEST)
+			soft_half_open_add(conn);
 		cm_leave_handshake(conn);
 		assert_int_equal(conn->cm->deadline_ns, 0);
-		steps_are(i == SOFT_WAIT_REQUEST ? "half_open_remove" : "");
+		left_is("");
 	}
 	unlock();
 }
 
 CASE(attaching_ends_once)
 {
-	conn->cm->attach_fd = ATTACH;
+	begin_attach();
 	lock();
 	cm_end_attach(conn);
-	steps_are("attach:delete attach:close");
+	left_is("attach:close");
 	assert_int_equal(conn->cm->attach_fd, -1);
 	cm_end_attach(conn);
 	unlock();
-	steps_are("");
+	left_is("");
 }
 
 static void close_socket(void)
@@ -175,36 +179,41 @@ static void close_socket(void)
 CASE(closing_leaves_every_set)
 {
 	conn->state = SOFT_WAIT_REQUEST;
-	conn->cm->in_cm = true;
-	conn->cm->attach_fd = ATTACH;
+	lock();
+	soft_half_open_add(conn);
+	cm_watch(conn, EPOLLIN);
+	unlock();
+	begin_attach();
 	conn->cm->offer = (struct attach_offer *)&offer;
 	conn->cm->deadline_ns = 1;
 	close_socket();
-	steps_are("half_open_remove socket:delete progress_del attach:delete attach:close offer_end segment_put "
-		  "socket:close closed:ended");
+	left_is("attach:close closed:ended offer_end segment_put socket:close");
 	assert_null(conn->cm->offer);
 	assert_int_equal(conn->fd, -1);
 	assert_int_equal(conn->cm->deadline_ns, 0);
 	assert_false(conn->cm->in_cm);
 	assert_true(conn->stream.tx.shut);
 	close_socket();			/* nothing is left to do */
-	steps_are("progress_del");
+	left_is("");
 }
 
 CASE(closing_tells_a_failure_from_an_end)
 {
 	conn->state = SOFT_OPEN;
 	conn->caused = true;
+	lock();
+	soft_progress_add(conn);
+	unlock();
+	left_is("data");
 	close_socket();
-	steps_are("progress_del socket:close closed:failed");
+	left_is("closed:failed socket:close");
 }
 
 /* The socket carries no data, and the peer has sent its close notification: no TIME_WAIT is needed. */
 CASE(socket_beside_rings_is_reset_after_the_close_notification)
 {
 	static const char *const steps_of[2][2] = {
-		{ "progress_del socket:close", "progress_del socket:close" },
-		{ "progress_del socket:close", "progress_del reset_on_close socket:close" },
+		{ "socket:close", "socket:close" }, { "socket:close", "socket:reset" },
 	};
 
 	for (int shm = 0; shm < 2; shm++)
@@ -214,7 +223,7 @@ CASE(socket_beside_rings_is_reset_after_the_close_notification)
 			conn->shm = shm ? &rings : NULL;
 			conn->stream.rx.close_notice = notified;
 			close_socket();
-			steps_are(steps_of[shm][notified]);
+			left_is(steps_of[shm][notified]);
 		}
 }
 
@@ -222,12 +231,12 @@ CASE(local_address_is_learned_once)
 {
 	lock();
 	cm_learn_address(conn);
-	steps_are("getsockname");
+	left_is("getsockname");
 	assert_int_equal(port_of(&conn->local), LOCAL_PORT);
 	set_address(&conn->local, DEVICE_PORT);
 	cm_learn_address(conn);
 	unlock();
-	steps_are("");
+	left_is("");
 	assert_int_equal(port_of(&conn->local), DEVICE_PORT);
 }
 
@@ -268,7 +277,7 @@ CASE(connection_is_freed_with_all_it_has)
 	conn->stream.answers = malloc(sizeof *conn->stream.answers);
 	conn->shm = &rings;
 	cm_conn_free(conn);
-	steps_are("rings_free");
+	left_is("freed rings_free");
 }
 
 CASE(retired_connection_is_in_no_list_and_freed_by_its_task)
@@ -277,14 +286,14 @@ CASE(retired_connection_is_in_no_list_and_freed_by_its_task)
 	lock();
 	cm_conn_retire(conn);
 	unlock();
-	steps_are("progress_del socket:close closed:ended task");
+	left_is("closed:ended socket:close task upcall");
 	assert_true(LIST_EMPTY(&dev.cm.conns));
 	assert_int_equal(conn->up, SOFT_UP_DEAD);
 	work(conn->up);
-	steps_are("task");		/* it may be queued already, so it is freed by the next run */
+	left_is("task");		/* it may be queued already, so it is freed by the next run */
 	conn->up = SOFT_UP_RELEASED;
 	cm_conn_events.work(&conn->task);
-	steps_are("");
+	left_is("freed");
 	conn_is_gone();
 }
 
@@ -352,13 +361,13 @@ CASE(detached_queue_pair_is_flushed_if_it_was_connected)
 		attach();
 		soft_qp_set_state(&qp, connected ? IBV_QPS_RTS : IBV_QPS_INIT);
 		detach();
-		steps_are(connected ? "flush" : "");
+		left_is(connected ? "flush" : "");
 		assert_null(qp.conn);
 		assert_null(conn->qp);
 	}
 	soft_qp_set_state(&qp, IBV_QPS_RTS);
 	detach();
-	steps_are("");
+	left_is("");
 }
 
 CASE(associations_forget_their_queue_pair)
@@ -375,7 +384,7 @@ CASE(associations_forget_their_queue_pair)
 	assert_null(conn->qp);
 	assert_null(second.qp);
 	assert_ptr_equal(third.qp, &rest);
-	steps_are("");
+	left_is("");
 }
 
 /* --- the end --------------------------------------------------------------------------------------------------- */
@@ -393,7 +402,7 @@ CASE(failed_handshake_is_closed_and_told)
 	conn->qp = &qp;
 	conn->cm->offer = (struct attach_offer *)&offer;
 	fail_with(ETIMEDOUT, "late");
-	steps_are("offer_end segment_put progress_del socket:close closed:failed task");
+	left_is("closed:failed offer_end segment_put socket:close task upcall");
 	assert_int_equal(conn->up, SOFT_UP_FAILED);
 	assert_int_equal(conn->cm->failure, DAPL_CONN_TIMED_OUT);
 	assert_int_equal(conn->cause.step, DAPL_STEP_REPLY);
@@ -407,20 +416,24 @@ CASE(handshake_without_a_queue_pair_fails_too)
 {
 	conn->state = SOFT_CONNECTING;
 	fail_with(0, "text");
-	steps_are("progress_del socket:close closed:failed task");
+	left_is("closed:failed socket:close task upcall");
 	assert_int_equal(conn->cause.err, 0);
 }
 
 CASE(stream_ends_disorderly_with_a_cause)
 {
-	conn->state = SOFT_OPEN;
 	for (int attached = 0; attached < 2; attached++) {
 		conn->qp = attached ? &qp : NULL;
-		conn->caused = conn->stream.tx.shut = false;
+		conn->caused = conn->stream.tx.shut = conn->stream.end_reported = false;
+		conn->state = SOFT_OPEN;
+		conn->fd = SOCKET;
+		conn->up = 0;
 		lock();
 		cm_end_stream(conn, EPIPE, "gone");
 		unlock();
-		steps_are("broken:shut");	/* nothing more is sent */
+		left_is("socket:close closed:failed task upcall");
+		assert_int_equal(conn->up, SOFT_UP_BROKEN);
+		assert_true(conn->stream.tx.shut);	/* nothing more is sent */
 		assert_int_equal(conn->cause.step, DAPL_STEP_TRANSFER);
 		assert_int_equal(conn->cause.err, EPIPE);
 		assert_string_equal(conn->cause.text, "gone");
@@ -433,7 +446,7 @@ CASE(end_of_the_peers_stream_closes_the_socket)
 	lock();
 	cm_conn_events.ended(conn);
 	unlock();
-	steps_are("progress_del socket:close closed:ended");
+	left_is("closed:ended socket:close");
 	assert_ptr_equal(LIST_FIRST(&dev.cm.conns), conn);
 }
 
@@ -444,7 +457,7 @@ CASE(end_of_the_peers_stream_retires_a_released_connection)
 	lock();
 	cm_conn_events.ended(conn);
 	unlock();
-	steps_are("progress_del socket:close closed:ended progress_del task");
+	left_is("closed:ended socket:close task upcall");
 	assert_true(LIST_EMPTY(&dev.cm.conns));
 	assert_int_equal(conn->up, SOFT_UP_DEAD);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_ingress.c - the life of the program on a device's ingress, and the counters of its rules. The calls of the
- * kernel (bpf.c) are replaced and recorded here; what the program does is steer.c's matter. */
+/* test_ingress.c - the life of the program on a device's ingress, and the counters of its rules. bpf(2) is
+ * replaced and recorded here; what the program does is steer.c's matter. */
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "common/interface.h"
 #include "dapl/softeth/ingress.h"
 #include "dapl/softeth/spread.h"
@@ -23,22 +25,8 @@ static uint64_t counted[2];
 
 /* --- functions of other files --------------------------------------------------------------------------------- */
 
-int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters);
-int __wrap_bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n);
-int __wrap_bpf_create_counters(uint32_t entries);
-int __wrap_bpf_attach_ingress(int program, int interface);
-int __wrap_bpf_replace(int link, int program);
-int __wrap_steer_make_xdp(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters,
-			  const struct steer_xdp *xdp);
-int __wrap_bpf_attach_xdp(int program, int interface);
-int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
-int __wrap_eth_xdp_sockets(const struct eth_xdp *xdp);
-int __wrap_bpf_read_counters(int map, uint32_t entry, uint64_t counters[2]);
-int __wrap_bpf_clear_counters(int map, uint32_t entry);
-int __real_close(int fd);
-int __wrap_close(int fd);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+REPLACE(steer_make, steer_make_xdp, interface_request_index, eth_xdp_sockets, syscall)
+EXTEND(close, calloc)
 
 int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters)
 {
@@ -50,27 +38,6 @@ int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsign
 	return step("make") ? E2BIG : 0;
 }
 
-int __wrap_bpf_load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n)
-{
-	assert_int_equal(type, port.xdp ? BPF_PROG_TYPE_XDP : BPF_PROG_TYPE_SCHED_CLS);
-	assert_int_equal(n, 1);
-	assert_int_equal(insns[0].code, BPF_JMP | BPF_EXIT);
-	return step("load") ? -ENOBUFS : PROGRAM;
-}
-
-int __wrap_bpf_create_counters(uint32_t entries)
-{
-	assert_int_equal(entries, ETH_MAX_RULES);
-	return step("counters") ? -ENOBUFS : COUNTERS;
-}
-
-int __wrap_bpf_attach_ingress(int program, int interface)
-{
-	assert_int_equal(program, PROGRAM);
-	assert_int_equal(interface, INDEX);
-	return step("attach") ? -ENOBUFS : LINK;
-}
-
 int __wrap_steer_make_xdp(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters,
 			  const struct steer_xdp *xdp)
 {
@@ -78,13 +45,6 @@ int __wrap_steer_make_xdp(struct bpf_code *code, const struct steer_rule *of, un
 	assert_int_equal(xdp->index, INDEX);
 	assert_memory_equal(xdp->address, "\2\0\0\0\0\7", 6);
 	return __wrap_steer_make(code, of, n, counters);
-}
-
-int __wrap_bpf_attach_xdp(int program, int interface)
-{
-	assert_int_equal(program, PROGRAM);
-	assert_int_equal(interface, INDEX);
-	return step("xdp") ? -ENOBUFS : LINK;
 }
 
 int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
@@ -101,26 +61,69 @@ int __wrap_eth_xdp_sockets(const struct eth_xdp *xdp)
 	return SOCKETS;
 }
 
-int __wrap_bpf_replace(int link, int program)
+static int load(const union bpf_attr *attr)
 {
-	assert_int_equal(link, LINK);
-	assert_int_equal(program, PROGRAM);
-	return step("replace") ? ENOBUFS : 0;
+	assert_int_equal(attr->prog_type, port.xdp ? BPF_PROG_TYPE_XDP : BPF_PROG_TYPE_SCHED_CLS);
+	assert_int_equal(attr->insn_cnt, 1);
+	assert_int_equal(((const struct bpf_insn *)(uintptr_t)attr->insns)->code, BPF_JMP | BPF_EXIT);
+	return step("load") ? -1 : PROGRAM;
 }
 
-int __wrap_bpf_read_counters(int map, uint32_t entry, uint64_t counters[2])
+static int attach(const union bpf_attr *attr)
 {
-	assert_int_equal(map, COUNTERS);
-	read_entry = entry;
-	memcpy(counters, counted, sizeof counted);
-	return step("read") ? ENOBUFS : 0;
+	bool xdp = attr->link_create.attach_type == BPF_XDP;
+
+	assert_int_equal(attr->link_create.prog_fd, PROGRAM);
+	assert_int_equal(attr->link_create.target_ifindex, INDEX);
+	assert_int_equal(xdp, port.xdp != NULL);
+	return step(xdp ? "xdp" : "attach") ? -1 : LINK;
 }
 
-int __wrap_bpf_clear_counters(int map, uint32_t entry)
+static int replace(const union bpf_attr *attr)
 {
-	assert_int_equal(map, COUNTERS);
-	cleared = entry;
-	return step("clear") ? ENOBUFS : 0;
+	assert_int_equal(attr->link_update.link_fd, LINK);
+	assert_int_equal(attr->link_update.new_prog_fd, PROGRAM);
+	return step("replace");
+}
+
+static int access_counters(const union bpf_attr *attr, bool reads)
+{
+	uint64_t *entry = (uint64_t *)(uintptr_t)attr->value;
+
+	assert_int_equal(attr->map_fd, COUNTERS);
+	*(reads ? &read_entry : &cleared) = *(const uint32_t *)(uintptr_t)attr->key;
+	if (reads)
+		memcpy(entry, counted, sizeof counted);
+	else
+		assert_true(!entry[0] && !entry[1]);
+	return step(reads ? "read" : "clear");
+}
+
+/* bpf(2) */
+long __wrap_syscall(long number, ...)
+{
+	const union bpf_attr *attr;
+	va_list args;
+	int command;
+
+	va_start(args, number);
+	command = va_arg(args, int);
+	attr = va_arg(args, const union bpf_attr *);
+	va_end(args);
+	assert_int_equal(number, SYS_bpf);
+	switch (command) {
+	case BPF_MAP_CREATE:
+		assert_int_equal(attr->max_entries, ETH_MAX_RULES);
+		return step("counters") ? -1 : COUNTERS;
+	case BPF_PROG_LOAD:
+		return load(attr);
+	case BPF_LINK_CREATE:
+		return attach(attr);
+	case BPF_LINK_UPDATE:
+		return replace(attr);
+	default:
+		return access_counters(attr, command == BPF_MAP_LOOKUP_ELEM);
+	}
 }
 
 int __wrap_close(int fd)

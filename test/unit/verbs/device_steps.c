@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_steps.c - see device_steps.h. */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "common/address.h"
-#include "dapl/verbs/tap.h"
+#include "dapl/verbs/probe.h"
 #include "test/unit/unit.h"
 #include "test/unit/verbs/device_steps.h"
 
@@ -19,7 +20,10 @@ struct rdma_event_channel channel;
 struct ibv_context context;
 int refusal;
 bool has_filler, no_memory;
-bool watches_cm, watches_async;
+bool watches_cm, watches_async, keeps_librdmacm;
+int asked;
+const struct rdma_cm_id *notified;
+void *ethernet;
 int ia;
 struct dapl_device *dev;
 struct ibv_async_event events[EVENTS];
@@ -38,7 +42,8 @@ static struct dapl_device *memory;	/* of the device; NULL: freed */
 
 static int try(const char *word)
 {
-	if (!step(word))
+	asked++;
+	if (!step_fails(word))
 		return 0;
 	errno = refusal;
 	return -1;
@@ -60,7 +65,6 @@ void rdma_destroy_event_channel(struct rdma_event_channel *of)
 	assert_int_equal(ids, 0);
 	assert_false(watches_cm || watches_async);
 	channels--;
-	step("-channel");
 }
 
 int rdma_create_id(struct rdma_event_channel *on, struct rdma_cm_id **out, void *target, enum rdma_port_space space)
@@ -80,7 +84,7 @@ int rdma_destroy_id(struct rdma_cm_id *of)
 {
 	assert_ptr_equal(of, &id);
 	ids--;
-	return step("-id");
+	return 0;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *of, struct sockaddr *addr)
@@ -113,14 +117,14 @@ int ibv_close_device(struct ibv_context *of)
 	assert_int_equal(fillers, 0);
 	assert_false(watches_async);
 	contexts--;
-	return step("-verbs");
+	return 0;
 }
 
 int ibv_destroy_cq(struct ibv_cq *of)
 {
 	assert_ptr_equal(of, &filler);
 	fillers--;
-	return step("-filler");
+	return 0;
 }
 
 int ibv_get_async_event(struct ibv_context *of, struct ibv_async_event *event)
@@ -139,29 +143,18 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	step("ack");
 }
 
+/* Of a connection, which COMM_EST is about. */
+int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
+{
+	assert_int_equal(event, IBV_EVENT_COMM_EST);
+	notified = of;
+	return 0;
+}
+
 /* --- in place of other files ---------------------------------------------------------------------------------- */
 
-int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text);
-int __wrap_hw_probe(struct dapl_device *of, struct rdma_cm_id *bound);
-void __wrap_hw_probe_port(struct dapl_device *of, struct dapl_device_attr *attr);
-int __wrap_hw_cm_start(struct dapl_device *of);
-void __wrap_hw_cm_stop(struct dapl_device *of);
-void __wrap_hw_cm_notify(struct dapl_device *of, struct ibv_qp *to);
-void __wrap_hw_tap_close(struct dapl_device *of);
-void __wrap_hw_eth_close(struct dapl_device *of);
-void __wrap_hw_keep_librdmacm(void);
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *));
-void __wrap_dapl_watch_stop(struct dapl_watch *watch);
-void __wrap_dapl_up_async(void *to, const struct ibv_async_event *event);
-void __wrap_log_report(enum log_id of, const struct log_fields *fields, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Visible, since the sanitizers' libraries call them, too. */
-#pragma GCC visibility push(default)
-void *__wrap_calloc(size_t n, size_t size);
-void __wrap_free(void *of);
-#pragma GCC visibility pop
-void *__real_calloc(size_t n, size_t size);
-void __real_free(void *of);
+REPLACE(hw_places_find, hw_probe, hw_probe_port, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
+EXTEND(dlopen, calloc, free)
 
 int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text)
 {
@@ -192,70 +185,27 @@ void __wrap_hw_probe_port(struct dapl_device *of, struct dapl_device_attr *attr)
 	attr->mtu = 1024;
 }
 
-int __wrap_hw_cm_start(struct dapl_device *of)
-{
-	assert_ptr_equal(of, memory);
-	if (try("cm"))
-		return refusal;
-	watches_cm = true;
-	return 0;
-}
-
-void __wrap_hw_cm_stop(struct dapl_device *of)
-{
-	assert_ptr_equal(of, dev);
-	assert_true(watches_cm);
-	watches_cm = false;
-	step("-cm");
-}
-
-void __wrap_hw_cm_notify(struct dapl_device *of, struct ibv_qp *to)
-{
-	assert_ptr_equal(of, dev);
-	assert_ptr_equal(to, &qp);
-	step("notify");
-}
-
-void __wrap_hw_tap_close(struct dapl_device *of)
-{
-	assert_ptr_equal(of, memory);
-	assert_int_equal(contexts, 1);
-	step("-tap");
-}
-
-void __wrap_hw_eth_close(struct dapl_device *of)
-{
-	assert_ptr_equal(of, memory);
-	assert_int_equal(contexts, 1);
-	step("-eth");
-}
-
-void __wrap_hw_keep_librdmacm(void)
-{
-	step("keep");
-}
-
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
 {
-	assert_ptr_equal(watch, &memory->async_watch);
-	assert_int_equal(fd, context.async_fd);
-	if (try("watch"))
+	bool is_cm = watch == &memory->cm_watch;
+
+	assert_ptr_equal(watch, is_cm ? &memory->cm_watch : &memory->async_watch);
+	assert_int_equal(fd, is_cm ? channel.fd : context.async_fd);
+	if (try(is_cm ? "cm" : "watch"))
 		return refusal;
-	watches_async = true;
-	ready = run;
+	*(is_cm ? &watches_cm : &watches_async) = true;
+	if (!is_cm)
+		ready = run;
 	return 0;
 }
 
 /* Harmless if it is not started. */
 void __wrap_dapl_watch_stop(struct dapl_watch *watch)
 {
-	bool is_async = watch == &memory->async_watch, *watches = is_async ? &watches_async : &watches_cm;
+	bool is_cm = watch == &memory->cm_watch;
 
-	if (!is_async)
-		assert_ptr_equal(watch, &memory->cm_watch);
-	if (*watches)
-		step(is_async ? "-watch" : "-cm");
-	*watches = false;
+	assert_ptr_equal(watch, is_cm ? &memory->cm_watch : &memory->async_watch);
+	*(is_cm ? &watches_cm : &watches_async) = false;
 }
 
 void __wrap_dapl_up_async(void *to, const struct ibv_async_event *event)
@@ -277,6 +227,13 @@ void __wrap_log_report(enum log_id of, const struct log_fields *fields, const ch
 	err_reported = fields ? fields->err : 0;
 }
 
+/* That is how resident.c keeps a library. */
+void *__wrap_dlopen(const char *name, int flags)
+{
+	keeps_librdmacm |= name && strstr(name, "librdmacm") && flags & RTLD_NODELETE;
+	return __real_dlopen(name, flags);
+}
+
 void *__wrap_calloc(size_t n, size_t size)
 {
 	void *made = no_memory ? NULL : __real_calloc(n, size);
@@ -290,6 +247,8 @@ void __wrap_free(void *of)
 {
 	if (of && of == memory)
 		memory = NULL;
+	if (of && of == ethernet)
+		ethernet = NULL;
 	__real_free(of);
 }
 
@@ -322,7 +281,11 @@ int steps_begin(void **state)
 	}
 	strcpy(hardware[0].name, "dev0");
 	refusal = ENOBUFS;
-	has_filler = no_memory = watches_cm = watches_async = false;
+	has_filler = no_memory = watches_cm = watches_async = keeps_librdmacm = false;
+	asked = 0;
+	notified = NULL;
+	text_of_places = NULL;
+	ethernet = NULL;
 	ids = channels = contexts = fillers = 0;
 	memory = NULL;
 	coming = taken = 0;
@@ -336,7 +299,7 @@ int steps_begin(void **state)
 
 bool nothing_is_left(void)
 {
-	return !memory && !(ids + channels + contexts + fillers) && !watches_cm && !watches_async;
+	return !memory && !ethernet && !(ids + channels + contexts + fillers) && !watches_cm && !watches_async;
 }
 
 int steps_end(void **state)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device_steps.h - what an RDMA device is made of: librdmacm, libibverbs and the other files of the device are
- * replaced. Steps (steps.h): "places" finds addresses, "channel", "id", "bind" and "verbs" make what librdmacm and
- * libibverbs have, "probe" asks what the device can do, "cm" and "watch" begin to watch for events, "keep" keeps
- * librdmacm; "-" before a word is the opposite, "-tap", "-eth" and "-filler" end what the device may have. "notify",
- * "up" and "ack" are those of an asynchronous event. */
+/* device_steps.h - what an RDMA device is made of: librdmacm, libibverbs, the service thread, core, and what finds and
+ * asks hardware are replaced. What is made is counted; `failing` (steps.h) names what fails: "places" finds addresses,
+ * "channel", "id", "bind" and "verbs" make what librdmacm and libibverbs have, "probe" asks what the device can do, "cm"
+ * and "watch" begin to watch for events. The steps "up" and "ack" are those of an asynchronous event. */
 #ifndef TEST_UNIT_VERBS_DEVICE_STEPS_H
 #define TEST_UNIT_VERBS_DEVICE_STEPS_H
 #include <rdma/rdma_cma.h>
@@ -27,7 +26,10 @@ extern int refusal;			/* errno of the step that fails */
 extern bool has_filler, no_memory;
 extern struct rdma_event_channel channel;
 extern struct ibv_context context;	/* of the open device */
-extern bool watches_cm, watches_async;
+extern bool watches_cm, watches_async, keeps_librdmacm;
+extern int asked;			/* how often something was asked for that may fail */
+extern const struct rdma_cm_id *notified;	/* by the last rdma_notify */
+extern void *ethernet;			/* what the device has for raw Ethernet; NULL: freed */
 extern int ia;				/* what core calls the device */
 extern struct dapl_device *dev;		/* of the case */
 
