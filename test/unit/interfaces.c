@@ -6,6 +6,7 @@
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { INTERFACES = 48, RTNETLINK_FD = 1 << 20 };
 
@@ -19,17 +20,8 @@ int list_error;
 static int dumped;		/* RTM_GETLINK or RTM_GETADDR */
 static unsigned next;
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __real_socket(int domain, int type, int protocol);
-int __wrap_socket(int domain, int type, int protocol);
-ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
-ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
-ssize_t __real_recv(int fd, void *bytes, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
-int __real_close(int fd);
-int __wrap_close(int fd);
-int __wrap_gethostname(char *name, size_t size);
-#pragma GCC visibility pop
+REPLACE(gethostname)
+EXTEND(socket, send, recv, close)
 
 int __wrap_socket(int domain, int type, int protocol)
 {

@@ -37,7 +37,8 @@ struct unit_test {
 #define EXTEND(...) UNIT_EACH(UNIT_EXTEND, __VA_ARGS__)
 #define UNIT_REPLACE(f) extern __typeof__(f) __wrap_##f __attribute__((visibility("default")));
 #define UNIT_EXTEND(f) UNIT_REPLACE(f) extern __typeof__(f) __real_##f __attribute__((visibility("default")));
-#define UNIT_EACH(m, ...) UNIT_PICK(__VA_ARGS__, UNIT_8, UNIT_7, UNIT_6, UNIT_5, UNIT_4, UNIT_3, UNIT_2, UNIT_1, )(m, __VA_ARGS__)
+#define UNIT_EACH(m, ...) \
+	UNIT_PICK(__VA_ARGS__, UNIT_8, UNIT_7, UNIT_6, UNIT_5, UNIT_4, UNIT_3, UNIT_2, UNIT_1, )(m, __VA_ARGS__)
 #define UNIT_PICK(a, b, c, d, e, f, g, h, pick, ...) pick
 #define UNIT_1(m, a) m(a)
 #define UNIT_2(m, a, ...) m(a) UNIT_1(m, __VA_ARGS__)

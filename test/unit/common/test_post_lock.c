@@ -22,8 +22,7 @@ static unsigned count;
 static bool has_membarrier = true, is_registered;	/* is_registered: by the program; membarrier wants it */
 static unsigned sleepers, wakes;			/* atomic: threads in a futex; calls to wake one */
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
+EXTEND(syscall)
 
 static long answer_membarrier(int command)
 {

@@ -11,7 +11,7 @@ static int library;
 static unsigned taken;		/* messages */
 static uint16_t last_kind;
 
-int __wrap_socket(int domain, int type, int protocol);
+REPLACE(socket)
 
 int __wrap_socket(int domain, int type, int protocol)
 {

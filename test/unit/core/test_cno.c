@@ -8,15 +8,13 @@
 static int watch_error;		/* of the service thread; 0: it watches what it is given */
 static void (*before_publish)(void);	/* called once; NULL: nothing happens meanwhile */
 
-int __real_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+EXTEND(dapl_watch_start)
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
 {
 	return watch_error ? watch_error : __real_dapl_watch_start(watch, fd, ready);
 }
 
-void __real_dapl_object_publish(struct dapl_object *obj);
-void __wrap_dapl_object_publish(struct dapl_object *obj);
+EXTEND(dapl_object_publish)
 void __wrap_dapl_object_publish(struct dapl_object *obj)
 {
 	void (*meanwhile)(void) = before_publish;

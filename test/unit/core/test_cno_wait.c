@@ -21,12 +21,7 @@ static int set_up(void **state)
 
 static int signals;	/* that come in the next calls that sleep */
 
-int __real_epoll_wait(int fd, struct epoll_event *events, int max, int ms);
-int __real_poll(struct pollfd *fds, nfds_t n, int ms);
-void __real_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
-__attribute__((visibility("default"))) int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int ms);
-__attribute__((visibility("default"))) int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
-void __wrap_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found);
+EXTEND(epoll_wait, poll, dapl_mutex_wait)
 
 /* Then another thread has the CNO's mutex. */
 static bool signal_comes(void)

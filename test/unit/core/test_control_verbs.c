@@ -8,6 +8,7 @@
 #include "common/control.h"
 #include "common/trace.h"
 #include "dapl/core/base/control.h"
+#include "dapl/core/base/registry.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/core/conn/service_point.h"
 #include "dapl/core/event/async.h"
@@ -22,7 +23,7 @@ static bool foreign_registry;		/* it has no function of this project's */
 static DAT_RETURN reread_result;
 static unsigned registry_level;
 
-void __wrap_dapl_control_serve(dapl_control_verb *const *table, unsigned count);
+REPLACE(dapl_control_serve)
 void __wrap_dapl_control_serve(dapl_control_verb *const *table, unsigned count)
 {
 	verbs = table;
@@ -42,7 +43,7 @@ static DAT_RETURN modify_level(DAT_TRC_COMPONENT component, DAT_UINT32 level)
 	return DAT_SUCCESS;
 }
 
-void *__wrap_dapl_registry_function(const char *name);
+REPLACE(dapl_registry_function)
 void *__wrap_dapl_registry_function(const char *name)
 {
 	static DAT_RETURN (*const rereads)(DAT_COUNT *) = reread;

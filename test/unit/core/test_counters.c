@@ -235,9 +235,8 @@ CASE(device_counts_while_its_group_runs)
 /* Of the device's directories, that with this name has the file rq_num_rae. */
 static const char *directory;
 
-FILE *__real_fopen64(const char *path, const char *mode);
+EXTEND(fopen64)
 /* the sanitizers' libraries call it */
-__attribute__((visibility("default"))) FILE *__wrap_fopen64(const char *path, const char *mode);
 FILE *__wrap_fopen64(const char *path, const char *mode)
 {
 	char expected[128];

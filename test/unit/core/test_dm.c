@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
@@ -36,21 +37,19 @@ extern const struct dapl_device_ops __real_dapl_device_ops;
 extern struct dapl_device_ops __wrap_dapl_device_ops;
 struct dapl_device_ops __wrap_dapl_device_ops;
 
-void *__real_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *of, void (*end)(struct dapl_object *));
-void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *of, void (*end)(struct dapl_object *));
+EXTEND(dapl_object_new)
 void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *of, void (*end)(struct dapl_object *))
 {
 	return no_memory ? NULL : (last_object = __real_dapl_object_new(kind, size, of, end));
 }
 
-int __real_dapl_pz_set_zero_based(struct dapl_pz *of);
-int __wrap_dapl_pz_set_zero_based(struct dapl_pz *of);
+EXTEND(dapl_pz_set_zero_based)
 int __wrap_dapl_pz_set_zero_based(struct dapl_pz *of)
 {
 	return zero_based_error ? zero_based_error : __real_dapl_pz_set_zero_based(of);
 }
 
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+REPLACE(dapl_ia_handle)
 DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
 {
 	assert_ptr_equal(of, ia);
@@ -249,8 +248,7 @@ CASE(memory_with_a_region_is_not_freed)
 
 static bool freeing_waits;	/* atomic */
 
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
+EXTEND(sched_yield)
 int __wrap_sched_yield(void)
 {
 	__atomic_store_n(&freeing_waits, true, __ATOMIC_SEQ_CST);

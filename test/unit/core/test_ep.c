@@ -3,6 +3,7 @@
  * what the queries tell (ep.c). Limits of attributes are in test_ep_attr.c. */
 #include <netinet/in.h>
 #include <unistd.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
@@ -29,7 +30,7 @@ static int create_error;
 #define SRQ ((DAT_SRQ_HANDLE)srq)
 
 /* The registry's handle of the IA. */
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+REPLACE(dapl_ia_handle)
 DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
 {
 	assert_ptr_equal(of, core_ia);

@@ -231,8 +231,7 @@ CASE(discard_evds_end_with_the_endpoint)
 /* --- calls of other threads ------------------------------------------------------------ */
 
 /* A thread waits for calls to end, or looks again at a lock. */
-int __wrap_sched_yield(void);
-int __real_sched_yield(void);
+EXTEND(sched_yield)
 int __wrap_sched_yield(void)
 {
 	__atomic_store_n(&waits, true, __ATOMIC_RELEASE);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
+#include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_modify.h"
 #include "dapl/core/ep/post_recv.h"
 #include "dapl/core/event/evd.h"
@@ -149,10 +150,7 @@ enum { LONG_ENOUGH_US = 50000 };	/* for a thread that posts, unless it waits */
 
 static void (*in_feed)(void);		/* inside a change; NULL: nothing happens */
 
-DAT_RETURN __real_dapl_ep_feed_evds(const struct dapl_ep *of, struct dapl_evd *recv, struct dapl_evd *request,
-				    const DAT_EP_ATTR *attr);
-DAT_RETURN __wrap_dapl_ep_feed_evds(const struct dapl_ep *of, struct dapl_evd *recv, struct dapl_evd *request,
-				    const DAT_EP_ATTR *attr);
+EXTEND(dapl_ep_feed_evds)
 DAT_RETURN __wrap_dapl_ep_feed_evds(const struct dapl_ep *of, struct dapl_evd *recv, struct dapl_evd *request,
 				    const DAT_EP_ATTR *attr)
 {

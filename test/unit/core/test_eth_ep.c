@@ -22,18 +22,14 @@ static DAT_EP_HANDLE handle;		/* of the create that succeeded last */
 static size_t fails_size;		/* of an element in the allocation that fails */
 static bool closes;			/* dat_ia_close ends the endpoint while it is created */
 
-void *__real_calloc(size_t n, size_t size);
+EXTEND(calloc)
 /* the sanitizers' libraries call it */
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fails_size && size == fails_size ? NULL : __real_calloc(n, size);
 }
 
-DAT_RETURN __real_dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
-				 DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *made);
-DAT_RETURN __wrap_dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
-				 DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *made);
+EXTEND(dapl_ep_create)
 DAT_RETURN __wrap_dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
 				 DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *made)
 {

@@ -30,16 +30,13 @@ static bool no_object;
 static struct dapl_object *last_object;		/* that was made */
 static int calloc_fails;			/* the i-th from now; 0: none */
 
-void *__real_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia, void (*end)(struct dapl_object *));
-void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia, void (*end)(struct dapl_object *));
+EXTEND(dapl_object_new)
 void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia, void (*end)(struct dapl_object *))
 {
 	return no_object ? NULL : (last_object = __real_dapl_object_new(kind, size, ia, end));
 }
 
-void *__real_calloc(size_t n, size_t size);
-/* Visible, since the sanitizers' libraries call calloc, too. */
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
+EXTEND(calloc)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return calloc_fails && !--calloc_fails ? NULL : __real_calloc(n, size);
@@ -48,16 +45,14 @@ void *__wrap_calloc(size_t n, size_t size)
 static bool locked;
 static void (*after_unlock)(void);	/* called once */
 
-void __real_dapl_eth_groups_lock(void);
-void __wrap_dapl_eth_groups_lock(void);
+EXTEND(dapl_eth_groups_lock)
 void __wrap_dapl_eth_groups_lock(void)
 {
 	__real_dapl_eth_groups_lock();
 	locked = true;
 }
 
-void __real_dapl_eth_groups_unlock(void);
-void __wrap_dapl_eth_groups_unlock(void);
+EXTEND(dapl_eth_groups_unlock)
 void __wrap_dapl_eth_groups_unlock(void)
 {
 	void (*call)(void) = after_unlock;
@@ -431,8 +426,7 @@ static bool freeing_waits, freed_in_use;	/* atomic */
 static pthread_t freeing;
 static DAT_RETURN freed;
 
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
+EXTEND(sched_yield)
 int __wrap_sched_yield(void)
 {
 	__atomic_store_n(&freeing_waits, true, __ATOMIC_SEQ_CST);

@@ -95,7 +95,7 @@ static int set_group(struct ibv_qp *group, const uint16_t *table)
 	return error;
 }
 
-void __wrap_dapl_evd_notify(struct dapl_evd *evd);
+REPLACE(dapl_evd_notify)
 void __wrap_dapl_evd_notify(struct dapl_evd *evd)
 {
 	assert_ptr_equal(evd, core_dto_evd);

@@ -26,8 +26,7 @@ static int group_refs, ep_refs;		/* without rules */
 /* No memory for the next object. */
 static bool no_memory;
 
-void *__real_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia, void (*end)(struct dapl_object *));
-void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia, void (*end)(struct dapl_object *));
+EXTEND(dapl_object_new)
 void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *ia, void (*end)(struct dapl_object *))
 {
 	return no_memory ? NULL : __real_dapl_object_new(kind, size, ia, end);

@@ -11,8 +11,7 @@
 
 static int watch_error;		/* of the service thread; 0: it watches what it is given */
 
-int __real_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+EXTEND(dapl_watch_start)
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
 {
 	return watch_error ? watch_error : __real_dapl_watch_start(watch, fd, ready);

@@ -9,6 +9,7 @@
 #include <dat/dat_mcast_extensions.h>
 #include <dat/dat_net_extensions.h>
 #include <dat/dat_send_extensions.h>
+#include "dapl/core/conn/ud.h"
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
@@ -260,8 +261,7 @@ static DAT_RETURN send_ud(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, const DAT_IB_
 }
 
 /* The connection that was to be freed. */
-DAT_RETURN __real_dapl_ud_cm_free(struct dapl_ep *of, DAT_CONTEXT cm);
-DAT_RETURN __wrap_dapl_ud_cm_free(struct dapl_ep *of, DAT_CONTEXT cm);
+EXTEND(dapl_ud_cm_free)
 static void *freed_cm;
 
 DAT_RETURN __wrap_dapl_ud_cm_free(struct dapl_ep *of, DAT_CONTEXT cm)

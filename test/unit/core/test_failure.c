@@ -10,7 +10,7 @@ static struct dapl_diag said;		/* the last line */
 static unsigned lines;
 static struct dapl_conn *const conn = (struct dapl_conn *)&lines;
 
-void __wrap_dapl_diag_say(const struct dapl_diag *diag);
+REPLACE(dapl_diag_say)
 void __wrap_dapl_diag_say(const struct dapl_diag *diag)
 {
 	said = *diag;

@@ -45,8 +45,7 @@ static struct dapl_fork_part
 	c = { RANK_FORK + 2, before_c, NULL, child_c, NULL },
 	d = { RANK_FORK + 3, NULL, parent_d, NULL, NULL };
 
-int __real_usleep(useconds_t us);
-int __wrap_usleep(useconds_t us);
+EXTEND(usleep)
 int __wrap_usleep(useconds_t us)
 {
 	if (++sleeps == go_at) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <dat/dat_net_extensions.h>
 #include "common/log.h"
+#include "dapl/core/conn/conn.h"
+#include "dapl/core/ep/srq.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/ia/net_watch.h"
 #include "test/unit/core/core_device.h"
@@ -80,10 +82,7 @@ static struct {
 	unsigned code;
 } called;
 
-void __wrap_dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code, const char *text);
-bool __wrap_dapl_ep_comm_established(struct dapl_ep *ep);
-void __wrap_dapl_srq_limit(struct dapl_srq *srq);
-void __wrap_dapl_srq_failed(struct dapl_srq *srq);
+REPLACE(dapl_ep_broken, dapl_ep_comm_established, dapl_srq_limit, dapl_srq_failed)
 
 void __wrap_dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code, const char *text)
 {

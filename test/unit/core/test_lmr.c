@@ -3,6 +3,7 @@
  * by its contexts (lmr.c). */
 #include <sys/mman.h>
 #include <unistd.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
@@ -29,7 +30,7 @@ static const void *asked_addr, *asked_name;
 static size_t asked_length;
 static int asked_access, registrations, error;
 
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+REPLACE(dapl_ia_handle)
 DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
 {
 	assert_ptr_equal(of, ia);

@@ -72,17 +72,14 @@ static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return 0;
 }
 
-void *__real_calloc(size_t n, size_t size);
-/* Visible, since the sanitizers' libraries call calloc, too. */
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
+EXTEND(calloc)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
 /* Another thread has changed the endpoint meanwhile. */
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
+EXTEND(sched_yield)
 int __wrap_sched_yield(void)
 {
 	if (ep)

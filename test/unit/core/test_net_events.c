@@ -23,13 +23,8 @@ static int addresses_error;			/* of getifaddrs; without one the host has the IA'
 
 /* --- what is replaced ------------------------------------------------------------------------------------------ */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __wrap_getifaddrs(struct ifaddrs **list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
-#pragma GCC visibility pop
-int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
-bool __wrap_dapl_async_offer(struct dapl_ia *of, const DAT_EVENT *event);
+REPLACE(getifaddrs, freeifaddrs)
+REPLACE(interface_request_index, dapl_timer_start, dapl_async_offer)
 
 int __wrap_getifaddrs(struct ifaddrs **list)
 {

@@ -35,16 +35,8 @@ static size_t filled;
 
 /* --- what is replaced ------------------------------------------------------------------------------------------ */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __real_socket(int family, int type, int protocol);
-int __wrap_socket(int family, int type, int protocol);
-int __real_bind(int fd, const struct sockaddr *address, socklen_t size);
-int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
-ssize_t __real_recv(int fd, void *bytes, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
-int __wrap_getifaddrs(struct ifaddrs **list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
-#pragma GCC visibility pop
+REPLACE(getifaddrs, freeifaddrs)
+EXTEND(socket, bind, recv)
 
 int __wrap_socket(int family, int type, int protocol)
 {

@@ -3,6 +3,7 @@
  * device is closed and the handle left alone whatever fails (ia/ext.c). */
 #include "dapl/core/ia/ext.h"
 #include "dapl/core/ia/ia.h"
+#include "dapl/core/ia/provider.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/unit.h"
@@ -16,7 +17,7 @@ static DAT_IA_ATTR ia_attr;
 static DAT_PROVIDER_ATTR provider_attr;
 
 /* The registry has initialised one entry. */
-struct dapl_entry *__wrap_dapl_entry_find(const char *name);
+REPLACE(dapl_entry_find)
 struct dapl_entry *__wrap_dapl_entry_find(const char *name)
 {
 	return strcmp(name, entry.info.ia_name) ? NULL : &entry;

@@ -20,7 +20,7 @@ static unsigned adds, removes;
 static bool no_memory;
 
 /* The registry. */
-DAT_RETURN __wrap_dat_registry_add_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info);
+REPLACE(dat_registry_add_provider)
 DAT_RETURN __wrap_dat_registry_add_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 {
 	assert_string_equal(table->device_name, info->ia_name);
@@ -29,7 +29,7 @@ DAT_RETURN __wrap_dat_registry_add_provider(const DAT_PROVIDER *table, const DAT
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN __wrap_dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info);
+REPLACE(dat_registry_remove_provider)
 DAT_RETURN __wrap_dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PROVIDER_INFO *info)
 {
 	assert_string_equal(table->device_name, info->ia_name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pz.c - protection zones: one protection domain of the device for each, and when they may be freed (pz.c). */
 #include <unistd.h>
+#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"
@@ -9,7 +10,7 @@
 static struct dapl_ia *ia;
 static char handle_of_ia;
 
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of);
+REPLACE(dapl_ia_handle)
 DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
 {
 	assert_ptr_equal(of, ia);

@@ -32,7 +32,7 @@ static void tell(struct dapl_device *dev, bool on)
 
 struct dapl_device_ops __wrap_dapl_device_ops;
 
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
+REPLACE(dapl_timer_start)
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
 {
 	running = timer;
@@ -40,22 +40,20 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)
 	delay_us = us;
 }
 
-void __wrap_dapl_timer_drain(struct dapl_timer *timer);
+REPLACE(dapl_timer_drain)
 void __wrap_dapl_timer_drain(struct dapl_timer *timer)
 {
 	if (running == timer)
 		running = NULL;
 }
 
-int __real_dapl_tap_begin(uint32_t snap, uint64_t *began);
-int __wrap_dapl_tap_begin(uint32_t snap, uint64_t *began);
+EXTEND(dapl_tap_begin)
 int __wrap_dapl_tap_begin(uint32_t snap, uint64_t *began)
 {
 	return begin_error ? -begin_error : __real_dapl_tap_begin(snap, began);
 }
 
-bool __real_dapl_async_enter_ias(struct dapl_object ***objects, size_t *count);
-bool __wrap_dapl_async_enter_ias(struct dapl_object ***objects, size_t *count);
+EXTEND(dapl_async_enter_ias)
 bool __wrap_dapl_async_enter_ias(struct dapl_object ***objects, size_t *count)
 {
 	return !no_list && __real_dapl_async_enter_ias(objects, count);

@@ -8,7 +8,7 @@ int conf_shortage;
 bool conf_unreadable;
 unsigned conf_faults, conf_reads;
 
-int __wrap_sources_read(struct sources *sources, bool with_soft);
+REPLACE(sources_read)
 int __wrap_sources_read(struct sources *sources, bool with_soft)
 {
 	int err = conf_shortage;

@@ -60,8 +60,7 @@ static void fini(const DAT_PROVIDER_INFO *info)
 
 /* --- the loader ------------------------------------------------------------------------------------------------- */
 
-bool __wrap_loader_open(struct library *library, const char *name, char *reason, size_t size);
-void __wrap_loader_close(struct library *library);
+REPLACE(loader_open, loader_close)
 
 bool __wrap_loader_open(struct library *library, const char *name, char *reason, size_t size)
 {

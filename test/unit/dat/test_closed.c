@@ -11,8 +11,7 @@ static void *freed[2 * KEPT];
 static unsigned freed_count;
 
 /* closed.c is linked with it instead of free(). */
-void __real_free(void *at);
-void __wrap_free(void *at);
+EXTEND(free)
 void __wrap_free(void *at)
 {
 	if (at && freed_count < 2 * KEPT)

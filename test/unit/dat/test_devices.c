@@ -3,6 +3,7 @@
  * and order of the entries, and shortages. The files around them are test/registry/test_devices.c's. */
 #include "dat/devices.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include "test/unit/file_tree.h"
@@ -16,16 +17,7 @@ static int copies_left, grown_left, directories_left, files_left;	/* calls befor
 
 /* --- in place of libc ------------------------------------------------------------------------------------------ */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-DIR *__real_opendir(const char *name);
-DIR *__wrap_opendir(const char *name);
-int __real_open64(const char *name, int flags);
-int __wrap_open64(const char *name, int flags, ...);
-#pragma GCC visibility pop
+EXTEND(strdup, realloc, opendir, open64)
 
 char *__wrap_strdup(const char *text)
 {

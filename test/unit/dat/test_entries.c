@@ -18,14 +18,8 @@ static bool has_soft;			/* the software device is installed */
 static int devices_error;		/* looking for devices fails with it */
 static unsigned devices;		/* that are present */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-#pragma GCC visibility pop
-bool __wrap_loader_finds(const char *name);
-int __wrap_sources_generate(struct conf *conf, bool with_soft);
+EXTEND(malloc, realloc)
+REPLACE(loader_finds, sources_generate)
 
 void *__wrap_malloc(size_t size)
 {

@@ -20,7 +20,7 @@ enum { MAX = 8 };
 static const DAT_PROVIDER table;
 static bool reported_before;
 
-bool __wrap_unknown_ia_is_new(const char *name);
+REPLACE(unknown_ia_is_new)
 bool __wrap_unknown_ia_is_new(const char *name)
 {
 	assert_string_equal(name, "ia_x");

@@ -23,16 +23,7 @@ static char self, library;		/* what handles point to */
 
 /* --- in place of the dynamic linker ----------------------------------------------------------------------------- */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__wrap_dlopen(const char *name, int flags);
-void *__wrap_dlsym(void *handle, const char *symbol);
-int __wrap_dlclose(void *handle);
-char *__wrap_dlerror(void);
-int __wrap_dladdr(const void *address, Dl_info *info);
-int __wrap_dlinfo(void *handle, int request, void *info);
-int __wrap_access(const char *path, int mode);
-int __wrap_usleep(useconds_t us);
-#pragma GCC visibility pop
+REPLACE(dlopen, dlsym, dlclose, dlerror, dladdr, dlinfo, access, usleep)
 
 void *__wrap_dlopen(const char *name, int flags)
 {

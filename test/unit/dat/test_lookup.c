@@ -20,17 +20,14 @@ static char reports[1024];		/* lines for the administrator */
 static bool no_memory;
 static enum log_id reported;
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
-void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...);
+REPLACE(log_report)
 void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
 {
 	size_t used = strlen(reports);

@@ -20,10 +20,7 @@ static bool forks;			/* the program does */
 static DAT_RETURN other_result;
 static struct provider *other_provider;
 
-void __real_busy_wait(void);
-void __wrap_busy_wait(void);
-void __real_busy_wait_for_forks(void);
-void __wrap_busy_wait_for_forks(void);
+EXTEND(busy_wait, busy_wait_for_forks)
 
 static void tell(bool *what)
 {

@@ -16,10 +16,7 @@ static const DAT_PROVIDER table, other_table;
 static DAT_PROVIDER_INFO a, b;
 static bool no_memory;
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size)
 {

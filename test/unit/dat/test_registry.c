@@ -20,16 +20,7 @@
 
 static int allocations_left;		/* before the one that fails */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
-int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
-#pragma GCC visibility pop
+EXTEND(calloc, realloc, pthread_mutex_lock, pthread_mutex_unlock)
 
 void *__wrap_calloc(size_t n, size_t size)
 {

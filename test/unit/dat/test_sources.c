@@ -20,7 +20,7 @@ static int result;
 static const char *devices[4];	/* names of generated entries; NULL: no more */
 static int devices_error;
 
-int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft);
+REPLACE(devices_make_entries)
 int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft)
 {
 	for (int i = 0; devices[i]; i++)

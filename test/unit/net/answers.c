@@ -13,7 +13,7 @@ static struct {
 } answers[ANSWERS];
 static size_t answer_count;
 
-int __wrap_net_ask(struct nl_sock *sock, struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
+REPLACE(net_ask)
 int __wrap_net_ask(struct nl_sock *sock, struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg)
 {
 	size_t i = request_count;

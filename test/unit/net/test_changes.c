@@ -16,16 +16,13 @@ enum { ETH0 = 2, ETH1 = 3, ETH2 = 4 };	/* interfaces */
 static struct net_changes c;
 static bool no_memory, parser_lacks_memory;
 
-void *__real_realloc(void *old, size_t size);
-/* Visible, since the sanitizers' libraries call realloc, too. */
-__attribute__((visibility("default"))) void *__wrap_realloc(void *old, size_t size);
+EXTEND(realloc)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return no_memory ? NULL : __real_realloc(old, size);
 }
 
-int __real_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
-int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
+EXTEND(net_parse)
 int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg)
 {
 	return parser_lacks_memory ? -NLE_NOMEM : __real_net_parse(msg, each, arg);

@@ -37,7 +37,7 @@ static DAT_ENTRY given[2];
 static DAT_COUNT given_count;
 static DAT_RETURN registry_returns;
 
-DAT_RETURN __wrap_dats_list_entries(DAT_ENTRY **list, DAT_COUNT *count);
+REPLACE(dats_list_entries)
 DAT_RETURN __wrap_dats_list_entries(DAT_ENTRY **list, DAT_COUNT *count)
 {
 	if (registry_returns != DAT_SUCCESS)

@@ -27,14 +27,7 @@ static const char *bad_directory;	/* how the names end for which it fails; "": a
 static const char *bad_file;		/* how the names of files end for which fopen() fails; NULL: none */
 static int file_error;
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-DIR *__real_opendir(const char *name);
-DIR *__wrap_opendir(const char *name);
-FILE *__real_fopen64(const char *name, const char *mode);
-FILE *__wrap_fopen64(const char *name, const char *mode);
-#pragma GCC visibility pop
+EXTEND(realloc, opendir, fopen64)
 
 void *__wrap_realloc(void *old, size_t size)
 {

@@ -35,10 +35,7 @@ static struct question {
 static size_t question_count;
 static unsigned lookups;
 
-int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma);
-void __wrap_net_entries_free(struct net_entries *to);
-int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
-		      struct net_answer *answer);
+REPLACE(net_entries_read, net_entries_free, net_lookup)
 
 int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma)
 {

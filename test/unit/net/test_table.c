@@ -59,7 +59,7 @@ static void give_address(const char *text, unsigned flags, void (*each)(struct n
 	rtnl_addr_put(to);
 }
 
-int __wrap_net_dump(struct nl_sock *sock, int kind, int family, void (*each)(struct nl_object *, void *), void *arg);
+REPLACE(net_dump)
 int __wrap_net_dump(struct nl_sock *sock, int kind, int family, void (*each)(struct nl_object *, void *), void *arg)
 {
 	char name[IFNAMSIZ];
@@ -80,9 +80,7 @@ int __wrap_net_dump(struct nl_sock *sock, int kind, int family, void (*each)(str
 
 static unsigned grow_left;		/* arrays that may still grow; then there is no memory */
 
-void *__real_realloc(void *old, size_t size);
-/* Visible, since the sanitizers' libraries call realloc, too. */
-__attribute__((visibility("default"))) void *__wrap_realloc(void *old, size_t size);
+EXTEND(realloc)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return grow_left-- ? __real_realloc(old, size) : NULL;

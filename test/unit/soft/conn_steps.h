@@ -13,7 +13,7 @@
 #include "test/unit/softeth/steps.h"
 #include "test/unit/unit.h"
 
-enum { EPOLL = 33, DATA_EPOLL = 34, SOCKET = 44, ATTACH = 55, LOCAL_PORT = 4444, REMOTE_PORT = 5555, DEVICE_PORT = 6666 };
+enum { EPOLL = 33, DATA_EPOLL, SOCKET = 44, ATTACH = 55, LOCAL_PORT = 4444, REMOTE_PORT = 5555, DEVICE_PORT = 6666 };
 
 extern struct dapl_device dev;
 extern struct soft_qp qp;		/* in INIT, without a connection */
@@ -24,7 +24,7 @@ extern struct shm_conn rings;
 
 extern int allocations_left;		/* until one fails; -1: none does */
 extern unsigned progress_locks;		/* calls of soft_progress_lock() */
-extern uint32_t watched;		/* events of the last epoll_ctl(2); `failing` may be "watch", or "data" */
+extern uint32_t watched;		/* events of the last epoll_ctl(2); "watch" or "data" fails */
 extern struct told {			/* core, by upcalls */
 	struct dapl_established established;
 	struct dapl_ud_peer peer;

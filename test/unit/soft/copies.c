@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* copies.c - see copies.h. */
+#include "dapl/soft/shm/revoke.h"
 #include "test/unit/soft/copies.h"
 #include <errno.h>
 #include <string.h>
@@ -19,18 +20,14 @@ static bool copy_refused(void)
 	return copies_refused;
 }
 
-ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
-				 const struct iovec *there, unsigned long m, unsigned long flags);
-ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
-				 const struct iovec *there, unsigned long m, unsigned long flags);
+EXTEND(process_vm_writev)
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
 				 const struct iovec *there, unsigned long m, unsigned long flags)
 {
 	return copy_refused() ? -1 : __real_process_vm_writev(pid, here, n, there, m, flags);
 }
 
-ssize_t __real_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
-ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n);
+EXTEND(access_copy)
 ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct iovec *there, int n)
 {
 	if (copy_refused())
@@ -40,10 +37,7 @@ ssize_t __wrap_access_copy(pid_t pid, const struct iovec *source, const struct i
 	return copies_cut ? 1 : __real_access_copy(pid, source, there, n);
 }
 
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
-				const struct iovec *there, unsigned long m, unsigned long flags);
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
-				const struct iovec *there, unsigned long m, unsigned long flags);
+EXTEND(process_vm_readv)
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
 				const struct iovec *there, unsigned long m, unsigned long flags)
 {

@@ -271,8 +271,7 @@ void deregistered_memory_is_not_accessible(void **state)
 /* The next allocation of the service thread, or that of a device, fails. */
 static _Atomic bool no_memory;
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+EXTEND(calloc)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	bool fails = no_memory && (dapl_service_here() || size > sizeof(struct dapl_device));

@@ -118,8 +118,7 @@ void idle_process_uses_no_processor(void **state)
 }
 
 static __thread unsigned yields;
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
+EXTEND(sched_yield)
 int __wrap_sched_yield(void)
 {
 	yields++;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/verbs/post.h"
@@ -193,14 +194,8 @@ static struct eth_port_ops port_ops = { .query = port_query, .open = port_open, 
 
 /* --- the library, and memory ---------------------------------------------------------------------------------- */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__wrap_dlopen(const char *path, int flags);
-void *__real_dlsym(void *library, const char *name);
-void *__wrap_dlsym(void *library, const char *name);
-int __wrap_dlclose(void *library);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+REPLACE(dlopen, dlclose)
+EXTEND(dlsym, calloc)
 
 void *__wrap_dlopen(const char *path, int flags)
 {
@@ -231,8 +226,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return around.fails_size && size == around.fails_size ? NULL : __real_calloc(n, size);
 }
 
-void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+REPLACE(log_report)
 void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)
 {
 	va_list args;
@@ -244,8 +238,7 @@ void __wrap_log_report(enum log_id id, const struct log_fields *fields, const ch
 	va_end(args);
 }
 
-enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
-				      int access, char **at);
+REPLACE(soft_mem_local)
 enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
 				      int access, char **at)
 {
@@ -256,8 +249,7 @@ enum soft_check __wrap_soft_mem_local(const struct dapl_device *dev, const struc
 
 /* --- the QP of obj/ --------------------------------------------------------------------------------------------- */
 
-int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
-			  struct ibv_qp **qp);
+REPLACE(soft_qp_create)
 int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 			  struct ibv_qp **ibqp)
 {
@@ -277,7 +269,7 @@ int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv
 	return 0;
 }
 
-int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp);
+REPLACE(soft_qp_reset)
 int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp)
 {
 	assert_ptr_equal(dev, &eth_device);
@@ -285,7 +277,7 @@ int __wrap_soft_qp_reset(struct dapl_device *dev, struct ibv_qp *qp)
 	return around.reset_error;
 }
 
-int __wrap_soft_qp_error(struct ibv_qp *qp);
+REPLACE(soft_qp_error)
 int __wrap_soft_qp_error(struct ibv_qp *qp)
 {
 	((struct soft_qp *)qp)->state = IBV_QPS_ERR;
@@ -293,7 +285,7 @@ int __wrap_soft_qp_error(struct ibv_qp *qp)
 	return 0;
 }
 
-int __wrap_soft_qp_destroy(struct ibv_qp *qp);
+REPLACE(soft_qp_destroy)
 int __wrap_soft_qp_destroy(struct ibv_qp *qp)
 {
 	step("destroy");
@@ -302,7 +294,7 @@ int __wrap_soft_qp_destroy(struct ibv_qp *qp)
 	return 0;
 }
 
-bool __wrap_soft_qp_take_receive(struct soft_qp *qp);
+REPLACE(soft_qp_take_receive)
 bool __wrap_soft_qp_take_receive(struct soft_qp *qp)
 {
 	assert_locked(qp, true);
@@ -312,7 +304,7 @@ bool __wrap_soft_qp_take_receive(struct soft_qp *qp)
 	return around.holds_receive;
 }
 
-void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is, bool solicited);
+REPLACE(soft_qp_received)
 void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is, bool solicited)
 {
 	assert_locked(qp, true);
@@ -323,7 +315,7 @@ void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, cons
 	around.wc[around.completions++] = *is;
 }
 
-int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+REPLACE(soft_qp_post_recv)
 int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	*bad = wr;
@@ -331,7 +323,7 @@ int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct i
 	return around.post_error;
 }
 
-void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
+REPLACE(soft_cq_add)
 void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
 {
 	assert_ptr_equal(cq, raw->recv_cq);
@@ -345,7 +337,7 @@ static struct soft_input *watched;
 static struct dapl_timer *purge_timer;
 static void (*purge_fire)(struct dapl_timer *);
 
-int __wrap_soft_input_watch(struct dapl_device *dev, struct soft_input *input, int fd);
+REPLACE(soft_input_watch)
 int __wrap_soft_input_watch(struct dapl_device *dev, struct soft_input *input, int fd)
 {
 	assert_ptr_equal(dev, &eth_device);
@@ -357,7 +349,7 @@ int __wrap_soft_input_watch(struct dapl_device *dev, struct soft_input *input, i
 	return around.watch_error;
 }
 
-void __wrap_soft_input_unwatch(struct dapl_device *dev, int fd);
+REPLACE(soft_input_unwatch)
 void __wrap_soft_input_unwatch(struct dapl_device *dev, int fd)
 {
 	assert_ptr_equal(dev, &eth_device);
@@ -380,7 +372,7 @@ void progress_owner(void)
 	progress_owner_with(EPOLLIN);
 }
 
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
+REPLACE(dapl_timer_start)
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
 {
 	around.timer_us = us;
@@ -388,7 +380,7 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)
 	purge_fire = fire;
 }
 
-void __wrap_dapl_timer_drain(struct dapl_timer *timer);
+REPLACE(dapl_timer_drain)
 void __wrap_dapl_timer_drain(struct dapl_timer *timer)
 {
 	step("timer");
@@ -402,28 +394,28 @@ void purge_timer_fires(void)
 	purge_fire(purge_timer);
 }
 
-void __wrap_soft_eth_flush_sends(struct soft_eth *eth);
+REPLACE(soft_eth_flush_sends)
 void __wrap_soft_eth_flush_sends(struct soft_eth *eth)
 {
 	assert_locked(eth->qp, true);
 	step("flush");
 }
 
-void __wrap_soft_eth_drop_sends(struct soft_eth *eth);
+REPLACE(soft_eth_drop_sends)
 void __wrap_soft_eth_drop_sends(struct soft_eth *eth)
 {
 	assert_locked(eth->qp, false);
 	step("drop");
 }
 
-void __wrap_soft_eth_end_sends(struct soft_eth *eth);
+REPLACE(soft_eth_end_sends)
 void __wrap_soft_eth_end_sends(struct soft_eth *eth)
 {
 	assert_locked(eth->qp, false);
 	step("end");
 }
 
-void __wrap_soft_eth_collect_stamp(struct soft_eth *eth);
+REPLACE(soft_eth_collect_stamp)
 void __wrap_soft_eth_collect_stamp(struct soft_eth *eth)
 {
 	assert_locked(eth->qp, true);

@@ -21,17 +21,8 @@ uint64_t now;
 
 /* --- clocks and the timer --------------------------------------------------------------------------------------- */
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *time);
-int __wrap_timerfd_create(int clock, int flags);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *old);
-ssize_t __real_read(int fd, void *to, size_t size);
-ssize_t __wrap_read(int fd, void *to, size_t size);
-int __real_close(int fd);
-int __wrap_close(int fd);
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
-void __wrap_dapl_watch_stop(struct dapl_watch *watch);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+REPLACE(clock_gettime, timerfd_create, timerfd_settime, dapl_watch_start, dapl_watch_stop)
+EXTEND(read, close, calloc)
 
 static void (*timer_ready)(struct dapl_watch *watch);
 uint64_t timer_wait;
@@ -194,7 +185,7 @@ static const struct eth_port_ops port_ops = { .send = port_send, .send_batch = p
 
 /* --- memory and completions ------------------------------------------------------------------------------------- */
 
-void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
+REPLACE(soft_cq_add)
 
 struct ibv_wc completions[2 * QUEUE];
 unsigned completed;

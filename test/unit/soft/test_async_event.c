@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_async_event.c - asynchronous events of objects: each post is one upcall, in their order, and none for an
  * object that is gone. */
+#include "dapl/core/device.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/rnic.h"
 #include "test/unit/unit.h"
@@ -12,14 +13,14 @@ static unsigned calls;
 static const void *told[8];
 static void (*during)(void);		/* an upcall */
 
-void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *));
+REPLACE(dapl_task_queue)
 void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
 {
 	task->run = run;
 	task->queued = true;
 }
 
-void __wrap_dapl_up_async(void *ia, const struct ibv_async_event *event);
+REPLACE(dapl_up_async)
 void __wrap_dapl_up_async(void *ia, const struct ibv_async_event *event)
 {
 	assert_ptr_equal(ia, &dev);

@@ -38,8 +38,7 @@ static uint64_t other_name;		/* of the other process */
 static int listener, accepted;		/* its sockets; -1: closed */
 static int send_err;			/* errno of sendmsg() */
 
-ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+EXTEND(sendmsg)
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {

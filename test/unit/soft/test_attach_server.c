@@ -166,10 +166,7 @@ static bool no_expiry;		/* connections wait for a request for ever. Atomic */
 
 enum { REFUSED = ENOSPC };	/* error of a watch */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
@@ -182,8 +179,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return left ? __real_calloc(n, size) : NULL;
 }
 
-int __real_attach_socket_listen(uint64_t name, bool file);
-int __wrap_attach_socket_listen(uint64_t name, bool file);
+EXTEND(attach_socket_listen)
 int __wrap_attach_socket_listen(uint64_t name, bool file)
 {
 	errno = ENOBUFS;
@@ -200,8 +196,7 @@ static bool listens(int fd)
 	return domain == AF_UNIX && listening;
 }
 
-int __real_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
+EXTEND(dapl_watch_start)
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
 {
 	unsigned fails;
@@ -218,8 +213,7 @@ int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(stru
 	return REFUSED;
 }
 
-int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
-int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+EXTEND(accept4)
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
 	unsigned fails = __atomic_load_n(&accept_fails, __ATOMIC_ACQUIRE);
@@ -231,8 +225,7 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 	return -1;
 }
 
-void __real_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *));
+EXTEND(dapl_timer_start)
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
 {
 	if (us != FETCH_US || !__atomic_load_n(&no_expiry, __ATOMIC_ACQUIRE))

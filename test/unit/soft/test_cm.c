@@ -8,9 +8,12 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/listen.h"
+#include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/rdmap/transmit.h"
+#include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/unit.h"
@@ -62,26 +65,9 @@ RECORD(soft_progress_end)
 RECORD(soft_progress_add)
 RECORD(cm_watch_liveness)
 
-void __wrap_cm_conn_retire(struct dapl_conn *c);
-void __wrap_listen_ready(struct soft_port *p);
-int __wrap_listen_watch(struct soft_port *p);
-void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, const char *text);
-void __wrap_cm_end_stream(struct dapl_conn *c, int err, const char *why);
-bool __wrap_cm_peer_is_lost(struct dapl_conn *c, uint64_t now);
-unsigned __wrap_cm_patience_ms(const struct dapl_conn_tuning *tuning);
-void __wrap_cm_set_deadline(struct dapl_conn *c, unsigned seconds);
-void __wrap_cm_sweep_within(struct dapl_device *d, uint64_t us);
-void __wrap_soft_conn_send(struct dapl_conn *c);
-bool __wrap_shm_grant_revoke(struct dapl_conn *c);
-void __wrap_soft_cm_detach(struct soft_qp *q);
-void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what);
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *));
-void __wrap_dapl_watch_stop(struct dapl_watch *watch);
-void __wrap_dapl_timer_drain(struct dapl_timer *timer);
-void __wrap_dapl_service_flush(void);
-int __wrap_epoll_wait(int fd, struct epoll_event *event, int most, int ms);
-int __wrap_poll(struct pollfd *p, nfds_t n, int ms);
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+REPLACE(cm_conn_retire, listen_ready, listen_watch, cm_fail, cm_end_stream, cm_peer_is_lost, cm_patience_ms)
+REPLACE(cm_set_deadline, cm_sweep_within, soft_conn_send, shm_grant_revoke, soft_cm_detach, soft_conn_queue_upcall)
+REPLACE(dapl_watch_start, dapl_watch_stop, dapl_timer_drain, dapl_service_flush, epoll_wait, poll, clock_gettime)
 
 void __wrap_cm_conn_retire(struct dapl_conn *c)
 {

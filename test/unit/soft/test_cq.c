@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/progress/owner.h"
+#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/verbs/poll.h"
 #include "test/unit/unit.h"
 
@@ -12,7 +14,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq, *other;
 static void (*script)(void);		/* runs in the next call of soft_progress_poll() */
 
-bool __wrap_soft_progress_poll(const struct soft_cq *polled);
+REPLACE(soft_progress_poll)
 bool __wrap_soft_progress_poll(const struct soft_cq *polled)
 {
 	void (*now)(void) = script;
@@ -24,7 +26,7 @@ bool __wrap_soft_progress_poll(const struct soft_cq *polled)
 	return now != NULL;
 }
 
-void __wrap_soft_owner_sleep(struct dapl_device *device);
+REPLACE(soft_owner_sleep)
 void __wrap_soft_owner_sleep(struct dapl_device *device)
 {
 	assert_ptr_equal(device, &dev);

@@ -7,10 +7,7 @@
 
 static bool solicited;		/* the last completion */
 
-void __real_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
-			     bool is_solicited);
-void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
-			     bool is_solicited);
+EXTEND(soft_qp_received)
 
 void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
 			     bool is_solicited)

@@ -13,8 +13,7 @@ enum {
 
 static struct { int fd, most, cuts; } cut = { .fd = -1, .most = NOTHING_CUT };
 
-ssize_t __real_send(int fd, const void *from, size_t length, int flags);
-ssize_t __wrap_send(int fd, const void *from, size_t length, int flags);
+EXTEND(send)
 
 /* Makes one call on one socket accept no more than `most` bytes. */
 ssize_t __wrap_send(int fd, const void *from, size_t length, int flags)

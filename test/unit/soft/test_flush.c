@@ -15,10 +15,7 @@ static struct shm_conn rings = { .segment = &segment };
 static char order[8];		/* of the calls below: revoke, cancel, end, wait */
 static bool within_a_write;	/* the peer */
 
-bool __wrap_shm_grant_revoke(struct dapl_conn *c);
-void __wrap_rndv_cancel(struct dapl_conn *c);
-void __wrap_revoke_before_flush(struct soft_qp *q, struct shm_access *access);
-void __wrap_soft_qp_end_flush(struct soft_qp *q);
+REPLACE(shm_grant_revoke, rndv_cancel, revoke_before_flush, soft_qp_end_flush)
 
 static void note(char call)
 {

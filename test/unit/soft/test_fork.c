@@ -19,10 +19,7 @@
 static void *watched;			/* memory that stays when it is freed, so that the test can read it */
 static bool was_freed;
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
-void __real_free(void *memory);
-void __wrap_free(void *memory);
-#pragma GCC visibility pop
+EXTEND(free)
 
 void __wrap_free(void *memory)
 {

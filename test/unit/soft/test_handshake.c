@@ -41,10 +41,8 @@ static struct {
 	bool no_memory;
 } did;
 
-void __wrap_soft_conn_send(struct dapl_conn *c);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
+REPLACE(soft_conn_send, getsockopt)
+EXTEND(calloc)
 
 void __wrap_soft_conn_send(struct dapl_conn *c) { did.sends += c == &conn; }
 

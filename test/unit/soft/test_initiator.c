@@ -25,8 +25,7 @@ static uint8_t data[600];	/* private data of the last Request */
 static size_t length;
 static int connect_err;		/* errno of connect(2); 0: the kernel's */
 
-int __real_connect(int fd, const struct sockaddr *to, socklen_t size);
-int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
+EXTEND(connect)
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
 	if (!connect_err)

@@ -18,8 +18,7 @@
 /* The next calls of accept4(2) that fail, and their errno. Atomic. */
 static int failing, accept_err;
 
-int __real_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
-int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+EXTEND(accept4)
 int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
 	if (!__atomic_load_n(&failing, __ATOMIC_RELAXED))
@@ -31,8 +30,7 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 
 static unsigned resumptions;	/* of paused ports; atomic */
 
-int __real_listen_watch(struct soft_port *port);
-int __wrap_listen_watch(struct soft_port *port);
+EXTEND(listen_watch)
 int __wrap_listen_watch(struct soft_port *port)
 {
 	__atomic_add_fetch(&resumptions, 1, __ATOMIC_RELAXED);

@@ -21,14 +21,14 @@ static unsigned sweeps;
 static uint64_t sweep_us;
 static struct tcp_info info;
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+REPLACE(clock_gettime)
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 {
 	*now = (struct timespec){ (time_t)(now_ns / 1000000000), (long)(now_ns % 1000000000) };
 	return 0;
 }
 
-void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *));
+REPLACE(dapl_timer_start)
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (*fire)(struct dapl_timer *))
 {
 	(void)timer, (void)fire;
@@ -36,8 +36,7 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us, void (
 	sweep_us = delay_us;
 }
 
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
+EXTEND(getsockopt)
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
 	if (fd < 0 || level != IPPROTO_TCP || name != TCP_INFO)

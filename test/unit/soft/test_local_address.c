@@ -17,12 +17,7 @@ static bool no_memory;				/* for strndup */
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
-int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
-char *__real_strndup(const char *text, size_t length);
-char *__wrap_strndup(const char *text, size_t length);
-#pragma GCC visibility pop
+EXTEND(getaddrinfo, strndup)
 
 /* The name server knows two names, both of 10.0.0.1. */
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "common/address.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
@@ -38,16 +39,8 @@ static struct {
 	int bind_err;
 } did;
 
-int __wrap_socket(int family, int type, int protocol);
-int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length);
-int __wrap_close(int fd);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t length);
-int __wrap_epoll_create1(int flags);
-int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event);
-int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
-void __wrap_soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *datagram,
-			    const struct sockaddr_storage *from, const struct sockaddr_storage *to);
+REPLACE(socket, bind, close, setsockopt, epoll_create1, epoll_ctl, epoll_wait, recvmsg)
+REPLACE(soft_ud_deliver)
 
 int __wrap_socket(int family, int type, int protocol)
 {
@@ -178,10 +171,7 @@ static uint8_t *table;		/* of the device; kept when it is freed, to see whether 
 static size_t table_size;
 static bool table_freed;
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void __real_free(void *p);
-void __wrap_free(void *p);
+EXTEND(calloc, free)
 
 void *__wrap_calloc(size_t n, size_t size)
 {

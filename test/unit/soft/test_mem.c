@@ -21,12 +21,7 @@ static int entries_left = -1;		/* of the next table, until there is no memory; -
 static bool filling;			/* the last calloc() was of a table: the next blocks are its entries */
 static struct ibv_mr *regions[REGIONS];
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+EXTEND(malloc, calloc)
 
 void *__wrap_malloc(size_t size)
 {

@@ -20,11 +20,9 @@ static bool added;
 static int file;			/* of the region that was added */
 static uint64_t offset;
 
-int __wrap_soft_populate(void *at, size_t length, bool writable);
-int __wrap_rmem_map_file(const void *at, size_t length, uint64_t *in_file);
-int __wrap_soft_mr_add(struct ibv_pd *in, const struct soft_memory *is, int access, struct ibv_mr **made);
+REPLACE(soft_populate, rmem_map_file, soft_mr_add)
 
-int __wrap_soft_populate(void *at, size_t length, bool writable)
+int __wrap_soft_populate(const void *at, size_t length, bool writable)
 {
 	assert_ptr_equal(at, memory);
 	assert_int_equal(length, LENGTH);

@@ -17,9 +17,7 @@ static int socket_error;
 static unsigned queued, changes;	/* calls of dapl_task_queue() and epoll_ctl(2) */
 static uint32_t reported;		/* events of the last */
 
-void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *task));
-int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
+REPLACE(dapl_task_queue, epoll_ctl, getsockopt)
 
 static void work(struct dapl_task *task)
 {

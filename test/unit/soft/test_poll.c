@@ -20,12 +20,7 @@ static int before, after;		/* completions: in the ring, and there after progress
 static bool progressed;
 static unsigned yields;			/* calls of sched_yield(2) */
 
-#define REPLACE(name) extern __typeof__(name) __wrap_##name
-
-REPLACE(soft_cq_take);
-REPLACE(soft_progress_poll);
-REPLACE(soft_owner_sleep);
-REPLACE(sched_yield);
+REPLACE(soft_cq_take, soft_progress_poll, soft_owner_sleep, sched_yield)
 
 int __wrap_soft_cq_take(struct soft_cq *of, int n, struct ibv_wc *to)
 {

@@ -13,8 +13,7 @@ static bool old_kernel;
 static int failure;			/* errno of madvise(), or 0 */
 static unsigned refused;
 
-int __wrap_madvise(void *at, size_t length, int advice);
-int __real_madvise(void *at, size_t length, int advice);
+EXTEND(madvise)
 int __wrap_madvise(void *at, size_t length, int advice)
 {
 	if (advice != 22 && advice != 23)
@@ -28,10 +27,7 @@ int __wrap_madvise(void *at, size_t length, int advice)
 }
 
 /* A read that is only shorter does not set errno, which an earlier call may have left. */
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
-				unsigned long pieces, unsigned long flags);
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
-				unsigned long pieces, unsigned long flags);
+EXTEND(process_vm_readv)
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
 				unsigned long pieces, unsigned long flags)
 {

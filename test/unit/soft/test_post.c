@@ -3,7 +3,11 @@
  * are posted. The socket is full, so requests wait in the send queue. */
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/progress/progress.h"
+#include "dapl/soft/rdmap/requester_done.h"
+#include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/rdmap/unexpected.h"
+#include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/stream_test.h"
@@ -19,11 +23,7 @@ static int ud_err;
 static enum ibv_wc_status ud_status;
 static struct soft_qp *bare;		/* a second queue pair, without a connection */
 
-void __wrap_soft_unexpected_deliver(struct soft_qp *qp);
-void __wrap_soft_progress_srq_posted(struct soft_srq *srq);
-bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
-void __wrap_soft_requester_complete(struct soft_qp *qp);
-int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
+REPLACE(soft_unexpected_deliver, soft_progress_srq_posted, shm_conn_post_cma, soft_requester_complete, soft_ud_send)
 
 void __wrap_soft_unexpected_deliver(struct soft_qp *qp)
 {

@@ -24,14 +24,7 @@ static int steps;
 static int racing[PROCESS_FDS];		/* descriptors of a second peer with the same id, or -1 */
 static struct shm_process *raced;
 
-int __wrap_eventfd(unsigned count, int flags);
-int __real_eventfd(unsigned count, int flags);
-int __wrap_memfd_create(const char *name, unsigned flags);
-int __real_memfd_create(const char *name, unsigned flags);
-void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
+EXTEND(eventfd, memfd_create, mmap64, calloc)
 
 /* Sets errno. */
 static bool step_fails(void)

@@ -45,24 +45,10 @@ static struct {
 	bool nothing_came, ended, blocks;	/* what the socket does next */
 } did;
 
-int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms);
-int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event);
-bool __wrap_soft_rings_poll(struct dapl_device *d, bool polling);
-void __wrap_soft_rings_add(struct shm_conn *shm);
-void __wrap_soft_rings_del(struct shm_conn *shm);
-void __wrap_soft_acks_flush_sockets(struct dapl_device *d);
-void __wrap_soft_ack_forget(struct dapl_conn *conn);
-void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling);
-void __wrap_soft_wakeup_begin(struct dapl_device *d);
-void __wrap_soft_wakeup_end(struct dapl_device *d);
-void __wrap_shm_notify_clear(struct dapl_device *d);
-bool __wrap_soft_tcp_receive(struct dapl_conn *conn, bool *came);
-void __wrap_soft_conn_send(struct dapl_conn *conn);
-void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
-void __wrap_soft_conn_interest(struct dapl_conn *conn);
-void __wrap_soft_conn_socket_error(struct dapl_conn *conn);
-void __wrap_soft_unexpected_deliver(struct soft_qp *qp);
-int __wrap_sched_yield(void);
+REPLACE(epoll_wait, epoll_ctl, soft_rings_poll, soft_rings_add, soft_rings_del, soft_acks_flush_sockets)
+REPLACE(soft_ack_forget, soft_ack_schedule, soft_wakeup_begin, soft_wakeup_end, shm_notify_clear, soft_tcp_receive)
+REPLACE(soft_conn_send, soft_stream_ended, soft_conn_interest, soft_conn_socket_error, soft_unexpected_deliver)
+REPLACE(sched_yield)
 
 int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms)
 {

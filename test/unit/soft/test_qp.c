@@ -11,9 +11,8 @@ static enum ibv_event_type event;	/* that was posted last */
 static unsigned events;
 static bool solicited;			/* the last completion */
 
-void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *e, enum ibv_event_type type, void *object);
-void __real_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool is_solicited);
-void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool is_solicited);
+REPLACE(soft_event_post)
+EXTEND(soft_cq_add)
 
 void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *e, enum ibv_event_type type, void *object)
 {

@@ -5,6 +5,7 @@
 #include "dapl/soft/obj/random.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/ud.h"
+#include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
@@ -22,21 +23,8 @@ static unsigned ud_opens, windows_forgotten, events_forgotten;
 static unsigned receives_at_revocation;	/* in the queue of `made` */
 static bool mapped;
 
-uint32_t __real_soft_random(void);
-uint32_t __wrap_soft_random(void);
-void *__real_malloc(size_t n);
-void *__wrap_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-int __wrap_soft_ud_open(struct dapl_device *dev);
-void __real_soft_mw_forget_qp(struct soft_qp *qp);
-void __wrap_soft_mw_forget_qp(struct soft_qp *qp);
-void __real_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
-void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
-void __real_revoke_instead_of_flush(struct soft_qp *qp);
-void __wrap_revoke_instead_of_flush(struct soft_qp *qp);
-int __wrap_rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, uint64_t remote, uint64_t length,
-				 struct dapl_mapping *mapping);
+REPLACE(soft_ud_open, rmem_map_for_consumer)
+EXTEND(soft_random, malloc, calloc, soft_mw_forget_qp, soft_event_forget, revoke_instead_of_flush)
 
 uint32_t __wrap_soft_random(void)
 {

@@ -11,8 +11,7 @@ static unsigned calls;
 static ssize_t gives;		/* bytes that getrandom(2) gives at most; -1: it fails */
 static uint32_t next;		/* the numbers of the kernel are consecutive here */
 
-ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+REPLACE(getrandom, clock_gettime)
 
 ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags)
 {

@@ -10,8 +10,7 @@ enum {
 	REMOTE = 100,		/* address that requests name */
 };
 
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
+EXTEND(malloc)
 static bool no_memory;
 
 __attribute__((visibility("default"))) void *__wrap_malloc(size_t size)

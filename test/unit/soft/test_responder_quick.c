@@ -15,8 +15,7 @@ enum { AT = 256, RECEIVE = 1000 };	/* a receive: its offset, bytes */
 static uint8_t payload[RECEIVE + 8];
 static bool solicited;		/* the last completion of a receive of the QP's own queue */
 
-void __real_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_solicited);
-void __wrap_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_solicited);
+EXTEND(soft_qp_received_next)
 
 void __wrap_soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool is_solicited)
 {

@@ -36,10 +36,7 @@ static struct {
 	bool more, stays;		/* what shm_rx_receive() answers; the ring has still something */
 } did;
 
-bool __wrap_shm_rx_receive(struct dapl_conn *conn, bool later);
-void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling);
-void __wrap_soft_acks_flush_ring(struct shm_conn *shm);
-void __wrap_soft_conn_send(struct dapl_conn *conn);
+REPLACE(shm_rx_receive, soft_ack_schedule, soft_acks_flush_ring, soft_conn_send)
 
 bool __wrap_shm_rx_receive(struct dapl_conn *conn, bool later)
 {

@@ -47,10 +47,7 @@ WITH_BODY(soft_responder_atomic)
 WITH_BODY(soft_responder_immediate)
 WITH_BODY(soft_requester_atomic)
 
-void __wrap_soft_responder_write_end(struct dapl_conn *c);
-void __wrap_soft_requester_response_end(struct soft_qp *q, struct dapl_conn *c);
-int __wrap_soft_requester_acked(struct soft_qp *q, struct dapl_conn *c, uint32_t delivered, uint64_t consumed);
-void __wrap_soft_stream_terminated(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body, uint32_t length);
+REPLACE(soft_responder_write_end, soft_requester_response_end, soft_requester_acked, soft_stream_terminated)
 
 void __wrap_soft_responder_write_end(struct dapl_conn *c)
 {

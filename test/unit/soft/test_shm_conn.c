@@ -21,8 +21,7 @@ static uint32_t sleep_count;		/* of the peer */
 static struct ring_rx rx;		/* the peer's side of the ring */
 static bool no_memory;
 
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size)
 {

@@ -34,21 +34,8 @@ static struct {
 	const struct soft_swqe *queued;
 } is;
 
-void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr);
-enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge *sge, char **at);
-enum soft_check __wrap_soft_mem_local(const struct dapl_device *d, const struct ibv_pd *pd, const struct ibv_sge *sge,
-				      int access, char **at);
-bool __wrap_rmem_map_write(struct dapl_conn *c, uint32_t stag, uint64_t remote, const char *from, uint32_t length);
-bool __wrap_rmem_map_read(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length);
-bool __wrap_rmem_map_atomic(struct dapl_conn *c, const struct ibv_send_wr *wr, char *to);
-bool __wrap_cma_read_now(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length);
-bool __wrap_cma_execute(struct soft_qp *q, struct dapl_conn *c, struct soft_swqe *wqe);
-bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, unsigned flags);
-bool __wrap_proto_peer_polls(struct shm_conn *shm);
-enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
-					unsigned refused);
-enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_conn *c,
-					  const struct proto_request *request);
+REPLACE(soft_qp_executed, soft_mem_to_send, soft_mem_local, rmem_map_write, rmem_map_read, rmem_map_atomic)
+REPLACE(cma_read_now, cma_execute, proto_suits_cma, proto_peer_polls, proto_select_read, proto_select_queued)
 
 void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr)
 {

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "dapl/soft/cm/shm_fallback.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/shm/attach_socket.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include "test/unit/unit.h"
@@ -216,8 +217,7 @@ static void acceptor_without_descriptors_is_one_line(void **state)
 }
 
 /* Leaves only the abstract name, as for a user without a runtime directory. */
-int __wrap_attach_socket_listen(uint64_t name, bool file);
-int __real_attach_socket_listen(uint64_t name, bool file);
+EXTEND(attach_socket_listen)
 
 int __wrap_attach_socket_listen(uint64_t name, bool file)
 {
@@ -229,8 +229,7 @@ int __wrap_attach_socket_listen(uint64_t name, bool file)
 
 static unsigned empty_accepts, accepts;		/* atomic: failed for lack of descriptors; all */
 
-int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
-int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+EXTEND(accept4)
 
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {

@@ -4,6 +4,7 @@
 #include <time.h>
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/receive/shm_rx.h"
 #include "dapl/soft/shm/cma.h"
 #include "test/unit/unit.h"
 
@@ -136,8 +137,7 @@ static void report_no_end(struct dapl_conn *conn)
 	__atomic_add_fetch(&ack->count, 1, __ATOMIC_RELEASE);
 }
 
-bool __real_shm_rx_receive(struct dapl_conn *conn, bool later);
-bool __wrap_shm_rx_receive(struct dapl_conn *conn, bool later);
+EXTEND(shm_rx_receive)
 bool __wrap_shm_rx_receive(struct dapl_conn *conn, bool later)
 {
 	bool more = __real_shm_rx_receive(conn, later);

@@ -17,12 +17,7 @@ static unsigned maps, unmaps;	/* of memory for segments */
 static unsigned given_back;	/* calls that return pages to the system */
 static bool no_memory;
 
-void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-int __wrap_munmap(void *at, size_t length);
-int __real_munmap(void *at, size_t length);
-int __wrap_madvise(void *at, size_t length, int advice);
-int __real_madvise(void *at, size_t length, int advice);
+EXTEND(mmap64, munmap, madvise)
 
 void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {

@@ -13,8 +13,7 @@ static struct soft_pd pd = { .pd = { .context = &context } };
 static struct soft_srq *srq;
 static unsigned limit_events, forgotten;
 
-void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
-			    void *object);
+REPLACE(soft_event_post)
 void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
 			    void *object)
 {
@@ -24,7 +23,7 @@ void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, e
 	limit_events++;
 }
 
-void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object);
+REPLACE(soft_event_forget)
 void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
 {
 	(void)dev, (void)event, (void)object;

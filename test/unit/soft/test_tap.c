@@ -17,8 +17,7 @@ enum { SNAP = 100, OFFSET = 512 };
 static struct ibv_wc completions[4];	/* of the next poll, if there are any */
 static int completed;
 
-int __real_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
-int __wrap_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+EXTEND(soft_cq_poll)
 
 int __wrap_soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {

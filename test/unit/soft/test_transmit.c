@@ -16,13 +16,8 @@ static int fails[4];		/* errno of the next calls, up to a 0 */
 static int calls, plain, fin;	/* calls that send; of send(2); last argument of shutdown(2), or -1 */
 static bool no_memory;
 
-ssize_t __real_send(int fd, const void *p, size_t n, int flags);
-ssize_t __wrap_send(int fd, const void *p, size_t n, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
-int __wrap_shutdown(int fd, int how);
-int __real_shutdown(int fd, int how);
-void *__real_malloc(size_t n);
-void *__wrap_malloc(size_t n);
+REPLACE(sendmsg)
+EXTEND(send, shutdown, malloc)
 
 static bool call_fails(void)
 {

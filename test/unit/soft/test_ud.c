@@ -32,10 +32,8 @@ static size_t datagram_length;
 static unsigned datagrams;
 static bool solicited;
 
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
-ssize_t __wrap_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from, socklen_t *length);
-void __real_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool is_solicited);
-void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool is_solicited);
+REPLACE(sendmsg, recvfrom)
+EXTEND(soft_cq_add)
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/softeth/port_calls.h"
@@ -20,20 +21,8 @@ static unsigned announced;		/* filters that were renewed while the newest table 
 
 /* --- rules and filters of ports, the clock, memory ------------------------------------------------------- */
 
-void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged);
-void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times);
-void __wrap_eth_rules_free(struct eth_port *port);
-int __wrap_port_filter_none(int fd);
-int __wrap_port_filter_renew(struct eth_port *port);
-struct eth_spread *__real_spread_new(const struct dapl_eth_rss *rss);
-struct eth_spread *__wrap_spread_new(const struct dapl_eth_rss *rss);
-bool __real_spread_announce(struct eth_spread *spread, const uint16_t *owner);
-bool __wrap_spread_announce(struct eth_spread *spread, const uint16_t *owner);
-void __real_spread_free_tables(struct spread_table *table);
-void __wrap_spread_free_tables(struct spread_table *table);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+REPLACE(eth_rule_unsteer, eth_rule_detach, eth_rules_free, port_filter_none, port_filter_renew, clock_gettime)
+EXTEND(spread_new, spread_announce, spread_free_tables, calloc)
 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
 {

@@ -8,8 +8,11 @@
 #include <linux/virtio_net.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "dapl/softeth/counters.h"
 #include "dapl/softeth/packet_ring.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/spread.h"
+#include "dapl/softeth/validate.h"
 #include "test/unit/unit.h"
 
 enum { BLOCKS = 3, BLOCK = 4096, FIRST = 64, MAC = 96, PLACES = 16,
@@ -30,12 +33,7 @@ static bool found_other_host;
 
 /* --- in place of rules and checksums ---------------------------------------------------------------------------- */
 
-struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
-				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
-void __wrap_eth_rule_count_frames(struct eth_rule *rule, uint64_t n, uint64_t bytes);
-uint32_t __wrap_eth_read_drops(struct eth_port *at);
-void __wrap_eth_validate(const struct eth_port *at, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
-			 const uint8_t *head, uint32_t parsed, const struct iovec *iov, int n);
+REPLACE(eth_rule_find, eth_rule_count_frames, eth_read_drops, eth_validate)
 
 struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
 				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash)

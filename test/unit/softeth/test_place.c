@@ -2,6 +2,7 @@
 /* test_place.c - rules as objects at a port or at a group: the order in which filters and programs get and
  * lose them, moves, failures, counts. The rules of a port (rules.c) are replaced here. */
 #include "dapl/softeth/group.h"
+#include "dapl/softeth/ingress.h"
 #include "dapl/softeth/place.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
@@ -27,14 +28,7 @@ static void end_rule(unsigned i)
 	rule_times_put(attached[i].rule.times);
 }
 
-int __wrap_eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_t member,
-			   struct eth_rule **added);
-int __wrap_eth_rule_steer(struct eth_port *port);
-void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged);
-void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times);
-bool __wrap_eth_rule_has(struct eth_port *port, const struct eth_rule *rule);
-int __wrap_eth_steer_count(const struct eth_port *port, const struct eth_rule *rule, uint64_t *frames,
-			   uint64_t *bytes);
+REPLACE(eth_rule_attach, eth_rule_steer, eth_rule_unsteer, eth_rule_detach, eth_rule_has, eth_steer_count)
 
 int __wrap_eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_t member,
 			   struct eth_rule **added)

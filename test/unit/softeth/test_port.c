@@ -11,7 +11,13 @@
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include "common/interface.h"
+#include "dapl/softeth/bpf.h"
+#include "dapl/softeth/group.h"
+#include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/port.h"
+#include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/softeth/steps.h"
@@ -27,23 +33,9 @@ static uint32_t ring_frames, ring_max_frame;
 
 /* --- system calls and functions of other files -------------------------------------------------------------- */
 
-int __wrap_socket(int family, int type, int protocol);
-int __real_close(int fd);
-int __wrap_close(int fd);
-int __wrap_interface_ethtool(int index, void *command);
-void __wrap_interface_queues(int index, uint32_t *rx, uint32_t *tx);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
-int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
-int __wrap_getifaddrs(struct ifaddrs **list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
-bool __wrap_bpf_has_tcx(void);
-int __wrap_port_filter_none(int fd);
-int __wrap_packet_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame);
-void __wrap_packet_ring_close(struct eth_port *port);
-void __wrap_eth_rule_free_all(struct eth_port *port);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+REPLACE(socket, interface_ethtool, interface_queues, setsockopt, bind, interface_request_index, getifaddrs)
+REPLACE(freeifaddrs, bpf_has_tcx, port_filter_none, packet_ring_open, packet_ring_close, eth_rule_free_all)
+EXTEND(close, calloc)
 
 /* A packet socket of a protocol would receive before it is bound. */
 int __wrap_socket(int family, int type, int protocol)

@@ -11,7 +11,9 @@
 #include <time.h>
 #include "dapl/softeth/port.h"
 #include "dapl/softeth/port_types.h"
+#include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/spread.h"
+#include "dapl/softeth/validate.h"
 #include "test/unit/softeth/control.h"
 #include "test/unit/unit.h"
 
@@ -38,11 +40,7 @@ static struct eth_spread *const group = (struct eth_spread *)&port;	/* it is not
 
 /* --- the socket ------------------------------------------------------------------------------------------ */
 
-ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
-ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-int __wrap_getifaddrs(struct ifaddrs **list);
-void __wrap_freeifaddrs(struct ifaddrs *list);
+REPLACE(recvmsg, recv, getsockopt, getifaddrs, freeifaddrs)
 
 static uint8_t byte_of(const struct message *m, size_t i)
 {
@@ -172,10 +170,7 @@ static uint32_t looked_at_length, validated_length, validated_flags;
 static struct eth_tag found_tag;
 static bool found_other_host;
 
-struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
-				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash);
-void __wrap_eth_validate(const struct eth_port *at, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
-			 const uint8_t *head, uint32_t parsed, const struct iovec *iov, int n);
+REPLACE(eth_rule_find, eth_validate)
 
 struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
 				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash)

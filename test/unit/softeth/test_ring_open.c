@@ -17,13 +17,8 @@ static int version;
 static struct tpacket_req3 request;
 static size_t mapped;			/* bytes */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-int __wrap_munmap(void *at, size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+REPLACE(setsockopt, mmap64, munmap)
+EXTEND(calloc)
 
 static bool fails(const char *call)
 {

@@ -37,7 +37,7 @@ static struct ipv6_mreq group6;
 static uint32_t hash;
 static unsigned descriptors;
 
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+REPLACE(setsockopt)
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
 	errno = ENODEV;

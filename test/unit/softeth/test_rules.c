@@ -27,7 +27,7 @@ static int replace_filter(const struct sock_fprog *program)
 	return 0;
 }
 
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+REPLACE(setsockopt)
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
 	const struct packet_mreq *wanted = value;

@@ -26,7 +26,7 @@ static const char *wrong;
 
 /* --- the socket ------------------------------------------------------------------------------------------------- */
 
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+REPLACE(sendmsg)
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	assert_int_equal(fd, SOCKET);

@@ -14,8 +14,7 @@ static struct xdp_desc received[CHUNKS];
 static struct xdp_statistics statistics;
 static unsigned wake_ups;
 
-int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *size);
-ssize_t __wrap_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from, socklen_t *length);
+REPLACE(getsockopt, recvfrom)
 
 int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *size)
 {

@@ -9,8 +9,7 @@ static const char text[] = "{\"state\": \"open\", \"list\": [1, 2.5, true], "
 static unsigned allocations, failing;	/* the number of the allocation that fails; 0: none */
 static bool complete;
 
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
+EXTEND(malloc)
 void *__wrap_malloc(size_t size)
 {
 	return ++allocations == failing ? NULL : __real_malloc(size);

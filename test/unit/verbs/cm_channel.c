@@ -54,11 +54,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 /* --- in place of the service thread, other files and core -------------------------------------------------- */
 
-int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *));
-void __wrap_dapl_watch_stop(struct dapl_watch *watch);
-void __wrap_dapl_service_flush(void);
-void __wrap_hw_conn_event(struct dapl_conn *of, const struct rdma_cm_event *event, const uint8_t *bytes, size_t length);
-void __wrap_hw_membership_event(struct cm_target *of, const struct rdma_cm_event *event);
+REPLACE(dapl_watch_start, dapl_watch_stop, dapl_service_flush, hw_conn_event, hw_membership_event)
 
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
 {

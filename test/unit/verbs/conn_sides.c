@@ -228,12 +228,8 @@ int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct i
 
 /* --- in place of the service thread ----------------------------------------------------------------------- */
 
-void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
-void __wrap_dapl_timer_start(struct dapl_timer *of, uint64_t delay_us, void (*fire)(struct dapl_timer *));
-bool __wrap_dapl_timer_stop(struct dapl_timer *of);
-/* Visible, since the sanitizers' libraries call calloc, too. */
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
+REPLACE(dapl_task_queue, dapl_timer_start, dapl_timer_stop)
+EXTEND(calloc)
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_steps.h - what an RDMA device is made of: librdmacm, libibverbs, the service thread, core, and what finds and
  * asks hardware are replaced. What is made is counted; `failing` (steps.h) names what fails: "places" finds addresses,
- * "channel", "id", "bind" and "verbs" make what librdmacm and libibverbs have, "probe" asks what the device can do, "cm"
- * and "watch" begin to watch for events. The steps "up" and "ack" are those of an asynchronous event. */
+ * "channel", "id", "bind" and "verbs" make what librdmacm and libibverbs have, "probe" asks what the device can do,
+ * "cm" and "watch" begin to watch for events. The steps "up" and "ack" are those of an asynchronous event. */
 #ifndef TEST_UNIT_VERBS_DEVICE_STEPS_H
 #define TEST_UNIT_VERBS_DEVICE_STEPS_H
 #include <rdma/rdma_cma.h>

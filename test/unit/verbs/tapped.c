@@ -14,12 +14,7 @@ struct ibv_srq srq = { .context = &context };
 char memory[8192];
 bool no_memory;
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-#pragma GCC visibility pop
+EXTEND(malloc, calloc)
 
 void *__wrap_malloc(size_t size)
 {

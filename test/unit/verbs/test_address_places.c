@@ -25,16 +25,7 @@ static struct hw_places places;
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
-#pragma GCC visibility push(default)	/* the sanitizers' libraries call them, too */
-int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
-int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found);
-DIR *__real_opendir(const char *name);
-DIR *__wrap_opendir(const char *name);
-FILE *__real_fopen64(const char *name, const char *mode);
-FILE *__wrap_fopen64(const char *name, const char *mode);
-int __real_access(const char *name, int mode);
-int __wrap_access(const char *name, int mode);
-#pragma GCC visibility pop
+EXTEND(getaddrinfo, opendir, fopen64, access)
 
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
 {

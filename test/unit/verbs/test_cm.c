@@ -23,10 +23,7 @@ int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 	return try_on(of, "notify");
 }
 
-int __wrap_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
-				const struct rdma_cm_event *event, struct dapl_conn **out);
-int __real_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
-				const struct rdma_cm_event *event, struct dapl_conn **out);
+EXTEND(hw_conn_from_request)
 
 int __wrap_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
 				const struct rdma_cm_event *event, struct dapl_conn **out)

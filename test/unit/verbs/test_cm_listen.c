@@ -53,9 +53,7 @@ const char *ibv_get_device_name(struct ibv_device *of)
 
 /* --- in place of free ---------------------------------------------------------------------------------------- */
 
-/* Visible, since the sanitizers' libraries call free, too. */
-__attribute__((visibility("default"))) void __wrap_free(void *of);
-void __real_free(void *of);
+EXTEND(free)
 
 void __wrap_free(void *of)
 {

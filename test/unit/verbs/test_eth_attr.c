@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include "common/interface.h"
 #include "dapl/verbs/eth_attr.h"
+#include "dapl/verbs/eth_cq.h"
 #include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 
@@ -54,7 +55,7 @@ void interface_queues(int index, uint32_t *rx, uint32_t *tx)
 }
 
 /* What fopen() is with files of 64 bits. */
-FILE *__wrap_fopen64(const char *path, const char *mode);
+REPLACE(fopen64)
 FILE *__wrap_fopen64(const char *path, const char *mode)
 {
 	FILE *file;
@@ -71,22 +72,20 @@ FILE *__wrap_fopen64(const char *path, const char *mode)
 	return file;
 }
 
-int __real_fclose(FILE *file);
-int __wrap_fclose(FILE *file);
+EXTEND(fclose)
 int __wrap_fclose(FILE *file)
 {
 	files--;
 	return __real_fclose(file);
 }
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+EXTEND(calloc)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
-void __wrap_hw_eth_cq_forget(struct hw_eth_device *of);
+REPLACE(hw_eth_cq_forget)
 void __wrap_hw_eth_cq_forget(struct hw_eth_device *of)
 {
 	forgotten = of;

@@ -19,7 +19,7 @@ static bool no_raw_clock;
 
 /* --- in place of the clocks and the device ----------------------------------------------------------------- */
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+REPLACE(clock_gettime)
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 {
 	uint64_t ns = id == CLOCK_REALTIME ? realtime : monotonic;

@@ -113,8 +113,7 @@ int hw_eth_post_recv(struct ibv_qp *of, struct ibv_recv_wr *wr, struct ibv_recv_
 	return result_of("receive");
 }
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+EXTEND(calloc)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return no_memory ? NULL : __real_calloc(n, size);

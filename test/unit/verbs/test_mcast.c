@@ -150,9 +150,8 @@ int ibv_detach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
 
 /* --- in place of the service thread, core and malloc ------------------------------------------------------ */
 
-void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *));
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
+REPLACE(dapl_task_queue)
+EXTEND(calloc)
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
 {

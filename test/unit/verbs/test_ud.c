@@ -65,9 +65,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *in, struct ibv_ah_attr *attr)
 	return &ah;
 }
 
-/* Visible, since the sanitizers' libraries call calloc, too. */
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
-void *__real_calloc(size_t n, size_t size);
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
