@@ -753,12 +753,10 @@ test_unit_soft_test_handshake_LDADD = $(unit_soft_libs)
 test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_conn_send,--wrap=getsockopt,--wrap=calloc
 test_unit_soft_test_progress_SOURCES = test/unit/soft/test_progress.c $(device_harness)
 test_unit_soft_test_progress_LDADD = $(unit_soft_libs)
-test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=epoll_wait,--wrap=epoll_ctl,--wrap=sched_yield,--wrap=soft_rings_poll \
-	-Wl,--wrap=soft_rings_add,--wrap=soft_rings_del,--wrap=soft_acks_flush_sockets,--wrap=soft_ack_forget \
-	-Wl,--wrap=soft_ack_schedule,--wrap=soft_wakeup_begin,--wrap=soft_wakeup_end,--wrap=shm_notify_clear \
-	-Wl,--wrap=soft_tcp_receive,--wrap=soft_conn_send,--wrap=soft_stream_ended,--wrap=soft_conn_interest \
-	-Wl,--wrap=soft_conn_socket_error,--wrap=soft_unexpected_deliver,-u,dapl_device_ops
+test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=epoll_wait,--wrap=epoll_ctl \
+	-Wl,--wrap=sched_yield,--wrap=setsockopt,--wrap=dapl_task_queue,--wrap=soft_rings_poll,--wrap=soft_rings_add \
+	-Wl,--wrap=soft_rings_del,--wrap=soft_ack_schedule,--wrap=soft_tcp_receive,--wrap=soft_conn_send \
+	-Wl,--wrap=soft_unexpected_deliver
 test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
 test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_grant_revoke,--wrap=rndv_cancel,--wrap=revoke_before_flush,--wrap=soft_qp_end_flush

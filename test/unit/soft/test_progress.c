@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_progress.c - how often a poll looks at all sockets, what is done with the events of each, and when a thread
- * whose polls stay empty yields. Rings, sockets and the kernel are replaced here. */
+ * whose polls stay empty yields. Rings, and what is received and sent over sockets, are replaced here. */
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
@@ -38,17 +42,46 @@ static struct {
 	int ctl, ctl_fd, ctl_err;	/* the last epoll_ctl(2); what it fails with */
 	uint32_t ctl_events, other_events;
 	const void *ctl_input;
-	unsigned rings, ring_adds, ring_dels, flushes, forgets, others;
-	unsigned wakeup_begins, wakeup_ends, clears, yields;
-	unsigned receives, sends, acks, overs, interests, socket_errors;
+	unsigned rings, ring_adds, ring_dels, others, yields, receives, sends, acks, ends;
 	bool ring_busy, ack_by_poller;
 	bool nothing_came, ended, blocks;	/* what the socket does next */
 } did;
 
-REPLACE(epoll_wait, epoll_ctl, soft_rings_poll, soft_rings_add, soft_rings_del, soft_acks_flush_sockets)
-REPLACE(soft_ack_forget, soft_ack_schedule, soft_wakeup_begin, soft_wakeup_end, shm_notify_clear, soft_tcp_receive)
-REPLACE(soft_conn_send, soft_stream_ended, soft_conn_interest, soft_conn_socket_error, soft_unexpected_deliver)
-REPLACE(sched_yield)
+static void task_runs(struct dapl_task *task)
+{
+}
+
+/* Of the peer's stream. */
+static void ended(struct dapl_conn *conn)
+{
+	did.ends++;
+}
+
+static const struct soft_conn_events conn_events = { .work = task_runs, .ended = ended };
+
+/* The eventfd of the process, which peers signal. */
+static bool is_signaled(void)
+{
+	struct pollfd on = { .fd = dev.shm.process ? dev.shm.process->wake_fd : -1, .events = POLLIN };
+
+	return poll(&on, 1, 0) > 0;
+}
+
+REPLACE(epoll_wait, epoll_ctl, soft_rings_poll, soft_rings_add, soft_rings_del, soft_ack_schedule, soft_tcp_receive)
+REPLACE(soft_conn_send, soft_unexpected_deliver, dapl_task_queue, setsockopt, sched_yield)
+
+/* Of SO_RCVLOWAT, which suppresses wake-ups. */
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+	assert_int_equal(name, SO_RCVLOWAT);
+	assert_in_range(fd, 100, 100 + CONNS - 1);
+	return 0;
+}
+
+void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
+{
+	assert_ptr_equal(run, task_runs);
+}
 
 int __wrap_epoll_wait(int fd, struct epoll_event *event, int max, int ms)
 {
@@ -77,24 +110,13 @@ int __wrap_epoll_ctl(int fd, int op, int of, struct epoll_event *event)
 bool __wrap_soft_rings_poll(struct dapl_device *d, bool polling)
 {
 	(void)d, (void)polling;
+	assert_false(is_signaled());		/* or a message that comes meanwhile wakes no thread */
 	did.rings++;
 	return did.ring_busy;
 }
 
 void __wrap_soft_rings_add(struct shm_conn *shm) { did.ring_adds += shm == &ring; }
 void __wrap_soft_rings_del(struct shm_conn *shm) { did.ring_dels += shm == &ring; }
-void __wrap_soft_acks_flush_sockets(struct dapl_device *d) { did.flushes += d == &dev; }
-void __wrap_soft_ack_forget(struct dapl_conn *conn) { did.forgets += conn != NULL; }
-void __wrap_soft_wakeup_begin(struct dapl_device *d) { did.wakeup_begins += d == &dev; }
-void __wrap_soft_wakeup_end(struct dapl_device *d) { did.wakeup_ends += d == &dev; }
-void __wrap_soft_conn_interest(struct dapl_conn *conn) { did.interests += conn != NULL; }
-void __wrap_soft_conn_socket_error(struct dapl_conn *conn) { did.socket_errors += conn != NULL; }
-
-void __wrap_shm_notify_clear(struct dapl_device *d)
-{
-	assert_int_equal(did.rings, 0);		/* or a message that comes meanwhile wakes no thread */
-	did.clears++;
-}
 
 void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling)
 {
@@ -115,13 +137,6 @@ void __wrap_soft_conn_send(struct dapl_conn *conn)
 	assert_int_equal(did.acks, did.sends + 1);	/* which may take the acknowledgement along */
 	assert_true(conn->stream.tx.blocked == did.blocks);
 	did.sends++;
-}
-
-void __wrap_soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly)
-{
-	assert_non_null(conn);
-	assert_false(orderly);
-	did.overs++;
 }
 
 static struct soft_qp *served[4];	/* NULL: raw Ethernet */
@@ -155,11 +170,13 @@ static int set_up(void **state)
 	memset(conns, 0, sizeof conns);
 	cq.armed = false;
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
+	dapl_mutex_init(&dev.progress.owner_lock, RANK_SOFT_OWNER);
 	TAILQ_INIT(&dev.progress.acks);
 	dev.data_epoll = EPOLL;
 	for (int i = 0; i < CONNS; i++) {
 		conns[i].dev = &dev;
 		conns[i].fd = 100 + i;
+		conns[i].events = &conn_events;
 	}
 	return 0;
 }
@@ -258,19 +275,21 @@ CASE(sockets_beside_rings_are_looked_at_seldom)
 
 CASE(service_thread_looks_at_everything)
 {
-	struct shm_process process = { .sleep_count = &(uint32_t){ 3 } };
+	struct shm_process process = { .sleep_count = &(uint32_t){ 3 },
+		.wake_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC) };
 
 	dev.rings.count = dev.progress.streams = 1;
 	dev.shm.process = &process;
 	dev.progress.turns = 100;
 	assert_false(serve(false));
-	assert_int_equal(did.clears, 1);
+	assert_false(is_signaled());
 	assert_int_equal(*process.sleep_count, 5);	/* peers wake it anew, and it sleeps still */
 	assert_int_equal(did.rings, 1);
 	assert_int_equal(did.looks, 1);
 	did.rings = 0;
 	did.ring_busy = true;
 	assert_true(serve(false));
+	close(process.wake_fd);
 }
 
 CASE(ring_with_a_message_makes_a_poll_busy)
@@ -284,13 +303,18 @@ CASE(ring_with_a_message_makes_a_poll_busy)
 	}
 }
 
+static void let_ack_wait(struct dapl_conn *conn)
+{
+	conn->progress.ack_listed = true;
+	TAILQ_INSERT_TAIL(&dev.progress.acks, conn, progress.ack_link);
+}
+
 CASE(waiting_acknowledgements_are_sent_first)
 {
+	let_ack_wait(conns);
 	serve(true);
-	assert_int_equal(did.flushes, 0);
-	TAILQ_INSERT_TAIL(&dev.progress.acks, conns, progress.ack_link);
-	serve(true);
-	assert_int_equal(did.flushes, 1);
+	assert_true(TAILQ_EMPTY(&dev.progress.acks));
+	assert_false(conns[0].progress.ack_listed);
 }
 
 /* --- events of a socket ------------------------------------------------------------------------------------------ */
@@ -306,12 +330,13 @@ CASE(each_descriptor_is_served)
 	assert_ptr_equal(dev.progress.busy_conn, &conns[1]);
 	assert_int_equal(dev.progress.busy_run, 1);
 	assert_true(did.ack_by_poller);
+	dev.progress.suppressed = &conns[1];
 	report(&conns[1], EPOLLIN);
 	report(&conns[2], EPOLLIN);
 	assert_true(serve(false));
 	assert_ptr_equal(dev.progress.busy_conn, &conns[2]);
 	assert_int_equal(dev.progress.busy_run, 1);
-	assert_int_equal(did.wakeup_ends, 2);	/* when the busy socket changes */
+	assert_null(dev.progress.suppressed);	/* since the busy socket has changed */
 	assert_false(did.ack_by_poller);
 }
 
@@ -341,7 +366,8 @@ CASE(writable_socket_is_sent_to)
 	assert_false(conns[0].stream.tx.blocked);
 	assert_int_equal(did.receives, 0);
 	assert_int_equal(did.sends, 1);
-	assert_int_equal(did.interests, 1);
+	assert_int_equal(did.ctl, EPOLL_CTL_MOD);
+	assert_int_equal(did.ctl_events, EPOLLIN);
 }
 
 /* Its socket is not read, so that the end is not seen by reading. */
@@ -353,15 +379,18 @@ CASE(end_of_a_paused_stream_is_noticed)
 		conns[0].stream.rx.paused = true;
 		report(conns, ends[i]);
 		serve(false);
-		assert_int_equal(did.overs, i + 1);
-		assert_int_equal(did.socket_errors, i + 1);
+		assert_int_equal(did.ends, i + 1);
+		assert_true(conns[0].caused);
+		assert_int_equal(conns[0].up, SOFT_UP_BROKEN);
+		conns[0].stream.end_reported = conns[0].caused = false;
+		conns[0].up = 0;
 	}
 	assert_int_equal(did.sends, 0);
 	conns[0].stream.rx.paused = false;
-	did.overs = did.receives = 0;
+	did.ends = did.receives = 0;
 	report(conns, EPOLLHUP);
 	serve(false);
-	assert_int_equal(did.overs, 0);
+	assert_int_equal(did.ends, 0);
 	assert_int_equal(did.receives, 1);
 }
 
@@ -379,10 +408,11 @@ CASE(wakeups_of_a_socket_that_stays_busy_are_suppressed)
 {
 	dev.progress.busy_conn = conns;
 	dev.progress.turns = 1000;
+	dev.progress.owner = OWNER_POLLING_THREADS;
 	looks_in(SUPPRESS_AFTER - 1);
-	assert_int_equal(did.wakeup_begins, 0);
+	assert_null(dev.progress.suppressed);
 	looks_in(1);
-	assert_int_equal(did.wakeup_begins, 1);
+	assert_ptr_equal(dev.progress.suppressed, conns);
 }
 
 /* --- the set of connections ------------------------------------------------------------------------------------- */
@@ -450,10 +480,11 @@ CASE(added_ring_needs_no_socket)
 {
 	conns[0].shm = conns[1].shm = &ring;
 	conns[1].progress.unwatched = true;
+	dev.progress.suppressed = &conns[2];
 	assert_true(add(&conns[0]));
 	assert_false(add(&conns[1]));
 	assert_int_equal(did.ring_adds, 2);
-	assert_int_equal(did.wakeup_ends, 2);
+	assert_null(dev.progress.suppressed);
 	assert_int_equal(did.ctl_fd, 0);
 	assert_int_equal(dev.progress.streams, 2);
 }
@@ -461,14 +492,15 @@ CASE(added_ring_needs_no_socket)
 CASE(removed_connection_is_forgotten)
 {
 	add(&conns[0]);
-	dev.progress.busy_conn = &conns[0];
+	dev.progress.busy_conn = dev.progress.suppressed = &conns[0];
+	let_ack_wait(&conns[0]);
 	dev.progress.turns = 50;
-	for (unsigned i = 1; i <= 2; i++) {		/* the second time it is not there any more */
+	for (int i = 0; i < 2; i++) {		/* the second time it is not there any more */
 		del(&conns[0]);
 		assert_null(dev.progress.busy_conn);
-		assert_int_equal(did.wakeup_ends, 1);
+		assert_null(dev.progress.suppressed);
 		assert_int_equal(did.ctl, EPOLL_CTL_DEL);
-		assert_int_equal(did.forgets, i);
+		assert_true(TAILQ_EMPTY(&dev.progress.acks));
 		assert_int_equal(dev.progress.streams, 0);
 		assert_int_equal(dev.progress.turns, 0);
 	}
