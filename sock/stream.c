@@ -154,6 +154,38 @@ again:
 	return n;
 }
 
+bool stream_is_empty(const struct iovec *iov, int count)
+{
+	return !total_of(iov, count);
+}
+
+/* A receive of no bytes waits for bytes, as TCP does. */
+static ssize_t receive_nothing(struct conn *c, int fd, int flags, bool wait)
+{
+	struct msghdr msg = { 0 };
+	uint64_t deadline = 0;
+	ssize_t n;
+	int err;
+
+	for (;;) {
+		if (conn_lock_in(c)) {
+			bool ready = conn_ring_readable(c);
+
+			conn_unlock_in(c);
+			if (ready)
+				return 0;
+		}
+		n = REAL(recvmsg)(fd, &msg, flags | MSG_DONTWAIT);
+		if (n >= 0 || errno != EAGAIN || !wait)
+			return n;
+		err = wait_for(c, fd, true, &deadline);
+		if (err) {
+			errno = err;
+			return -1;
+		}
+	}
+}
+
 ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int count, int flags)
 {
 	size_t total = total_of(iov, count), done = 0;
@@ -162,11 +194,8 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 	ssize_t n;
 	int err;
 
-	if (!total) {
-		struct msghdr msg = { 0 };
-
-		return REAL(recvmsg)(fd, &msg, flags | MSG_DONTWAIT);
-	}
+	if (!total)
+		return receive_nothing(c, fd, flags, wait);
 	for (;;) {
 		if (!conn_lock_in(c)) {
 			errno = EAGAIN;

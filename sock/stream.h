@@ -18,6 +18,9 @@ void stream_shows_traffic(struct conn *c);
 /* The rate is measured from now on. */
 void stream_measure_rate(struct conn *c);
 
+/* Whether a vector has room for no byte. */
+bool stream_is_empty(const struct iovec *iov, int count);
+
 static ALWAYS_INLINE void stream_count(struct conn *c)
 {
 	if (unlikely(c->reads >= c->ask_calls || c->writes >= c->ask_calls || c->tcp_in >= c->ask_bytes ||
