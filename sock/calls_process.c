@@ -8,16 +8,23 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include "common/clock.h"
 #include "sock/service.h"
+#include "sock/share.h"
 
 extern char **environ;
 
 enum {
+	INHERITED = 1, /* for all_back(): connections that another program inherits */
+	EXEC = 2,      /* the memory of the process ends */
+	SHARED = 4,    /* a child has them, too; it counts */
 	FORK_MS = 2000,  /* a peer that is stopped delays a fork by so long at most */
 	FLUSH_MS = 2000, /* a peer that does not read delays a fork or the end of the process by so long at most */
 };
+
+static unsigned forks;
 
 static bool is_inherited(struct conn *c)
 {
@@ -42,10 +49,31 @@ static void flush(struct conn *c, uint64_t until)
 	}
 }
 
-/* Brings each connection back. The list may change meanwhile; numbers are not used again and rise in it. `exec`: the
- * memory of the process ends, so what is in it must get into TCP, however long that takes. */
-static void all_back(enum dat_socket_why why, bool inherited_only, bool exec)
+/* Counts a child that is about to be made among the holders of a connection, then brings it back. If that fails, this
+ * process has bytes of it that the child has not, so it does not move again. */
+static void share_one(struct conn *c, uint64_t until)
 {
+	bool shared = false;
+
+	c->forked = forks;
+	if (conn_lock(c)) {
+		shared = share_fork(&c->share);
+		conn_unlock(c);
+	}
+	if (c->connector || c->acceptor)
+		shared &= move_back(c, DAT_SOCKET_WHY_FORK, !shared, FORK_MS);
+	flush(c, until);
+	if (!shared || c->resend) {
+		c->never = true;
+		share_spoil(c->share);
+	}
+}
+
+/* Brings each connection back. The list may change meanwhile; numbers are not used again and rise in it. EXEC: the
+ * memory of the process ends, so what is in it must get into TCP, however long that takes. */
+static void all_back(enum dat_socket_why why, int how)
+{
+	bool exec = how & EXEC;
 	struct conn *next = NULL;
 	uint64_t done = 0, until = exec ? 0 : clock_now_ns() + FLUSH_MS * 1000000ull;
 
@@ -54,14 +82,17 @@ static void all_back(enum dat_socket_why why, bool inherited_only, bool exec)
 	for (;;) {
 		dapl_mutex_lock(&sock_lock);
 		next = next && next->id == done ? next->next : conn_list;
-		while (next && (next->id <= done || (next->closed && !(exec && next->resend))))
+		while (next && (next->id <= done || (next->closed && !(exec && next->resend)) ||
+				(how & SHARED && next->forked == forks)))
 			next = next->next;
 		if (next)
 			done = next->id;
 		dapl_mutex_unlock(&sock_lock);
 		if (!next)
 			return;
-		if (!next->closed && (!inherited_only || is_inherited(next))) {
+		if (how & SHARED) {
+			share_one(next, until);
+		} else if (!next->closed && (!(how & INHERITED) || is_inherited(next))) {
 			if (next->connector || next->acceptor)
 				move_back(next, why, true, exec ? BACK_FOR_EVER : FORK_MS);
 			flush(next, until);
@@ -73,8 +104,10 @@ static void all_back(enum dat_socket_why why, bool inherited_only, bool exec)
 
 static void before_fork(void)
 {
-	all_back(DAT_SOCKET_WHY_FORK, false, false);
-	service_before_fork();
+	forks++;
+	do
+		all_back(DAT_SOCKET_WHY_FORK, SHARED);
+	while (!service_before_fork(forks));
 }
 
 static void in_parent(void)
@@ -111,12 +144,33 @@ __attribute__((destructor)) static void process_ends(void)
 			conn_unlock_out(c);
 		}
 		flush(c, until);
+		if (share_is_sole(c->share))
+			share_leave(&c->share);
 	}
+}
+
+/* Whether no other thread can use a descriptor any more. */
+static bool is_last_thread(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/task", &st) && st.st_nlink == 3 + (nlink_t)service_is_running();
+}
+
+/* Other holders of the connections need not wait for this process. With exit(), functions that are called after this
+ * library's destructor may still write. */
+static void leave_shares(void)
+{
+	if (conn_list && !conn_is_vfork_child() && is_last_thread())
+		for (struct conn *c = conn_list; c; c = c->next)
+			if (!c->closed && !c->resend)
+				share_leave(&c->share);
 }
 
 EXPORT void _exit(int status)
 {
 	process_ends();
+	leave_shares();
 	REAL(_exit)(status);
 	__builtin_unreachable();
 }
@@ -129,13 +183,13 @@ EXPORT void _Exit(int status)
 /* Before another process starts that inherits descriptors. */
 static void before_spawn(void)
 {
-	all_back(DAT_SOCKET_WHY_EXEC, true, false);
+	all_back(DAT_SOCKET_WHY_EXEC, INHERITED);
 }
 
 /* Before this process becomes another program. In a child of vfork() the parent has called before_spawn(). */
 static void before_exec(void)
 {
-	all_back(DAT_SOCKET_WHY_EXEC, true, true);
+	all_back(DAT_SOCKET_WHY_EXEC, INHERITED | EXEC);
 }
 
 /* The child of vfork() runs on the parent's stack, so no function of C may stand between: the connections go back, then
@@ -270,7 +324,7 @@ EXPORT FILE *popen(const char *command, const char *type)
 static void stay_on_tcp(void)
 {
 	settings.enabled = false;
-	all_back(DAT_SOCKET_WHY_CALL, false, false);
+	all_back(DAT_SOCKET_WHY_CALL, 0);
 }
 
 EXPORT long syscall(long number, ...)
@@ -290,7 +344,7 @@ EXPORT long syscall(long number, ...)
 	case SYS_clone:
 	case SYS_clone3:
 		conn_vforked = true;
-		all_back(DAT_SOCKET_WHY_FORK, false, false);
+		all_back(DAT_SOCKET_WHY_FORK, 0);
 		break;
 	case SYS_io_uring_setup:
 		stay_on_tcp();
@@ -343,7 +397,7 @@ EXPORT int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
 	va_end(args);
 	if (!(flags & 0x10000)) { /* CLONE_THREAD */
 		conn_vforked = true;
-		all_back(DAT_SOCKET_WHY_FORK, false, false);
+		all_back(DAT_SOCKET_WHY_FORK, 0);
 	}
 	return real(run, stack, flags, arg, a[0], a[1], a[2]);
 }

@@ -297,8 +297,9 @@ bool conn_kernel_received(struct conn *c, uint64_t *bytes)
 	return count(c, false, bytes);
 }
 
-/* Connections of the time of the fork are shared with the parent: never moved here. The parent's descriptors of the
- * library close. */
+/* Connections of the time of the fork are shared with the parent: not moved here before the parent has closed them. Nor
+ * are those that an epoll instance watches, which the parent has, too. The parent's descriptors of the library are
+ * closed. */
 void conn_after_fork(void)
 {
 	conn_process = getpid();
@@ -307,7 +308,14 @@ void conn_after_fork(void)
 		dapl_mutex_init(&c->out_lock, RANK_SOCK_OUT);
 		c->in_owner = c->out_owner = NULL;
 		c->kernel_in = c->kernel_out = c->waiters_in = c->waiters_out = 0;
-		c->never = true, c->asked = false, c->why = DAT_SOCKET_WHY_FORK;
+		c->inherited_epoll |= !!c->regs;
+		if (!c->share || c->regs || c->mode == CONN_ATTACHED || c->resend)
+			c->never = true;
+		c->asked = false, c->why = DAT_SOCKET_WHY_FORK, c->tries = 0, c->logged = false;
+		c->ask_calls = (c->reads > c->writes ? c->reads : c->writes) + settings.after_calls;
+		c->ask_bytes = (c->tcp_in > c->tcp_out ? c->tcp_in : c->tcp_out) + settings.after_bytes;
+		c->rate.at = clock_now_ns(), c->rate.calls = c->ask_calls - settings.after_calls;
+		c->rate.bytes = c->ask_bytes - settings.after_bytes;
 		c->mode = CONN_PLAIN;
 		c->efd = c->peer_efd = c->control = c->listener = -1;
 		c->link = LINK_NONE, c->timer.place = 0;

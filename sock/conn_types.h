@@ -58,6 +58,9 @@ struct conn {
 	bool acceptor;
 	bool never;  /* not moved (again) */
 	bool asked;  /* with the service thread */
+	bool inherited_epoll; /* an epoll instance of the parent watches it, too */
+	uint32_t *share;      /* counts the processes that have it (share.h); NULL: none but this one */
+	unsigned forked;      /* number of the last fork that counted */
 	uint8_t why; /* DAT_SOCKET_WHY_* */
 	bool logged;
 

@@ -4,7 +4,8 @@ if SOCK
 lib_LTLIBRARIES += libdatsock.la
 # What tests use without the interposed calls.
 noinst_LTLIBRARIES += libsockparts.la
-libsockparts_la_SOURCES = sock/ring.c sock/ring.h sock/settings.c sock/settings.h sock/timers.c sock/timers.h
+libsockparts_la_SOURCES = sock/ring.c sock/ring.h sock/settings.c sock/settings.h \
+	sock/share.c sock/share.h sock/timers.c sock/timers.h
 libdatsock_la_SOURCES = \
 	sock/answers.c sock/answers.h \
 	sock/api.c \
@@ -33,8 +34,8 @@ TESTS += test/sock/datsock
 endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
-TESTS += test/sock/differential test/sock/hostile test/sock/limits test/sock/registrations test/sock/streams
+TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/limits test/sock/registrations test/sock/streams
 endif
-dist_check_SCRIPTS += test/sock/differential test/sock/hostile test/sock/limits test/sock/registrations test/sock/streams \
-	test/sock/datsock
+dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/limits \
+	test/sock/registrations test/sock/streams test/sock/datsock
 EXTRA_DIST += sock/libdatsock.map sock/libdatsock.symbols test/sock/preload.py

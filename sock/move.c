@@ -20,6 +20,7 @@
 #include "sock/real.h"
 #include "sock/service.h"
 #include "sock/settings.h"
+#include "sock/share.h"
 #include "sock/stream.h"
 
 enum { LAST_BYTES = 256 << 10 }; /* a quarter of it goes to TCP at the end of a connection */
@@ -104,6 +105,8 @@ int move_attach(struct conn *c, struct segment *segment, size_t size, uint32_t r
 		return c->never ? c->why : DAT_SOCKET_WHY_BUSY;
 	if (c->kernel_in || c->kernel_out || c->resend)
 		return DAT_SOCKET_WHY_BUSY;
+	if (!share_is_sole(c->share))
+		return DAT_SOCKET_WHY_FORK;
 	if (!conn_kernel_received(c, &received) || received != c->tcp_in) {
 		c->never = true;
 		return c->why = DAT_SOCKET_WHY_UNSEEN;
@@ -356,8 +359,10 @@ bool move_back(struct conn *c, enum dat_socket_why why, bool never, int timeout_
 
 	if (!conn_lock(c))
 		return false;
-	if (never)
+	if (never) {
 		c->never = true;
+		share_spoil(c->share);
+	}
 	if (never || c->mode == CONN_ATTACHED)
 		c->why = why;
 	if (c->mode == CONN_ATTACHED && !c->broken) {
@@ -437,6 +442,10 @@ void move_close(struct conn *c, int fd)
 			flush_before_close(c);
 		c->fd = late;
 	}
+	/* Bytes that are still to be sent come before those of others. */
+	if (c->resend || c->inherited_epoll || c->kernel_in || c->kernel_out)
+		share_spoil(c->share);
+	share_leave(&c->share);
 	c->closed = true;
 	epoll_drop(c);
 	c->back_wait = 0;

@@ -30,6 +30,7 @@
 #include "sock/peer.h"
 #include "sock/real.h"
 #include "sock/settings.h"
+#include "sock/share.h"
 #include "sock/stream.h"
 
 enum {
@@ -41,6 +42,8 @@ enum {
 	SERVICE_FDS = 64,
 	LATER_CALLS = 256,         /* when memory lacked, a connection asks again after so many calls */
 	LATER_BYTES = 16 << 20,    /* or so many bytes */
+	SHARED_CALLS = 32,         /* another process had it */
+	SHARED_BYTES = 1 << 20,
 	IDLE_TURN_MS = 1000, /* while memory is short, idle connections are looked for so often */
 	SHORT_MS = 20000,    /* memory counts as short for so long after a connection could not move */
 	IDLE_BACKS = 256,    /* idle connections that go back at a time */
@@ -72,6 +75,11 @@ static __thread bool is_service __attribute__((tls_model("initial-exec")));
 bool service_is_this_thread(void)
 {
 	return is_service;
+}
+
+bool service_is_running(void)
+{
+	return started;
 }
 
 static void watch(int op, int fd, uint32_t events, uint64_t data)
@@ -155,7 +163,8 @@ static void note_shortage(void)
 	__atomic_store_n(&short_until, clock_now_ns() + SHORT_MS * 1000000ull, __ATOMIC_RELAXED);
 }
 
-/* Asks again at twice the traffic. For memory and descriptors, others have to make room, so it goes on asking. */
+/* Asks again at twice the traffic. For memory and descriptors, and after a fork, others have to do something, so it
+ * goes on asking. */
 static void ask_later(struct conn *c, enum dat_socket_why why)
 {
 	uint64_t calls = c->reads > c->writes ? c->reads : c->writes;
@@ -167,6 +176,8 @@ static void ask_later(struct conn *c, enum dat_socket_why why)
 	if (why == DAT_SOCKET_WHY_MEMORY) {
 		note_shortage();
 		c->ask_calls = calls + LATER_CALLS, c->ask_bytes = bytes + LATER_BYTES;
+	} else if (why == DAT_SOCKET_WHY_FORK) {
+		c->ask_calls = calls + SHARED_CALLS, c->ask_bytes = bytes + SHARED_BYTES;
 	} else {
 		c->ask_calls = c->ask_calls * 2 + 8, c->ask_bytes = c->ask_bytes * 2 + 65536;
 		c->tries++;
@@ -779,6 +790,10 @@ void service_ask(struct conn *c)
 		c->ask_calls *= 2, c->ask_bytes *= 2;
 		return;
 	}
+	if (!share_is_sole(c->share)) {
+		ask_later(c, DAT_SOCKET_WHY_FORK);
+		return;
+	}
 	/* The table has room for the descriptors of the thread before sock_lock is held. */
 	efd = own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (efd >= 0)
@@ -850,9 +865,15 @@ void service_closed(struct conn *c)
 		wake_service();
 }
 
-void service_before_fork(void)
+bool service_before_fork(unsigned number)
 {
 	dapl_mutex_lock(&sock_lock);
+	for (struct conn *c = conn_list; c; c = c->next)
+		if (!c->closed && c->forked != number) {
+			dapl_mutex_unlock(&sock_lock);
+			return false;
+		}
+	return true;
 }
 
 void service_after_fork(bool in_child)

@@ -15,12 +15,15 @@ bool service_send_back(struct conn *c);
 /* The connection has no descriptor any more; the object is freed when nothing uses it. */
 void service_closed(struct conn *c);
 bool service_is_this_thread(void);
+bool service_is_running(void);
 /* Counts of the process, for datsock stat. */
 struct service_counts {
 	uint64_t connections, moved, closed, refused[32], backs[32];
 };
 extern struct service_counts service_counts;
-void service_before_fork(void);
+/* Keeps connections from coming and going until service_after_fork(). Returns false, and does not, if there is one that
+ * the fork of this number has not counted. */
+bool service_before_fork(unsigned number);
 void service_after_fork(bool in_child);
 
 #endif
