@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_port.c - see eth_port.h. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/verbs/post.h"
@@ -71,6 +72,7 @@ static int port_open(int index, const struct dapl_eth_config *config, bool bypas
 static void port_close(struct eth_port *port)
 {
 	assert_ptr_equal(port, the_port);
+	assert_false(around.timer_fd && !fcntl(around.timer_fd, F_GETFD));	/* sends have ended before */
 	step("close");
 }
 
@@ -179,6 +181,13 @@ static int port_release(struct eth_port *port, uint32_t oldest)
 	return oldest == 2 ? 0 : EINVAL;
 }
 
+static int port_stamp(struct eth_port *port, uint64_t *stamp)
+{
+	assert_locked((struct soft_qp *)raw, true);
+	around.stamps++;
+	return EAGAIN;
+}
+
 static void port_stats(struct eth_port *port, struct dapl_eth_stats *stats)
 {
 	assert_ptr_equal(port, the_port);
@@ -190,7 +199,7 @@ static struct eth_port_ops port_ops = { .query = port_query, .open = port_open, 
 	.free_all_rules = port_free_all_rules, .move_rule = port_move_rule, .purge = port_purge,
 	.count_rule = port_count_rule, .create_group = port_create_group, .set_group = port_set_group,
 	.free_group = port_free_group, .has_frame = port_has_frame, .receive = port_receive, .poll = port_poll,
-	.release = port_release, .stats = port_stats };
+	.release = port_release, .stamp = port_stamp, .stats = port_stats };
 
 /* --- the library, and memory ---------------------------------------------------------------------------------- */
 
@@ -337,26 +346,24 @@ static struct soft_input *watched;
 static struct dapl_timer *purge_timer;
 static void (*purge_fire)(struct dapl_timer *);
 
-REPLACE(soft_input_watch)
-int __wrap_soft_input_watch(struct dapl_device *dev, struct soft_input *input, int fd)
-{
-	assert_ptr_equal(dev, &eth_device);
-	assert_int_not_equal(dev->progress_lock.state, 0);
-	assert_int_equal(fd, eth_socket[0]);
-	around.watches++;
-	watched = input;
-	around.watching = !around.watch_error;
-	return around.watch_error;
-}
+REPLACE(epoll_ctl, dapl_timer_start, dapl_timer_drain)
 
-REPLACE(soft_input_unwatch)
-void __wrap_soft_input_unwatch(struct dapl_device *dev, int fd)
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
-	assert_ptr_equal(dev, &eth_device);
-	assert_int_not_equal(dev->progress_lock.state, 0);
+	assert_int_equal(epoll, eth_device.data_epoll);
+	assert_int_not_equal(eth_device.progress_lock.state, 0);
 	assert_int_equal(fd, eth_socket[0]);
-	around.watching = false;
-	step("stop");
+	assert_int_equal(around.watching, op == EPOLL_CTL_DEL);
+	if (op == EPOLL_CTL_DEL) {
+		around.watching = false;
+		step("stop");
+		return 0;
+	}
+	around.watches++;
+	watched = event->data.ptr;
+	around.watching = !around.watch_error;
+	errno = around.watch_error;
+	return errno ? -1 : 0;
 }
 
 void progress_owner_with(uint32_t events)
@@ -372,7 +379,6 @@ void progress_owner(void)
 	progress_owner_with(EPOLLIN);
 }
 
-REPLACE(dapl_timer_start)
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
 {
 	around.timer_us = us;
@@ -380,7 +386,6 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)
 	purge_fire = fire;
 }
 
-REPLACE(dapl_timer_drain)
 void __wrap_dapl_timer_drain(struct dapl_timer *timer)
 {
 	step("timer");
@@ -392,34 +397,6 @@ void purge_timer_fires(void)
 		want_purge(purge_context);
 	around.timer_us = 0;
 	purge_fire(purge_timer);
-}
-
-REPLACE(soft_eth_flush_sends)
-void __wrap_soft_eth_flush_sends(struct soft_eth *eth)
-{
-	assert_locked(eth->qp, true);
-	step("flush");
-}
-
-REPLACE(soft_eth_drop_sends)
-void __wrap_soft_eth_drop_sends(struct soft_eth *eth)
-{
-	assert_locked(eth->qp, false);
-	step("drop");
-}
-
-REPLACE(soft_eth_end_sends)
-void __wrap_soft_eth_end_sends(struct soft_eth *eth)
-{
-	assert_locked(eth->qp, false);
-	step("end");
-}
-
-REPLACE(soft_eth_collect_stamp)
-void __wrap_soft_eth_collect_stamp(struct soft_eth *eth)
-{
-	assert_locked(eth->qp, true);
-	step("stamp");
 }
 
 /* --- a case ----------------------------------------------------------------------------------------------------- */

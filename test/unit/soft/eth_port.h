@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_port.h - what is around eth/eth.c: the library of packet sockets, its port, the QP of obj/, memory, the service
- * thread and eth/send.c are replaced, and note what they are asked (eth_port.c). */
+/* eth_port.h - what is around eth/eth.c: the library of packet sockets, its port, the QP of obj/, memory and the service
+ * thread are replaced, and note what they are asked (eth_port.c). */
 #ifndef TEST_SOFT_ETH_PORT_H
 #define TEST_SOFT_ETH_PORT_H
 #include "common/log.h"
@@ -26,7 +26,8 @@ struct eth_around {
 
 	/* What was asked. */
 	char steps[256];		/* calls whose order counts, each with a blank behind it */
-	unsigned loads, unloads, watches, queries;
+	unsigned loads, unloads, watches, queries, stamps;
+	int timer_fd;			/* of sends; 0: there is none */
 	char path[4096], report_text[256];
 	unsigned reports;
 	enum log_id report;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth.c - raw Ethernet QPs of the software device (eth/eth.c): loading of the library, their life, rules and
  * groups. Receives are test_eth_receive.c's matter, sends test_eth_send.c's. */
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include "dapl/soft/eth/send.h"
 #include "test/unit/child.h"
@@ -173,37 +174,47 @@ CASE(failed_begin_names_its_cause)
 	assert_int_equal(fail_qp(qp), 0);
 	assert_int_equal(soft_eth_reset_qp(&eth_device, qp), 0);
 	assert_int_equal(soft_eth_destroy_qp(qp), 0);
-	assert_steps("error flush drop reset end timer destroy ");	/* it has no port */
+	assert_steps("error reset timer destroy ");	/* it has no port */
 }
 
 /* Moving rules needs purges of both ports, so the timer ends behind the rules. */
 CASE(destroy_ends_what_uses_the_port_before_it)
 {
-	eth_of(raw)->watching = true;
+	eth_of(raw)->watching = around.watching = true;
+	eth_of(raw)->timer = around.timer_fd = eventfd(0, EFD_CLOEXEC);
 	assert_int_equal(soft_eth_destroy_qp(raw), 0);
-	assert_steps("stop end rules timer close destroy ");
+	assert_steps("stop rules timer close destroy ");
+	around.timer_fd = 0;
 	raw = raw_new(false);
 }
 
 CASE(error_takes_rules_away_and_flushes)
 {
+	eth_of(raw)->head = eth_of(raw)->tail = 3;
+	eth_of(raw)->holding = true;
 	assert_int_equal(fail_qp(raw), 0);
-	assert_steps("rules error flush ");
+	assert_steps("rules error ");
+	assert_false(eth_of(raw)->holding);
+	assert_int_equal(eth_of(raw)->tail, 3);
 }
 
 CASE(reset_empties_the_qp_and_its_socket)
 {
 	eth_of(raw)->received = 5;
-	eth_of(raw)->watching = true;
+	eth_of(raw)->head = eth_of(raw)->tail = 3;
+	eth_of(raw)->holding = true;
+	eth_of(raw)->watching = around.watching = true;
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
-	assert_steps("drop stop rules drain reset ");
+	assert_steps("stop rules drain reset ");
+	assert_false(eth_of(raw)->holding);
+	assert_int_equal(eth_of(raw)->tail, 0);
 	assert_int_equal(eth_of(raw)->received, 0);
 	around.reset_error = ENOMEM;
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), ENOMEM);
 	around.reset_error = 0;
 	raw_renew(false, 4);
 	assert_int_equal(soft_eth_reset_qp(&eth_device, raw), 0);
-	assert_steps("drop rules poll reset ");
+	assert_steps("rules poll reset ");
 }
 
 /* --- rules and groups ------------------------------------------------------------------------------------------- */

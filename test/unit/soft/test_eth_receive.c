@@ -240,7 +240,7 @@ CASE(time_of_departure_is_no_frame)
 	eth_of(raw)->stamps = true;
 	assert_int_equal(soft_eth_ops.arm(raw, 99), 0);
 	progress_owner_with(EPOLLERR);
-	assert_steps("stamp ");
+	assert_int_equal(around.stamps, 1);
 	assert_int_equal(around.completions, 0);
 	assert_true(around.watching);
 	progress_owner_with(EPOLLERR | EPOLLIN);
