@@ -874,10 +874,9 @@ test_unit_softeth_test_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate
 test_unit_softeth_test_port_SOURCES = test/unit/softeth/test_port.c $(softeth_steps)
 test_unit_softeth_test_port_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_ethtool,--wrap=interface_queues,--wrap=socket,--wrap=close \
-	-Wl,--wrap=setsockopt,--wrap=bind,--wrap=interface_request_index,--wrap=getifaddrs,--wrap=freeifaddrs \
-	-Wl,--wrap=bpf_has_tcx,--wrap=port_filter_none,--wrap=packet_ring_open,--wrap=packet_ring_close \
-	-Wl,--wrap=eth_rule_free_all,--wrap=calloc
+test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=ioctl,--wrap=if_indextoname \
+	-Wl,--wrap=setsockopt,--wrap=bind,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=close,--wrap=calloc \
+	-Wl,--wrap=bpf_has_tcx,--wrap=packet_ring_open,--wrap=packet_ring_close,--wrap=eth_rule_free_all
 test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \

@@ -10,9 +10,9 @@
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "common/interface.h"
 #include "dapl/softeth/bpf.h"
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/packet_ring.h"
@@ -33,8 +33,8 @@ static uint32_t ring_frames, ring_max_frame;
 
 /* --- system calls and functions of other files -------------------------------------------------------------- */
 
-REPLACE(socket, interface_ethtool, interface_queues, setsockopt, bind, interface_request_index, getifaddrs)
-REPLACE(freeifaddrs, bpf_has_tcx, port_filter_none, packet_ring_open, packet_ring_close, eth_rule_free_all)
+REPLACE(socket, ioctl, if_indextoname, setsockopt, bind, getifaddrs, freeifaddrs, bpf_has_tcx)
+REPLACE(packet_ring_open, packet_ring_close, eth_rule_free_all)
 EXTEND(close, calloc)
 
 /* A packet socket of a protocol would receive before it is bound. */
@@ -63,23 +63,51 @@ int __wrap_close(int fd)
 	return 0;
 }
 
-int __wrap_interface_ethtool(int index, void *command)
+char *__wrap_if_indextoname(unsigned index, char *name)
+{
+	assert_int_equal(index, INDEX);
+	return strcpy(name, "eth0");
+}
+
+/* What the driver knows. */
+static int answer_ethtool(void *command)
 {
 	struct ethtool_ts_info *info = command;
+	struct ethtool_channels *channels = command;
 
-	assert_int_equal(index, INDEX);
+	if (info->cmd == ETHTOOL_GCHANNELS) {
+		channels->rx_count = 1;
+		channels->combined_count = 3;
+		return 0;
+	}
 	assert_int_equal(info->cmd, ETHTOOL_GET_TS_INFO);
 	info->so_timestamping = SOF_TIMESTAMPING_RX_SOFTWARE;
 	if (tells_departures)
 		info->so_timestamping |= SOF_TIMESTAMPING_TX_SOFTWARE;
-	return failing && !strcmp(failing, "ethtool") ? EOPNOTSUPP : 0;
+	errno = EOPNOTSUPP;
+	return failing && !strcmp(failing, "ethtool") ? -1 : 0;
 }
 
-void __wrap_interface_queues(int index, uint32_t *rx, uint32_t *tx)
+int __wrap_ioctl(int fd, unsigned long request, ...)
 {
-	assert_int_equal(index, INDEX);
-	*rx = 4;
-	*tx = 3;
+	struct ifreq *ifr;
+	va_list args;
+
+	va_start(args, request);
+	ifr = va_arg(args, struct ifreq *);
+	va_end(args);
+	assert_int_equal(fd, INET_SOCKET);
+	assert_string_equal(ifr->ifr_name, "eth0");
+	if (request == SIOCETHTOOL)
+		return answer_ethtool(ifr->ifr_data);
+	if (request == SIOCGIFMTU)
+		ifr->ifr_mtu = MTU;
+	else
+		ifr->ifr_hwaddr.sa_family = link_type;
+	if (request == SIOCGIFHWADDR)
+		memcpy(ifr->ifr_hwaddr.sa_data, "\x02\x03\x04\x05\x06\x07", 6);
+	errno = ENODEV;
+	return failing && !strcmp(failing, request == SIOCGIFMTU ? "mtu" : "address") ? -1 : 0;
 }
 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
@@ -95,6 +123,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	int number;
 
 	assert_int_equal(fd, SOCKET);
+	if (level == SOL_SOCKET && name == SO_ATTACH_FILTER)
+		return step("filter");
 	assert_int_equal(size, sizeof number);
 	memcpy(&number, value, sizeof number);
 	assert_int_not_equal(number, 0);
@@ -118,21 +148,6 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
 	return step("bind");
 }
 
-int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr)
-{
-	const char *word = request == SIOCGIFMTU ? "mtu" : "address";
-
-	assert_int_equal(index, INDEX);
-	memset(ifr, 0, sizeof *ifr);
-	if (request == SIOCGIFMTU)
-		ifr->ifr_mtu = MTU;
-	else
-		ifr->ifr_hwaddr.sa_family = link_type;
-	if (request == SIOCGIFHWADDR)
-		memcpy(ifr->ifr_hwaddr.sa_data, "\x02\x03\x04\x05\x06\x07", 6);
-	return failing && !strcmp(failing, word) ? ENODEV : 0;
-}
-
 int __wrap_getifaddrs(struct ifaddrs **list)
 {
 	static struct rtnl_link_stats counters = { .rx_missed_errors = 7 };
@@ -152,12 +167,6 @@ void __wrap_freeifaddrs(struct ifaddrs *list)
 bool __wrap_bpf_has_tcx(void)
 {
 	return has_tcx;
-}
-
-int __wrap_port_filter_none(int fd)
-{
-	assert_int_equal(fd, SOCKET);
-	return step("filter") ? ENOBUFS : 0;
 }
 
 int __wrap_packet_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame)
