@@ -49,6 +49,7 @@ bin_PROGRAMS += datinfo
 datinfo_SOURCES = \
 	tools/info/datinfo.c \
 	tools/info/adapters.c tools/info/adapters.h \
+	tools/info/anonymous.c tools/info/anonymous.h \
 	tools/info/attributes.c tools/info/attributes.h \
 	tools/info/await.c tools/info/await.h \
 	tools/info/conf_file.c tools/info/conf_file.h \
@@ -61,6 +62,8 @@ datinfo_SOURCES = \
 	tools/info/ports.c tools/info/ports.h \
 	tools/info/probe.c tools/info/probe.h \
 	tools/info/remedy.c tools/info/remedy.h \
+	tools/info/report.c tools/info/report.h \
+	tools/control/run.c tools/control/run.h \
 	tools/info/system.c tools/info/system.h \
 	tools/info/programs.c tools/info/programs.h \
 	tools/info/screen.c tools/info/screen.h \
@@ -209,6 +212,11 @@ test_unit_tools_test_filter_rules_SOURCES = test/unit/tools/test_filter_rules.c 
 	tools/datcap/rule.c $(softeth_frames)
 test_unit_tools_test_filter_rules_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_filter_rules_LDADD = libsofteth.la libcommon.la $(CMOCKA_LIBS) $(PCAP_LIBS)
+check_PROGRAMS += test/unit/tools/test_anonymous
+TESTS += test/unit/tools/test_anonymous
+test_unit_tools_test_anonymous_SOURCES = test/unit/tools/test_anonymous.c tools/info/anonymous.c tools/cli.c
+test_unit_tools_test_anonymous_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_tools_test_anonymous_LDADD = $(CMOCKA_LIBS)
 check_PROGRAMS += test/unit/tools/test_parse_json
 TESTS += test/unit/tools/test_parse_json
 test_unit_tools_test_parse_json_SOURCES = test/unit/tools/test_parse_json.c tools/parse_json.c tools/cli.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* await.c - see await.h. Each look is made by a child process, because the registry of a process reads its files once. */
+/* await.c - see await.h. A child process makes each look, because the registry of a process reads its files once. */
 #include "tools/info/await.h"
 #include "tools/cli.h"
 #include "common/clock.h"

@@ -10,6 +10,7 @@
 #include "tools/info/network.h"
 #include "tools/info/ports.h"
 #include "tools/info/programs.h"
+#include "tools/info/report.h"
 #include "tools/info/timeline.h"
 #include "tools/info/top.h"
 #include "tools/cli.h"
@@ -39,6 +40,7 @@ static const char usage_text[] =
 	"  --timeline FILE...          trace records of several processes, side by side\n"
 	"  --top                       traffic of all programs of the user\n"
 	"  --metrics [--listen [ADDRESS:]PORT]  the same for Prometheus; over HTTP\n"
+	"  --report FILE [--anonymous]          all of it in one archive, for support\n"
 	"\n"
 	"  -v, --verbose               all attributes\n"
 	"  -w, --wait SECONDS          for a provider (20), --neighbour (3) or --await\n"
@@ -49,12 +51,12 @@ static const char usage_text[] =
 	"3 if --route leads over the software device only.\n";
 
 enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
-	PORTS, TRACE, DUMP, TIMELINE, TOP, METRICS, AWAIT };
+	PORTS, TRACE, DUMP, TIMELINE, TOP, METRICS, AWAIT, REPORT };
 
 struct options {
 	enum mode mode;
 	struct cli_mode chosen;		/* the option that selected the mode */
-	bool verbose, json, watch;
+	bool verbose, json, watch, anonymous;
 	bool names_only;		/* -l */
 	const char *device;		/* -d, or DEV of --stat */
 	unsigned port, seconds;
@@ -65,7 +67,7 @@ struct options {
 	double interval;
 };
 
-enum { JSON = 256, VERSION, WATCH, LISTEN, MODE };	/* MODE + a mode */
+enum { JSON = 256, VERSION, WATCH, LISTEN, ANONYMOUS, MODE };	/* MODE + a mode */
 static const struct option names[] = {
 	{ "env", no_argument, NULL, MODE + ENV },
 	{ "conf", no_argument, NULL, MODE + CONF },
@@ -85,6 +87,8 @@ static const struct option names[] = {
 	{ "top", no_argument, NULL, MODE + TOP },
 	{ "metrics", no_argument, NULL, MODE + METRICS },
 	{ "await", required_argument, NULL, MODE + AWAIT },
+	{ "report", required_argument, NULL, MODE + REPORT },
+	{ "anonymous", no_argument, NULL, ANONYMOUS },
 	{ "watch", no_argument, NULL, WATCH },
 	{ "listen", required_argument, NULL, LISTEN },
 	{ "interval", required_argument, NULL, 'n' },
@@ -135,7 +139,9 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		usage_error("\"%s\" found after --%s, only options expected", argv[optind], o->chosen.name);
 	if (o->watch && o->mode != STAT)
 		usage_error("--watch is an option of --stat");
-	if (o->json && (o->mode == AWAIT || o->mode == METRICS))
+	if (o->anonymous && o->mode != REPORT)
+		usage_error("--anonymous is an option of --report");
+	if (o->json && (o->mode == AWAIT || o->mode == METRICS || o->mode == REPORT))
 		usage_error("--%s has no form as JSON", o->chosen.name);
 	if (o->listen && o->mode != METRICS)
 		usage_error("--listen is an option of --metrics");
@@ -162,6 +168,7 @@ static struct options parse(int argc, char **argv)
 		case 'i': o.port = (unsigned)cli_number("-i", optarg, 1, 255); break;
 		case 'n': o.interval = cli_positive("--interval", optarg, 3600); break;
 		case WATCH: o.watch = true; break;
+		case ANONYMOUS: o.anonymous = true; break;
 		case LISTEN: o.listen = optarg; break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
@@ -238,6 +245,7 @@ int main(int argc, char **argv)
 	case TRACE: status = programs_trace(pid_of(&o), o.level, o.json); break;
 	case DUMP: status = programs_dump(pid_of(&o), o.json); break;
 	case TIMELINE: timeline_show(o.chosen.argument, o.files, o.file_count, o.json); break;
+	case REPORT: status = report_write(o.chosen.argument, o.anonymous); break;
 	case METRICS: status = show_metrics(&o); break;
 	case TOP: status = top_show(o.interval, o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);

@@ -209,7 +209,7 @@ UNIT_TEST(waiter_for_a_post_that_cannot_sleep_spins)
 }
 
 /* Without membarrier a release may not see that a thread sleeps. */
-UNIT_TEST(sleeper_without_membarrier_finds_a_release_that_wakes_nobody)
+UNIT_TEST(sleeper_without_membarrier_finds_a_release_without_a_wake)
 {
 	pthread_t waiter;
 
