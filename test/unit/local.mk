@@ -559,15 +559,13 @@ test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_progress_poll,--wrap=soft_owner_sleep
 test_unit_soft_test_cm_SOURCES = test/unit/soft/test_cm.c $(device_harness)
 test_unit_soft_test_cm_LDADD = $(unit_soft_libs)
-test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) \
+test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops \
 	-Wl,--wrap=initiator_attach_ready,--wrap=initiator_attach_expired,--wrap=initiator_connecting \
 	-Wl,--wrap=initiator_reply_readable,--wrap=acceptor_take_request,--wrap=acceptor_first_readable \
-	-Wl,--wrap=acceptor_speak_first,--wrap=acceptor_refuse,--wrap=soft_progress_end,--wrap=soft_progress_add \
-	-Wl,--wrap=cm_watch_liveness,--wrap=cm_conn_retire,--wrap=listen_ready,--wrap=listen_watch,--wrap=cm_fail \
-	-Wl,--wrap=cm_end_stream,--wrap=cm_peer_is_lost,--wrap=cm_patience_ms,--wrap=cm_set_deadline \
-	-Wl,--wrap=cm_sweep_within,--wrap=soft_conn_send,--wrap=shm_grant_revoke,--wrap=soft_cm_detach \
-	-Wl,--wrap=soft_conn_queue_upcall,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_timer_drain \
-	-Wl,--wrap=dapl_service_flush,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime
+	-Wl,--wrap=acceptor_speak_first,--wrap=acceptor_refuse,--wrap=listen_ready,--wrap=listen_watch \
+	-Wl,--wrap=soft_conn_send,--wrap=shm_grant_revoke,--wrap=dapl_watch_start,--wrap=dapl_watch_stop \
+	-Wl,--wrap=dapl_timer_start,--wrap=dapl_timer_drain,--wrap=dapl_task_queue,--wrap=dapl_service_flush \
+	-Wl,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime,--wrap=getsockopt
 conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps)
 conn_steps_wraps = -Wl,-u,dapl_device_ops \
 	-Wl,--wrap=soft_progress_lock,--wrap=soft_conn_step,--wrap=attach_offer_end,--wrap=shm_segment_put \

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cm.c - which function handles the input and the deadline of a connection, what a sweep does and when the next
- * one is due, and how connections are disconnected, released and closed. What handles them is replaced here. */
+ * one is due, and how connections are disconnected, released and closed. The handshake, sends,
+ * the revocation of memory and the service thread are replaced here. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
+#include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -29,11 +36,9 @@ static struct soft_qp qp;
 static char calls[1024];			/* what was called, in order */
 static struct epoll_event events[CM_EVENTS];
 static int event_count, watch_err;
-static bool peer_lost;
-static unsigned patience_ms;
-static uint64_t sweep_us;		/* the earliest sweep that was asked for; 0: none */
-static int io_error;			/* of cm_end_stream() */
-static uint32_t up;			/* upcalls queued */
+static uint64_t sweep_us;		/* the next sweep that was asked for; 0: none */
+static int peer;			/* the other end of the socket */
+static uint8_t scratch[SOFT_SCRATCH];
 static unsigned polls, shut_after;	/* the socket takes the last frame at this poll */
 static struct pollfd polled;
 static uint64_t elapsed_ns;
@@ -61,19 +66,10 @@ RECORD(acceptor_take_request)
 RECORD(acceptor_first_readable)
 RECORD(acceptor_speak_first)
 RECORD(acceptor_refuse)
-RECORD(soft_progress_end)
-RECORD(soft_progress_add)
-RECORD(cm_watch_liveness)
 
-REPLACE(cm_conn_retire, listen_ready, listen_watch, cm_fail, cm_end_stream, cm_peer_is_lost, cm_patience_ms)
-REPLACE(cm_set_deadline, cm_sweep_within, soft_conn_send, shm_grant_revoke, soft_cm_detach, soft_conn_queue_upcall)
-REPLACE(dapl_watch_start, dapl_watch_stop, dapl_timer_drain, dapl_service_flush, epoll_wait, poll, clock_gettime)
-
-void __wrap_cm_conn_retire(struct dapl_conn *c)
-{
-	called("retire");
-	LIST_REMOVE(c, link);
-}
+REPLACE(listen_ready, listen_watch, soft_conn_send, shm_grant_revoke, dapl_watch_start, dapl_watch_stop)
+REPLACE(dapl_timer_start, dapl_timer_drain, dapl_task_queue, dapl_service_flush)
+REPLACE(epoll_wait, poll, clock_gettime, getsockopt)
 
 void __wrap_listen_ready(struct soft_port *p)
 {
@@ -88,43 +84,27 @@ int __wrap_listen_watch(struct soft_port *p)
 	return watch_err;
 }
 
-void __wrap_cm_fail(struct dapl_conn *c, enum dapl_conn_failure why, int err, const char *text)
+/* Asks TCP about a peer from which an answer is due. */
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
 {
-	assert_ptr_equal(c, &conn);
-	assert_int_equal(why, DAPL_CONN_TIMED_OUT);
-	assert_int_equal(err, ETIMEDOUT);
-	called("fail");
+	struct tcp_info *info = value;
+
+	assert_int_equal(fd, conn.fd);
+	assert_int_equal(name, TCP_INFO);
+	*info = (struct tcp_info){ .tcpi_probes = 1, .tcpi_last_ack_recv = UINT32_MAX };
+	return 0;
 }
 
-void __wrap_cm_end_stream(struct dapl_conn *c, int err, const char *why)
+void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
 {
-	assert_ptr_equal(c, &conn);
-	io_error = err;
-	called("end_stream");
+	assert_ptr_equal(timer, &dev.cm.sweep_timer);
+	sweep_us = us;
 }
 
-bool __wrap_cm_peer_is_lost(struct dapl_conn *c, uint64_t now)
+void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
 {
-	assert_int_equal(now, NOW_NS);
-	return peer_lost;
-}
-
-unsigned __wrap_cm_patience_ms(const struct dapl_conn_tuning *tuning)
-{
-	assert_ptr_equal(tuning, &conn.cm->tuning);
-	return patience_ms;
-}
-
-void __wrap_cm_set_deadline(struct dapl_conn *c, unsigned seconds)
-{
-	assert_int_equal(seconds, SOFT_LINGER_S);
-	called("linger");
-}
-
-void __wrap_cm_sweep_within(struct dapl_device *d, uint64_t us)
-{
-	assert_ptr_equal(d, &dev);
-	sweep_us = !sweep_us || us < sweep_us ? us : sweep_us;
+	assert_ptr_equal(task, &conn.task);
+	assert_ptr_equal(run, cm_conn_events.work);
 }
 
 void __wrap_soft_conn_send(struct dapl_conn *c)
@@ -138,17 +118,6 @@ bool __wrap_shm_grant_revoke(struct dapl_conn *c)
 {
 	called("revoke");
 	return true;
-}
-
-void __wrap_soft_cm_detach(struct soft_qp *q)
-{
-	assert_ptr_equal(q, &qp);
-	called("detach");
-}
-
-void __wrap_soft_conn_queue_upcall(struct dapl_conn *c, uint32_t what)
-{
-	up |= what;
 }
 
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(struct dapl_watch *))
@@ -206,6 +175,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 
 static int set_up(void **state)
 {
+	int fds[2];
+
 	memset(&dev, 0, sizeof dev);
 	cm = cm_of_next = (struct soft_cm_conn){ .in_cm = false };
 	conn = (struct dapl_conn){ .cm = &cm };
@@ -215,13 +186,21 @@ static int set_up(void **state)
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	assert_int_equal(soft_cm_open(&dev), 0);
 	conn.dev = &dev;
-	conn.fd = 77;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	conn.fd = fds[0];
+	peer = fds[1];
+	conn.events = &cm_conn_events;
+	conn.cm->tuning.ack_timeout = 1;	/* unlimited patience */
+	TAILQ_INIT(&conn.stream.unexpected);
+	TAILQ_INIT(&dev.progress.acks);
+	dev.progress.scratch = scratch;
+	dev.data_epoll = epoll_create1(EPOLL_CLOEXEC);
+	qp.dev = &dev;
 	conn.cm->attach_fd = -1;
 	LIST_INSERT_HEAD(&dev.cm.conns, &conn, link);
 	LIST_INSERT_HEAD(&dev.cm.ports, &port, link);
-	event_count = watch_err = io_error = 0;
-	peer_lost = false;
-	patience_ms = up = polls = shut_after = 0;
+	event_count = watch_err = 0;
+	polls = shut_after = 0;
 	sweep_us = elapsed_ns = 0;
 	*calls = '\0';
 	return 0;
@@ -232,7 +211,34 @@ static int tear_down(void **state)
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);	/* a case that failed may hold it */
 	LIST_INIT(&dev.cm.conns);
 	soft_cm_close(&dev);
+	if (conn.fd >= 0)
+		close(conn.fd);
+	close(peer);
+	close(dev.data_epoll);
 	return 0;
+}
+
+static void renew(void)
+{
+	tear_down(NULL);
+	set_up(NULL);
+}
+
+/* The socket of the connection is closed, for this upcall. */
+static void ended_with(uint32_t up, int err)
+{
+	assert_int_equal(conn.state, SOFT_CLOSED);
+	assert_int_equal(conn.fd, -1);
+	assert_int_equal(conn.up, up);
+	assert_int_equal(conn.cause.err, err);
+	assert_int_equal(LIST_EMPTY(&dev.cm.conns), up == SOFT_UP_DEAD);
+}
+
+static void join_data_path(void)
+{
+	soft_progress_lock(&dev);
+	assert_true(soft_progress_add(&conn));
+	soft_progress_unlock(&dev);
 }
 
 static void expect_log(const char *expected)
@@ -252,7 +258,7 @@ static void sweep(void)
 {
 	dev.cm.sweep_ns = 1;
 	dev.cm.sweep_timer.fire(&dev.cm.sweep_timer);
-	assert_int_equal(dev.cm.sweep_ns, 0);
+	assert_int_not_equal(dev.cm.sweep_ns, 1);
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
@@ -280,10 +286,13 @@ CASE(state_selects_the_reader)
 
 CASE(input_of_an_open_connection_ends_it)
 {
-	conn.cm->in_cm = conn.progress.in_data = true;
+	conn.cm->in_cm = true;
 	conn.state = SOFT_OPEN;
+	join_data_path();
+	shutdown(peer, SHUT_WR);
 	input();
-	expect_log("soft_progress_end ");
+	expect_log("");
+	ended_with(SOFT_UP_CLOSED, 0);
 }
 
 CASE(stale_event_is_ignored)
@@ -316,25 +325,35 @@ CASE(state_selects_what_a_deadline_does)
 		enum soft_conn_state state;
 		bool unwatched, released;
 		const char *what;
+		uint32_t up;		/* 0: it goes on */
+		int err;
 	} rows[] = {
-		{ SOFT_ATTACHING, false, false, "initiator_attach_expired " },
-		{ SOFT_CONNECTING, false, false, "fail " },
-		{ SOFT_WAIT_REPLY, false, false, "fail " }, { SOFT_WAIT_FIRST, false, false, "fail " },
-		{ SOFT_OPEN, false, false, "acceptor_speak_first " }, { SOFT_OPEN, true, false, "end_stream " },
-		{ SOFT_CLOSING, false, false, "" }, { SOFT_CLOSING, false, true, "retire " },
+		{ SOFT_ATTACHING, false, false, "initiator_attach_expired ", 0, 0 },
+		{ SOFT_CONNECTING, false, false, "", SOFT_UP_FAILED, ETIMEDOUT },
+		{ SOFT_WAIT_REPLY, false, false, "", SOFT_UP_FAILED, ETIMEDOUT },
+		{ SOFT_WAIT_FIRST, false, false, "", SOFT_UP_FAILED, ETIMEDOUT },
+		{ SOFT_OPEN, false, false, "acceptor_speak_first ", 0, 0 },
+		{ SOFT_OPEN, true, false, "", SOFT_UP_BROKEN, ENOSPC },
+		{ SOFT_CLOSING, false, false, "", 0, 0 }, { SOFT_CLOSING, false, true, "", SOFT_UP_DEAD, 0 },
 	};
 
-	conn.stream.io_error = ENOSPC;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		renew();
+		conn.stream.io_error = ENOSPC;
 		conn.state = rows[i].state;
 		conn.progress.unwatched = rows[i].unwatched;
 		conn.cm->released = rows[i].released;
 		conn.cm->deadline_ns = NOW_NS;
 		sweep();
 		expect_log(rows[i].what);
+		if (rows[i].up)
+			ended_with(rows[i].up, rows[i].err);
+		else
+			assert_int_equal(conn.state, rows[i].state);
+		if (rows[i].up == SOFT_UP_FAILED)
+			assert_int_equal(conn.cm->failure, DAPL_CONN_TIMED_OUT);
 		assert_int_equal(conn.cm->deadline_ns, 0);
 		assert_int_equal(sweep_us, 0);
-		assert_int_equal(io_error, i >= 5 ? ENOSPC : 0);
 	}
 }
 
@@ -342,9 +361,12 @@ CASE(client_that_sends_no_request_is_dropped)
 {
 	conn.state = SOFT_WAIT_REQUEST;
 	conn.cm->deadline_ns = NOW_NS - 1;
+	soft_progress_lock(&dev);
+	soft_half_open_add(&conn);
+	soft_progress_unlock(&dev);
 	sweep();
-	expect_log("retire ");
-	assert_true(LIST_EMPTY(&dev.cm.conns));
+	ended_with(SOFT_UP_DEAD, 0);
+	assert_int_equal(dev.half_open.count, 0);
 }
 
 CASE(next_sweep_is_at_the_next_deadline)
@@ -365,22 +387,31 @@ CASE(next_sweep_is_at_the_next_deadline)
 	LIST_REMOVE(&later, link);
 }
 
+/* A peer of which TCP has had no answer for as long as the patience lasts. */
+static void lose_peer(void)
+{
+	conn.cm->silent_ns = NOW_NS - cm_patience_ms(&conn.cm->tuning) * 1000000ull;
+}
+
 CASE(sweep_looks_for_lost_peers)
 {
 	conn.state = SOFT_OPEN;
-	patience_ms = 1000;
+	conn.cm->tuning.ack_timeout = 1 + 20;
 	sweep();
-	expect_log("");			/* not in the data path */
-	conn.progress.in_data = true;
+	assert_int_equal(sweep_us, 0);	/* not in the data path */
+	join_data_path();
 	sweep();
-	expect_log("cm_watch_liveness ");
-	peer_lost = true;
+	assert_int_equal(sweep_us, cm_patience_ms(&conn.cm->tuning) / PATIENCE_SWEEPS * 1000);
+	lose_peer();
 	sweep();
-	expect_log("end_stream ");
-	assert_int_equal(io_error, ETIMEDOUT);
-	patience_ms = 0;		/* unlimited */
-	sweep();
-	expect_log("");
+	ended_with(SOFT_UP_BROKEN, ETIMEDOUT);
+	renew();
+	conn.state = SOFT_OPEN;
+	join_data_path();
+	lose_peer();
+	sweep();			/* unlimited */
+	assert_int_equal(conn.state, SOFT_OPEN);
+	assert_int_equal(sweep_us, 0);
 }
 
 CASE(paused_listener_is_tried_again)
@@ -416,16 +447,20 @@ CASE(released_connection_stays_for_its_last_frames)
 	qp.conn = &conn;
 	conn.owner = &dev;
 	soft_cm_release(&conn);
-	expect_log("revoke send_close detach soft_progress_add linger ");
+	expect_log("revoke send_close ");
 	assert_true(conn.cm->released);
+	assert_true(conn.progress.in_data);
+	assert_int_equal(conn.cm->deadline_ns, NOW_NS + SOFT_LINGER_S * 1000000000ull);
 	assert_null(conn.qp);
-	assert_int_equal(up, SOFT_UP_RELEASED);
-	conn.progress.in_data = true;
+	assert_null(qp.conn);
+	assert_int_equal(conn.up, SOFT_UP_RELEASED);
 	conn.owner = NULL;
-	up = 0;
+	conn.up = 0;
+	conn.cm->deadline_ns = 0;
 	soft_cm_release(&conn);
-	expect_log("linger ");
-	assert_int_equal(up, 0);
+	expect_log("");
+	assert_int_not_equal(conn.cm->deadline_ns, 0);
+	assert_int_equal(conn.up, 0);
 }
 
 CASE(released_ring_needs_no_lingering)
@@ -436,14 +471,15 @@ CASE(released_ring_needs_no_lingering)
 	conn.shm = &shm;
 	conn.stream.tx.shut = true;
 	soft_cm_release(&conn);
-	expect_log("retire ");
+	ended_with(SOFT_UP_DEAD, 0);
 }
 
 CASE(released_request_is_refused)
 {
 	conn.state = SOFT_REQUESTED;
 	soft_cm_release(&conn);
-	expect_log("acceptor_refuse retire ");
+	expect_log("acceptor_refuse ");
+	ended_with(SOFT_UP_DEAD, 0);
 }
 
 CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
@@ -454,23 +490,28 @@ CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
 	conn.qp = &qp;
 	qp.conn = &next;
 	soft_cm_release(&conn);
-	expect_log("retire ");
+	ended_with(SOFT_UP_DEAD, 0);
 	assert_null(conn.qp);
+	assert_ptr_equal(qp.conn, &next);
 }
 
 /* --- close ------------------------------------------------------------------------------------------------------ */
 
 CASE(closing_device_waits_for_its_last_frames)
 {
+	int fd;
+
 	conn.state = SOFT_CLOSING;
 	conn.stream.tx.blocked = true;
 	shut_after = 2;
+	fd = conn.fd;
 	soft_cm_close(&dev);
 	assert_int_equal(polls, 2);
-	assert_int_equal(polled.fd, 77);
+	assert_int_equal(polled.fd, fd);
 	assert_int_equal(polled.events, POLLOUT);
 	assert_false(conn.stream.tx.blocked);
-	expect_log("watch_stop send send send retire timer_drain flush flush ");
+	expect_log("watch_stop send send send timer_drain flush flush ");
+	ended_with(SOFT_UP_DEAD, 0);
 	soft_cm_open(&dev);
 }
 
@@ -492,7 +533,8 @@ CASE(closing_device_sends_nothing_for_others)
 	conn.state = SOFT_OPEN;
 	soft_cm_close(&dev);
 	assert_int_equal(polls, 0);
-	expect_log("watch_stop retire timer_drain flush flush ");
+	expect_log("watch_stop timer_drain flush flush ");
+	ended_with(SOFT_UP_DEAD, 0);
 	soft_cm_open(&dev);
 }
 
