@@ -306,14 +306,12 @@ test_unit_core_test_provider_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=dat_registry_add_provider -Wl,--wrap=dat_registry_remove_provider
 test_unit_core_test_pz_SOURCES = test/unit/core/test_pz.c $(core_device)
 test_unit_core_test_pz_LDADD = $(core_device_libs)
-test_unit_core_test_pz_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_lmr_SOURCES = test/unit/core/test_lmr.c $(core_device)
 test_unit_core_test_lmr_LDADD = $(core_device_libs)
-test_unit_core_test_lmr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_dm_SOURCES = test/unit/core/test_dm.c $(core_dm) $(printed)
 test_unit_core_test_dm_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_dm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new \
-	-Wl,--wrap=dapl_pz_set_zero_based,--wrap=dapl_ia_handle,--wrap=sched_yield
+	-Wl,--wrap=dapl_pz_set_zero_based,--wrap=sched_yield
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64
@@ -441,7 +439,6 @@ test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_o
 test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_SOURCES = test/unit/core/test_ep.c $(core_objects)
 test_unit_core_test_ep_LDADD = $(core_device_libs) -lpthread
-test_unit_core_test_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ia_handle
 test_unit_core_test_ep_free_SOURCES = test/unit/core/test_ep_free.c $(core_objects)
 test_unit_core_test_ep_free_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_free_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield

@@ -69,4 +69,7 @@ struct dapl_evd *core_async_evd_new(struct dapl_ia *ia);
 /* Takes an asynchronous error from the EVD. Returns false if there is none. */
 bool core_async_error(struct dapl_evd *evd, DAT_ASYNCH_ERROR_EVENT_DATA *error, DAT_EVENT_NUMBER *number);
 
+/* Of libdat2, which has no header for it: a program may have one of its own. */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle);
+
 #endif

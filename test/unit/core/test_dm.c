@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
-#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
@@ -49,11 +48,12 @@ int __wrap_dapl_pz_set_zero_based(struct dapl_pz *of)
 	return zero_based_error ? zero_based_error : __real_dapl_pz_set_zero_based(of);
 }
 
-REPLACE(dapl_ia_handle)
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+/* In place of the registry's. */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
 {
 	assert_ptr_equal(of, ia);
-	return (DAT_IA_HANDLE)&handle_of_ia;
+	*handle = (DAT_IA_HANDLE)&handle_of_ia;
+	return DAT_SUCCESS;
 }
 
 static bool copying, freed_in_use;	/* atomic */

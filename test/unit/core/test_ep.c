@@ -3,7 +3,6 @@
  * what the queries tell (ep.c). Limits of attributes are in test_ep_attr.c. */
 #include <netinet/in.h>
 #include <unistd.h>
-#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
@@ -30,11 +29,12 @@ static int create_error;
 #define SRQ ((DAT_SRQ_HANDLE)srq)
 
 /* The registry's handle of the IA. */
-REPLACE(dapl_ia_handle)
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+/* In place of the registry's. */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
 {
 	assert_ptr_equal(of, core_ia);
-	return (DAT_IA_HANDLE)&handle_of_ia;
+	*handle = (DAT_IA_HANDLE)&handle_of_ia;
+	return DAT_SUCCESS;
 }
 
 static int note_create(const struct ibv_qp_init_attr *attr)

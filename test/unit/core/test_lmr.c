@@ -3,7 +3,6 @@
  * by its contexts (lmr.c). */
 #include <sys/mman.h>
 #include <unistd.h>
-#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
@@ -30,11 +29,12 @@ static const void *asked_addr, *asked_name;
 static size_t asked_length;
 static int asked_access, registrations, error;
 
-REPLACE(dapl_ia_handle)
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+/* In place of the registry's. */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
 {
 	assert_ptr_equal(of, ia);
-	return (DAT_IA_HANDLE)&handle_of_ia;
+	*handle = (DAT_IA_HANDLE)&handle_of_ia;
+	return DAT_SUCCESS;
 }
 
 static int note_registration(const void *addr, size_t length, int access, const void *name)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pz.c - protection zones: one protection domain of the device for each, and when they may be freed (pz.c). */
 #include <unistd.h>
-#include "dapl/core/base/ia_handle.h"
 #include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"
@@ -10,11 +9,12 @@
 static struct dapl_ia *ia;
 static char handle_of_ia;
 
-REPLACE(dapl_ia_handle)
-DAT_IA_HANDLE __wrap_dapl_ia_handle(const struct dapl_ia *of)
+/* In place of the registry's. */
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
 {
 	assert_ptr_equal(of, ia);
-	return (DAT_IA_HANDLE)&handle_of_ia;
+	*handle = (DAT_IA_HANDLE)&handle_of_ia;
+	return DAT_SUCCESS;
 }
 
 static int set_up(void **state)
