@@ -853,8 +853,8 @@ test_unit_softeth_test_filter_hash_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
 test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
-	-Wl,--wrap=eth_rules_free,--wrap=port_filter_none,--wrap=port_filter_renew,--wrap=spread_new \
-	-Wl,--wrap=spread_announce,--wrap=spread_free_tables,--wrap=calloc,--wrap=clock_gettime
+	-Wl,--wrap=eth_rules_free,--wrap=port_filter_renew,--wrap=setsockopt,--wrap=clock_gettime \
+	-Wl,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(softeth_steps)
 test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=steer_make_xdp \

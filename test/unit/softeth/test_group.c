@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_group.c - groups of ports: their life, ports that leave, and changes of the table, which filters must know
  * before it begins. Rules and filters of ports (rules.c) are replaced here; tables themselves are spread.c's. */
+#include <linux/filter.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/port_filter.h"
@@ -10,7 +12,7 @@
 #include "test/unit/softeth/port_calls.h"
 #include "test/unit/unit.h"
 
-enum { SIZE = 4 };
+enum { SIZE = 32 };
 
 static uint8_t key[TOEPLITZ_KEY];
 static const uint16_t first_table[SIZE] = { 0, 1, 2, 0 }, second_table[SIZE] = { 2, 2, 1, 1 };
@@ -21,8 +23,8 @@ static unsigned announced;		/* filters that were renewed while the newest table 
 
 /* --- rules and filters of ports, the clock, memory ------------------------------------------------------- */
 
-REPLACE(eth_rule_unsteer, eth_rule_detach, eth_rules_free, port_filter_none, port_filter_renew, clock_gettime)
-EXTEND(spread_new, spread_announce, spread_free_tables, calloc)
+REPLACE(eth_rule_unsteer, eth_rule_detach, eth_rules_free, port_filter_renew, setsockopt, clock_gettime)
+EXTEND(calloc, malloc, free)
 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
 {
@@ -45,8 +47,11 @@ void __wrap_eth_rules_free(struct eth_port *port)
 	note_locked('f', port);
 }
 
-int __wrap_port_filter_none(int fd)
+/* The filter that drops everything. */
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
+	assert_int_equal(name, SO_ATTACH_FILTER);
+	assert_int_equal(((const struct sock_fprog *)value)->len, 1);
 	note_locked('n', &ports[fd]);
 	return 0;
 }
@@ -74,29 +79,42 @@ int __wrap_port_filter_renew(struct eth_port *port)
 	return note_call('r', port);
 }
 
-struct eth_spread *__wrap_spread_new(const struct dapl_eth_rss *rss)
-{
-	return no_memory ? NULL : __real_spread_new(rss);
-}
-
-bool __wrap_spread_announce(struct eth_spread *spread, const uint16_t *owner)
-{
-	return !no_memory && __real_spread_announce(spread, owner);
-}
-
-/* Recorded as a call of port 0. */
-void __wrap_spread_free_tables(struct spread_table *table)
-{
-	if (table)
-		note_call('t', &ports[0]);
-	__real_spread_free_tables(table);
-}
-
 static size_t fails_size;		/* the allocation that fails */
+static const size_t table_size = sizeof(struct spread_table) + SIZE * sizeof(uint16_t);
+static void *made[8];			/* the tables that were made last */
+static unsigned makes;
+
+static void *keep_table(void *p, size_t size)
+{
+	if (size == table_size)
+		made[makes++ % 8] = p;
+	return p;
+}
+
+static bool fails(size_t size)
+{
+	return (fails_size && size == fails_size) || (no_memory && size == table_size);
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails(size) ? NULL : keep_table(__real_malloc(size), size);
+}
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return fails_size && n * size == fails_size ? NULL : __real_calloc(n, size);
+	return fails(n * size) ? NULL : keep_table(__real_calloc(n, size), n * size);
+}
+
+/* A table that is freed is recorded as a call of port 0. */
+void __wrap_free(void *p)
+{
+	for (int i = 0; p && i < 8; i++)
+		if (made[i] == p) {
+			made[i] = NULL;
+			note_call('t', &ports[0]);
+		}
+	__real_free(p);
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
@@ -261,7 +279,7 @@ TEST(closed_port_leaves_all_its_groups)
 
 TEST(table_that_names_a_port_that_left_is_refused)
 {
-	static const uint16_t without_port_1[SIZE] = { 0, 0, 0, 2 }, last_is_port_1[SIZE] = { 0, 0, 0, 1 };
+	static const uint16_t without_port_1[SIZE] = { 0, 0, 0, 2 }, last_is_port_1[SIZE] = { [SIZE - 1] = 1 };
 
 	eth_rule_free_all(&ports[1]);
 	forget_calls();
@@ -314,7 +332,7 @@ TEST(rules_of_a_freed_group_go_from_all_programs_first)
 	group->ports[1] = NULL;
 	eth_group_free(group);
 	group = NULL;
-	assert_string_equal(calls, "u0 u2 d0 d2 u0 u2 d0 d2");
+	assert_string_equal(calls, "u0 u2 d0 d2 u0 u2 d0 d2 t0");
 	assert_int_equal(counts->refs, 1);
 	assert_int_equal(times->refs, 1);
 	rule_counts_put(counts);
