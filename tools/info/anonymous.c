@@ -109,9 +109,11 @@ static size_t longest_match(const char *word, size_t length, const char **kind)
 	char part[LONGEST];
 
 	for (; length; length--) {
-		if (length >= sizeof part || (length > 1 && !isalnum((unsigned char)word[length - 1]) && word[length - 1] != ':'))
+		unsigned char last = (unsigned char)word[length - 1];
+
+		if (length >= sizeof part || (length > 1 && !isalnum(last) && last != ':'))
 			continue;
-		if (isalnum((unsigned char)word[length]) && isalnum((unsigned char)word[length - 1]))
+		if (isalnum((unsigned char)word[length]) && isalnum(last))
 			continue;	/* not the middle of a number or a name */
 		memcpy(part, word, length);
 		part[length] = '\0';

@@ -45,6 +45,7 @@ static const char usage_text[] =
 	"  -v, --verbose               all attributes\n"
 	"  -w, --wait SECONDS          for a provider (20), --neighbour (3) or --await\n"
 	"  -n, --interval SECONDS      of --top and --watch (default 1)\n"
+	"  -c, --count N               of --top: N tables below each other, for a log\n"
 	"      --json                  the same as JSON\n"
 	"  -h, --help, --version       this text; the version\n"
 	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
@@ -65,6 +66,7 @@ struct options {
 	char *const *files;		/* of --timeline, after the first */
 	int file_count;
 	double interval;
+	unsigned long count;		/* of tables; 0: no limit, on a terminal */
 };
 
 enum { JSON = 256, VERSION, WATCH, LISTEN, ANONYMOUS, MODE };	/* MODE + a mode */
@@ -91,6 +93,7 @@ static const struct option names[] = {
 	{ "anonymous", no_argument, NULL, ANONYMOUS },
 	{ "watch", no_argument, NULL, WATCH },
 	{ "listen", required_argument, NULL, LISTEN },
+	{ "count", required_argument, NULL, 'c' },
 	{ "interval", required_argument, NULL, 'n' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "wait", required_argument, NULL, 'w' },
@@ -145,6 +148,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		usage_error("--%s has no form as JSON", o->chosen.name);
 	if (o->listen && o->mode != METRICS)
 		usage_error("--listen is an option of --metrics");
+	if (o->count && o->mode != TOP)
+		usage_error("--count is an option of --top");
 	if (o->mode != TOP && !o->watch && o->interval > 0)
 		usage_error("--interval is an option of --top and --watch");
 	if (o->interval <= 0)
@@ -159,13 +164,14 @@ static struct options parse(int argc, char **argv)
 	struct options o = { 0 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":vw:ld:i:n:h", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":vw:ld:i:n:c:h", names, NULL)) != -1) {
 		switch (c) {
 		case 'v': o.verbose = true; break;
 		case 'w': o.seconds = (unsigned)cli_number("--wait", optarg, 1, 3600); break;
 		case 'l': o.names_only = true; break;
 		case 'd': o.device = optarg; break;
 		case 'i': o.port = (unsigned)cli_number("-i", optarg, 1, 255); break;
+		case 'c': o.count = cli_number("--count", optarg, 1, 1 << 30); break;
 		case 'n': o.interval = cli_positive("--interval", optarg, 3600); break;
 		case WATCH: o.watch = true; break;
 		case ANONYMOUS: o.anonymous = true; break;
@@ -247,7 +253,7 @@ int main(int argc, char **argv)
 	case TIMELINE: timeline_show(o.chosen.argument, o.files, o.file_count, o.json); break;
 	case REPORT: status = report_write(o.chosen.argument, o.anonymous); break;
 	case METRICS: status = show_metrics(&o); break;
-	case TOP: status = top_show(o.interval, o.json); break;
+	case TOP: status = top_show(o.interval, o.count, o.json); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
 	cli_finish_with(status ? status : control_status());

@@ -182,13 +182,25 @@ static json_t *json_of(const struct row *row)
 
 enum { ROOMY = 10 };	/* lines of a screen that has room for an empty one below the title */
 
-static void show_json(const struct sample *sample)
+static void show_json(const struct sample *sample, bool on_a_line)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < sample->count; i++)
 		output_append(rows, json_of(&sample->rows[i]));
-	output_json(rows);
+	if (on_a_line)
+		output_json_line(rows);
+	else
+		output_json(rows);
+}
+
+static void print_time(void)
+{
+	time_t now = time(NULL);
+	char text[32];
+
+	strftime(text, sizeof text, "%F %T", localtime(&now));
+	printf("%s\n", text);
 }
 
 /* Shows the table; on a screen that is renewed below a title. */
@@ -217,7 +229,26 @@ static struct sample next_sample(struct sample *before)
 	return now;
 }
 
-int top_show(double seconds, bool json)
+/* Prints tables below each other, until a signal or their number ends it. */
+static void show_count(double seconds, unsigned long count, bool json)
+{
+	struct sample sample = take_sample();
+
+	screen_catch_signals();
+	while (count-- && screen_wait(seconds)) {
+		sample = next_sample(&sample);
+		if (json) {
+			show_json(&sample, true);
+		} else {
+			print_time();
+			show(&sample, false, seconds);
+		}
+		fflush(stdout);
+	}
+	free(sample.rows);
+}
+
+static void show_renewed(double seconds, bool json)
 {
 	struct sample sample = take_sample();
 	bool renewed = !json && screen_begin(), more;
@@ -227,12 +258,20 @@ int top_show(double seconds, bool json)
 		sample = next_sample(&sample);
 		screen_frame();
 		if (json)
-			show_json(&sample);
+			show_json(&sample, false);
 		else
 			show(&sample, renewed, seconds);
 		more = renewed && screen_wait(seconds);
 	}
 	screen_end();
 	free(sample.rows);
+}
+
+int top_show(double seconds, unsigned long count, bool json)
+{
+	if (count)
+		show_count(seconds, count, json);
+	else
+		show_renewed(seconds, json);
 	return 0;
 }

@@ -4,7 +4,9 @@
 #define TOOLS_INFO_TOP_H
 #include <stdbool.h>
 
-/* Renews the table each `seconds` on a terminal; prints one table elsewhere. Returns the exit status. */
-int top_show(double seconds, bool json);
+/* With a count, prints so many tables, each `seconds` after the one before and below its time; as JSON an array on each
+ * line. Without (0), renews the table each `seconds` on a terminal, and prints one table elsewhere. Returns the exit
+ * status. */
+int top_show(double seconds, unsigned long count, bool json);
 
 #endif
