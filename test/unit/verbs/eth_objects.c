@@ -20,8 +20,9 @@ uint32_t asked_table_log;
 struct ibv_wq *asked_queues[4];
 
 static const char *const kinds[] = { "pd", "cq", "qp", "wq", "table", "hash", "flow" };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { WQ = 3, TABLE, HASH, KINDS = sizeof kinds / sizeof *kinds };
 static int alive[KINDS];
+static const char *state_of[KINDS];
 
 /* --- objects ------------------------------------------------------------------------------------------ */
 
@@ -41,6 +42,7 @@ static void *make(const char *kind, bool has, void *object)
 		return NULL;
 	}
 	++*count_of(kind);
+	state_of[count_of(kind) - alive] = NULL;
 	errno = 0;
 	return object;
 }
@@ -54,6 +56,8 @@ static int destroy(const char *kind)
 		return refusal;
 	assert_true(*count_of(kind) > 0);
 	--*count_of(kind);
+	/* The hash uses the table, which uses work queues. */
+	assert_true(alive[HASH] <= alive[TABLE] && (strcmp(kind, "wq") || !alive[TABLE]));
 	return 0;
 }
 
@@ -63,7 +67,23 @@ static int move(const char *kind, const char *state)
 
 	snprintf(word, sizeof word, "%s:%s", kind, state);
 	assert_true(*count_of(kind) > 0);
-	return step(word) ? refusal : 0;
+	if (step(word))
+		return refusal;
+	state_of[count_of(kind) - alive] = state;
+	return 0;
+}
+
+void alive_are(const char *expected)
+{
+	char is[128] = "";
+
+	for (int i = 0; i < KINDS; i++)
+		for (int n = 0; n < alive[i]; n++) {
+			strcat(strcat(is, *is ? " " : ""), kinds[i]);
+			if (state_of[i])
+				strcat(strcat(is, ":"), state_of[i]);
+		}
+	assert_string_equal(is, expected);
 }
 
 /* --- in place of libibverbs ---------------------------------------------------------------------------- */

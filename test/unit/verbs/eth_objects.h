@@ -44,5 +44,6 @@ int objects_begin(void **state);
 int objects_end(void **state);
 void nothing_is_alive(void);
 void is_alive(const char *kinds);	/* these words, in the order above, and no other */
+void alive_are(const char *kinds);	/* the same, with their states: "wq:RDY table" */
 
 #endif

@@ -36,7 +36,7 @@ TEST(work_queue_is_made_ready)
 	assert_ptr_equal(wq, &objects.wq);
 	assert_int_equal(asked_wq.wq_type, IBV_WQT_RQ);
 	assert_int_equal(asked_wq.max_wr, 7);
-	steps_are("wq wq:RDY");
+	alive_are("wq:RDY");
 	ibv_destroy_wq(wq);
 }
 
@@ -48,7 +48,7 @@ TEST(work_queue_that_is_not_ready_is_destroyed)
 	failing = "wq:RDY";
 	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOBUFS);
 	assert_null(wq);
-	steps_are("wq wq:RDY -wq");
+	nothing_is_alive();
 }
 
 TEST(refusal_without_a_reason_is_an_error)
@@ -79,7 +79,7 @@ TEST(negative_errors_of_the_device_are_errno_values)
 TEST(raw_qp_receives_on_a_queue_of_its_own)
 {
 	assert_int_equal(hw_eth_wq_open(&q, 100, 3), 0);
-	steps_are("wq wq:RDY table hash hash:INIT hash:RTR");
+	alive_are("wq:RDY table hash:RTR");
 	assert_ptr_equal(q.wq, &objects.wq);
 	assert_ptr_equal(q.own.qp, &objects.hash);
 	assert_ptr_equal(asked_wq.pd, &objects.pd);
@@ -91,7 +91,7 @@ TEST(raw_qp_receives_on_a_queue_of_its_own)
 	assert_ptr_equal(asked_queues[0], &objects.wq);
 	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_fields_mask, 0);
 	hw_eth_wq_close(&q);
-	steps_are("-hash -table -wq");
+	nothing_is_alive();
 }
 
 TEST(queue_scatters_the_fcs_if_the_endpoint_wants_it)
@@ -113,9 +113,7 @@ TEST(failed_opening_leaves_nothing_after_the_close)
 		assert_int_equal(hw_eth_wq_open(&q, 100, 3), ENOBUFS);
 		hw_eth_wq_close(&q);
 		nothing_is_alive();
-		*steps = 0;
-		hw_eth_wq_close(&q);
-		steps_are("");
+		hw_eth_wq_close(&q);		/* nothing is destroyed twice */
 	}
 }
 
@@ -163,19 +161,13 @@ TEST(qp_hashes_the_fields_with_the_key)
 
 TEST(failed_hash_leaves_nothing)
 {
-	static const struct { const char *word, *all; } cases[] = {
-		{ "table", "table" },
-		{ "hash", "table hash -table" },
-		{ "hash:INIT", "table hash hash:INIT -hash -table" },
-		{ "hash:RTR", "table hash hash:INIT hash:RTR -hash -table" },
-	};
+	static const char *const words[] = { "table", "hash", "hash:INIT", "hash:RTR" };
 	struct hw_hash hash;
 
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		memset(&hash, 0xee, sizeof hash);
-		failing = cases[i].word;
+		failing = words[i];
 		assert_int_equal(open_hash(2, &hash), ENOBUFS);
-		steps_are(cases[i].all);
 		assert_null(hash.qp);
 		assert_null(hash.table);
 		nothing_is_alive();
@@ -192,9 +184,9 @@ TEST(qp_without_states_is_up)
 		refusal = reasons[i];
 		failing = "hash:INIT";
 		assert_int_equal(open_hash(2, &hash), 0);
-		steps_are("table hash hash:INIT");
+		alive_are("table hash");
 		hw_hash_close(&hash);
-		steps_are("-hash -table");
+		nothing_is_alive();
 	}
 	failing = "hash:RTR";
 	assert_int_equal(open_hash(2, &hash), EOPNOTSUPP);
@@ -206,9 +198,7 @@ TEST(closed_hash_is_closed_once)
 
 	assert_int_equal(open_hash(2, &hash), 0);
 	hw_hash_close(&hash);
-	*steps = 0;
 	hw_hash_close(&hash);
-	steps_are("");
 	assert_null(hash.qp);
 	assert_null(hash.table);
 }
