@@ -713,8 +713,8 @@ test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_SOURCES = test/unit/soft/test_qp_life.c $(stream_test)
 test_unit_soft_test_qp_life_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open,--wrap=soft_mw_forget_qp \
-	-Wl,--wrap=soft_event_forget,--wrap=revoke_instead_of_flush,--wrap=rmem_map_for_consumer
+	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open \
+	-Wl,--wrap=revoke_instead_of_flush,--wrap=rmem_map_for_consumer
 test_unit_soft_test_process_SOURCES = test/unit/soft/test_process.c $(descriptors) $(device_harness)
 test_unit_soft_test_process_LDADD = $(unit_soft_libs)
 test_unit_soft_test_process_LDFLAGS = $(AM_LDFLAGS) \

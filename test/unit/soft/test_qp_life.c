@@ -3,6 +3,7 @@
  * destroyed. */
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/revoke.h"
@@ -19,12 +20,12 @@ static uint32_t randoms[8];		/* the next random numbers */
 static unsigned randoms_left, randoms_at;
 static int allocations = -1;		/* that succeed before one fails; -1: all do */
 static int ud_err;
-static unsigned ud_opens, windows_forgotten, events_forgotten;
+static unsigned ud_opens;
 static unsigned receives_at_revocation;	/* in the queue of `made` */
 static bool mapped;
 
 REPLACE(soft_ud_open, rmem_map_for_consumer)
-EXTEND(soft_random, malloc, calloc, soft_mw_forget_qp, soft_event_forget, revoke_instead_of_flush)
+EXTEND(soft_random, malloc, calloc, revoke_instead_of_flush)
 
 uint32_t __wrap_soft_random(void)
 {
@@ -53,18 +54,6 @@ int __wrap_soft_ud_open(struct dapl_device *dev)
 	return ud_err;
 }
 
-void __wrap_soft_mw_forget_qp(struct soft_qp *qp)
-{
-	windows_forgotten += qp == made;
-	__real_soft_mw_forget_qp(qp);
-}
-
-void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
-{
-	events_forgotten += made && event == &made->last_receive && object == &made->qp;
-	__real_soft_event_forget(dev, event, object);
-}
-
 void __wrap_revoke_instead_of_flush(struct soft_qp *qp)
 {
 	receives_at_revocation = qp->rq.tail - qp->rq.head;
@@ -85,7 +74,7 @@ static int set_up(void **state)
 	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .send_cq = stream_device.cq,
 					  .recv_cq = stream_device.cq, .cap = { 8, 8, 4, 4, 64 } };
 	made = NULL;
-	randoms_left = randoms_at = ud_opens = windows_forgotten = events_forgotten = 0;
+	randoms_left = randoms_at = ud_opens = 0;
 	ud_err = 0;
 	mapped = false;
 	return 0;
@@ -439,15 +428,26 @@ CASE(queue_pair_that_ended_waits_for_no_receive)
 
 CASE(nothing_refers_to_a_destroyed_queue_pair)
 {
+	struct dapl_device *dev = stream_device.dev;
 	const struct soft_qp *qp, *gone;
+	struct soft_region *window;
+	struct ibv_mw *mw;
 
 	assert_int_equal(create(), 0);
 	gone = made;
+	assert_int_equal(soft_mw_alloc(stream_device.pd, IBV_MW_TYPE_2, &mw), 0);
+	window = &((struct soft_mw *)mw)->region;
+	window->qp = made;
+	window->valid = true;
+	made->last_receive.times = 1;		/* an event that core has not been told yet */
+	TAILQ_INSERT_TAIL(&dev->async.list, &made->last_receive, link);
 	assert_int_equal(soft_qp_destroy(&made->qp), 0);
 	made = NULL;
-	assert_int_equal(windows_forgotten, 1);
-	assert_int_equal(events_forgotten, 1);
-	LIST_FOREACH(qp, &stream_device.dev->qps, link)
+	assert_false(window->valid);
+	assert_null(window->qp);
+	assert_int_equal(soft_mw_dealloc(mw), 0);
+	assert_true(TAILQ_EMPTY(&dev->async.list));
+	LIST_FOREACH(qp, &dev->qps, link)
 		assert_ptr_not_equal(qp, gone);
 }
 
