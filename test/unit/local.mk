@@ -609,7 +609,6 @@ eth_sends_wraps = -Wl,--wrap=clock_gettime,--wrap=timerfd_create,--wrap=timerfd_
 eth_port = test/unit/soft/eth_port.c test/unit/soft/eth_port.h $(device_harness)
 eth_port_wraps = -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=calloc,--wrap=log_report,--wrap=soft_mem_local \
 	-Wl,--wrap=soft_qp_create,--wrap=soft_qp_reset,--wrap=soft_qp_error,--wrap=soft_qp_destroy \
-	-Wl,--wrap=soft_qp_take_receive,--wrap=soft_qp_received,--wrap=soft_qp_post_recv,--wrap=soft_cq_add \
 	-Wl,--wrap=epoll_ctl,--wrap=dapl_timer_start,--wrap=dapl_timer_drain
 test_unit_soft_test_eth_SOURCES = test/unit/soft/test_eth.c $(eth_port)
 test_unit_soft_test_eth_LDADD = $(unit_soft_libs)

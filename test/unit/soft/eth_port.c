@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
+#include "dapl/soft/obj/srq.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "test/unit/soft/eth_port.h"
@@ -22,7 +23,9 @@ struct dapl_device eth_device = { .progress_lock = DAPL_MUTEX_INIT(RANK_SOFT_PRO
 struct ibv_qp *raw;
 int eth_socket[2];
 static struct dapl_eth_frame records[FRAMES];
-static struct ibv_sge receive_sge[1];
+static struct soft_pd pd;
+static struct ibv_cq *receive_cq;
+static struct ibv_srq *srq;
 
 static void step(const char *name)
 {
@@ -271,8 +274,10 @@ int __wrap_soft_qp_create(struct dapl_device *dev, struct ibv_pd *pd, struct ibv
 	qp->dev = dev;
 	qp->state = IBV_QPS_RTS;
 	qp->srq = (struct soft_srq *)attr->srq;
-	qp->taken = __real_calloc(1, sizeof *qp->taken + sizeof receive_sge);
-	qp->qp = (struct ibv_qp){ .context = &dev->verbs, .pd = pd, .qp_num = 7, .qp_type = attr->qp_type };
+	assert_int_equal(soft_rq_init(&qp->rq, RECEIVES, 1), 0);
+	qp->taken = __real_calloc(1, sizeof *qp->taken + sizeof(struct ibv_sge));
+	qp->qp = (struct ibv_qp){ .context = &dev->verbs, .pd = pd, .qp_num = 7, .qp_type = attr->qp_type,
+		.recv_cq = receive_cq };
 	*ibqp = &qp->qp;
 	step("create");
 	return 0;
@@ -299,45 +304,9 @@ int __wrap_soft_qp_destroy(struct ibv_qp *qp)
 {
 	step("destroy");
 	free(((struct soft_qp *)qp)->taken);
+	free(((struct soft_qp *)qp)->rq.ring);
 	free(qp);
 	return 0;
-}
-
-REPLACE(soft_qp_take_receive)
-bool __wrap_soft_qp_take_receive(struct soft_qp *qp)
-{
-	assert_locked(qp, true);
-	qp->taken->sges = 1;
-	qp->taken->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)&port_memory, .length = LENGTH };
-	around.holds_receive = around.receives > 0;
-	return around.holds_receive;
-}
-
-REPLACE(soft_qp_received)
-void __wrap_soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is, bool solicited)
-{
-	assert_locked(qp, true);
-	assert_false(solicited);
-	around.receives--;
-	around.holds_receive = false;
-	around.status = status;
-	around.wc[around.completions++] = *is;
-}
-
-REPLACE(soft_qp_post_recv)
-int __wrap_soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	*bad = wr;
-	around.receives += !around.post_error;
-	return around.post_error;
-}
-
-REPLACE(soft_cq_add)
-void __wrap_soft_cq_add(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited)
-{
-	assert_ptr_equal(cq, raw->recv_cq);
-	assert_false(solicited);
-	around.wc[around.completions++] = *wc;
 }
 
 /* --- progress, and sends -------------------------------------------------------------------------------- */
@@ -371,6 +340,9 @@ void progress_owner_with(uint32_t events)
 	dapl_mutex_lock(&eth_device.progress_lock);
 	watched->serve(watched, events, true);
 	soft_progress_unlock(&eth_device);
+	around.completions += soft_cq_take((struct soft_cq *)receive_cq, RECEIVES, around.wc + around.completions);
+	if (around.completions)
+		around.status = around.wc[around.completions - 1].status;
 	assert_locked((struct soft_qp *)raw, false);
 }
 
@@ -401,15 +373,30 @@ void purge_timer_fires(void)
 
 /* --- a case ----------------------------------------------------------------------------------------------------- */
 
+struct ibv_recv_wr receive_of(struct ibv_sge *sge)
+{
+	*sge = (struct ibv_sge){ .addr = (uintptr_t)&port_memory, .length = LENGTH };
+	return (struct ibv_recv_wr){ .wr_id = 1, .sg_list = sge, .num_sge = 1 };
+}
+
+void post_shared(int n)
+{
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = receive_of(&sge), *bad;
+
+	while (n--)
+		assert_int_equal(soft_srq_post(srq, &wr, &bad), 0);
+}
+
 struct soft_eth *eth_of(struct ibv_qp *qp)
 {
 	return ((struct soft_qp *)qp)->eth;
 }
 
-struct ibv_qp *raw_new(bool srq)
+struct ibv_qp *raw_new(bool shared)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET,
-		.srq = srq ? (struct ibv_srq *)&rule_memory : NULL };
+		.srq = shared ? srq : NULL };
 	struct ibv_qp *qp;
 
 	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), 0);
@@ -446,7 +433,12 @@ void raw_renew(bool srq, uint32_t ring_frames)
 
 int eth_port_set_up(void **state)
 {
-	around = (struct eth_around){ .receives = 0 };
+	struct ibv_srq_init_attr shared = { .attr = { .max_wr = RECEIVES, .max_sge = 1 } };
+
+	around = (struct eth_around){ .loads = 0 };
+	pd.pd.context = &eth_device.verbs;
+	assert_int_equal(soft_cq_create(&eth_device, 2 * RECEIVES, NULL, NULL, &receive_cq), 0);
+	assert_int_equal(soft_srq_create(&pd.pd, &shared, &srq), 0);
 	strcpy(eth_device.netdev, "eth9");
 	eth_device.netdev_index = INDEX;
 	memset(records, 0, sizeof records);
@@ -461,6 +453,8 @@ int eth_port_tear_down(void **state)
 	assert_int_equal(((struct soft_qp *)raw)->lock.state, 0);
 	assert_int_equal(soft_eth_destroy_qp(raw), 0);
 	assert_false(around.watching);
+	assert_int_equal(soft_srq_destroy(srq), 0);
+	assert_int_equal(soft_cq_destroy(receive_cq), 0);
 	close(eth_socket[0]);
 	close(eth_socket[1]);
 	return 0;

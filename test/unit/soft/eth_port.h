@@ -10,18 +10,18 @@
 #include "dapl/softeth/port.h"
 #include "test/unit/unit.h"
 
-enum { FRAMES = 8, LENGTH = 60, MTU = 1500, INDEX = 9 };	/* INDEX: of eth9 */
+enum { RECEIVES = 128, FRAMES = 8, LENGTH = 60, MTU = 1500, INDEX = 9 };	/* INDEX: of eth9 */
 
 struct eth_around {
 	/* What fails: an errno value, or false. */
 	const char *tried;		/* of AF_XDP, when open_error comes */
-	int query_error, open_error, rule_error, group_error, watch_error, create_error, reset_error, post_error;
+	int query_error, open_error, rule_error, group_error, watch_error, create_error, reset_error;
 	uint16_t link_type;		/* that a query finds */
 	bool no_library, no_symbol, other_version;
 	size_t fails_size;		/* of an element in the allocation that fails; 0: none does */
 	bool unregistered;		/* the memory of receives */
 
-	int receives, frames;		/* that are posted; that wait in the socket */
+	int frames;			/* that wait in the socket */
 	bool purge_again;		/* what a purge answers */
 
 	/* What was asked. */
@@ -38,9 +38,8 @@ struct eth_around {
 	uint64_t timer_us;		/* of the last start of the timer; 0: none */
 	uint32_t ports;			/* of the group that was made last */
 	bool watching;
-	bool holds_receive;		/* one was taken, and is not completed */
 
-	struct ibv_wc wc[2 * 64];	/* completions of receives, and of arm */
+	struct ibv_wc wc[2 * RECEIVES];	/* completions of receives, and of arm */
 	unsigned completions;
 	enum ibv_wc_status status;	/* of the last receive */
 };
@@ -54,8 +53,10 @@ extern int eth_socket[2];		/* the port's, and its other end */
 int eth_port_set_up(void **state);
 int eth_port_tear_down(void **state);
 struct soft_eth *eth_of(struct ibv_qp *qp);
-/* A raw QP that has not begun. With `srq` it takes its receives there. */
-struct ibv_qp *raw_new(bool srq);
+struct ibv_recv_wr receive_of(struct ibv_sge *sge);	/* of memory for a frame */
+void post_shared(int n);		/* receives to the SRQ */
+/* A raw QP that has not begun. With `shared` it takes its receives from the SRQ. */
+struct ibv_qp *raw_new(bool shared);
 int begin(struct ibv_qp *qp, uint32_t ring_frames);
 /* The QP of `raw` is another one. */
 void raw_renew(bool srq, uint32_t ring_frames);
