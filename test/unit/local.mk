@@ -622,10 +622,10 @@ test_unit_soft_test_eth_hold_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
 test_unit_soft_test_eth_send_SOURCES = test/unit/soft/test_eth_send.c $(eth_sends)
 test_unit_soft_test_eth_send_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_send_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
-test_unit_soft_test_poll_SOURCES = test/unit/soft/test_poll.c $(softeth_steps) $(device_harness)
+test_unit_soft_test_poll_SOURCES = test/unit/soft/test_poll.c $(device_harness)
 test_unit_soft_test_poll_LDADD = $(unit_soft_libs)
 test_unit_soft_test_poll_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_cq_take,--wrap=soft_progress_poll,--wrap=soft_owner_sleep,--wrap=sched_yield
+	-Wl,-u,dapl_device_ops,--wrap=soft_progress_poll,--wrap=soft_owner_sleep,--wrap=sched_yield
 test_unit_soft_test_pace_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
 test_unit_soft_test_pending_LDADD = $(unit_soft_libs)

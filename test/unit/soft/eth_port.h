@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* eth_port.h - what is around eth/eth.c: the library of packet sockets, its port, the QP of obj/, memory and the service
- * thread are replaced, and note what they are asked (eth_port.c). */
+/* eth_port.h - what is around eth/eth.c: the library of packet sockets, its port, the life of the QP, memory
+ * and the service thread are replaced, and note what they are asked (eth_port.c). */
 #ifndef TEST_SOFT_ETH_PORT_H
 #define TEST_SOFT_ETH_PORT_H
 #include "common/log.h"
