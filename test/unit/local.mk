@@ -877,7 +877,7 @@ test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count
 test_unit_softeth_test_packet_ring_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_find,--wrap=eth_rule_count_frames \
-	-Wl,--wrap=eth_read_drops,--wrap=eth_validate
+	-Wl,--wrap=eth_validate,--wrap=getsockopt
 test_unit_softeth_test_ring_open_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ring_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt,--wrap=mmap64,--wrap=munmap,--wrap=calloc
 test_unit_softeth_test_rule_find_SOURCES = test/unit/softeth/test_rule_find.c $(softeth_frames) $(descriptors)

@@ -33,7 +33,7 @@ static bool found_other_host;
 
 /* --- in place of rules and checksums ---------------------------------------------------------------------------- */
 
-REPLACE(eth_rule_find, eth_rule_count_frames, eth_read_drops, eth_validate)
+REPLACE(eth_rule_find, eth_rule_count_frames, eth_validate, getsockopt)
 
 struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
 				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash)
@@ -57,13 +57,14 @@ void __wrap_eth_rule_count_frames(struct eth_rule *rule, uint64_t n, uint64_t by
 		 (unsigned)bytes);
 }
 
-uint32_t __wrap_eth_read_drops(struct eth_port *at)
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-	uint32_t new = drops;
-
-	assert_ptr_equal(at, &port);
+	assert_int_equal(fd, port.fd);
+	assert_int_equal(level, SOL_PACKET);
+	assert_int_equal(name, PACKET_STATISTICS);
+	((struct tpacket_stats_v3 *)value)->tp_drops = drops;
 	drops = 0;
-	return new;
+	return 0;
 }
 
 void __wrap_eth_validate(const struct eth_port *at, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
