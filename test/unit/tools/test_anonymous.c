@@ -43,8 +43,9 @@ UNIT_TEST(names_are_replaced_as_words)
 UNIT_TEST(other_texts_stay)
 {
 	static const char *const texts[] = {
-		"127.0.0.1", "0.0.0.0/0", "255.255.255.0", "::1", "::", "6.1.0-57-amd64", "12:34:56", "2026-11-29 16:45",
-		"", "version 3.0.0", "0x7ffc:12", "a:b:c", "00:00:00:00:00:00", "1.2.3", "libdat2.so.2.0.0", "host.example:1",
+		"127.0.0.1", "0.0.0.0/0", "255.255.255.0", "::1", "::", "6.1.0-57-amd64", "12:34:56",
+		"2026-11-29 16:45", "", "version 3.0.0", "0x7ffc:12", "a:b:c", "00:00:00:00:00:00", "1.2.3",
+		"libdat2.so.2.0.0", "host.example:1",
 	};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
