@@ -564,13 +564,12 @@ test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops \
 	-Wl,--wrap=dapl_timer_start,--wrap=dapl_timer_drain,--wrap=dapl_task_queue,--wrap=dapl_service_flush \
 	-Wl,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime,--wrap=getsockopt
 conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps)
-conn_steps_wraps = -Wl,-u,dapl_device_ops \
-	-Wl,--wrap=soft_progress_lock,--wrap=soft_conn_step,--wrap=attach_offer_end,--wrap=shm_segment_put \
-	-Wl,--wrap=shm_conn_free,--wrap=soft_flush_qp,--wrap=cm_set_state,--wrap=dapl_task_queue,--wrap=epoll_ctl \
-	-Wl,--wrap=close,--wrap=getsockname,--wrap=setsockopt,--wrap=calloc,--wrap=malloc,--wrap=free
+conn_steps_wraps = -Wl,-u,dapl_device_ops,--wrap=soft_progress_lock,--wrap=soft_conn_step,--wrap=dapl_task_queue \
+	-Wl,--wrap=epoll_ctl,--wrap=close,--wrap=getsockname,--wrap=setsockopt,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_soft_test_cm_conn_SOURCES = test/unit/soft/test_cm_conn.c $(conn_steps)
 test_unit_soft_test_cm_conn_LDADD = $(unit_soft_libs)
-test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
+test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps) -Wl,--wrap=attach_offer_end \
+	-Wl,--wrap=shm_segment_put,--wrap=shm_conn_free,--wrap=soft_flush_qp,--wrap=cm_set_state
 test_unit_soft_test_cm_conn_upcalls_SOURCES = test/unit/soft/test_cm_conn_upcalls.c $(conn_steps)
 test_unit_soft_test_cm_conn_upcalls_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_conn_upcalls_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
@@ -607,7 +606,7 @@ eth_sends = test/unit/soft/eth_sends.c test/unit/soft/eth_sends.h
 eth_sends_wraps = -Wl,--wrap=clock_gettime,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=read,--wrap=close \
 	-Wl,--wrap=calloc,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=soft_cq_add
 eth_port = test/unit/soft/eth_port.c test/unit/soft/eth_port.h $(device_harness)
-eth_port_wraps = -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=calloc,--wrap=log_report,--wrap=soft_mem_local \
+eth_port_wraps = -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=calloc,--wrap=log_report \
 	-Wl,--wrap=soft_qp_create,--wrap=soft_qp_reset,--wrap=soft_qp_error,--wrap=soft_qp_destroy \
 	-Wl,--wrap=epoll_ctl,--wrap=dapl_timer_start,--wrap=dapl_timer_drain
 test_unit_soft_test_eth_SOURCES = test/unit/soft/test_eth.c $(eth_port)
@@ -615,7 +614,7 @@ test_unit_soft_test_eth_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps)
 test_unit_soft_test_eth_receive_SOURCES = test/unit/soft/test_eth_receive.c $(eth_port)
 test_unit_soft_test_eth_receive_LDADD = $(unit_soft_libs)
-test_unit_soft_test_eth_receive_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps)
+test_unit_soft_test_eth_receive_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps) -Wl,--wrap=soft_mem_local
 test_unit_soft_test_eth_hold_SOURCES = test/unit/soft/test_eth_hold.c $(eth_sends)
 test_unit_soft_test_eth_hold_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_hold_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
@@ -1132,11 +1131,11 @@ test_unit_verbs_test_address_places_LDADD = libdaplverbs.la libcommon.la $(CMOCK
 test_unit_verbs_test_address_places_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
 	-Wl,--wrap=getaddrinfo,--wrap=opendir,--wrap=fopen64,--wrap=access
 # What cm_channel.c replaces besides.
-verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_membership_event \
+verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_membership_event \
 	-Wl,--wrap=dapl_service_flush,--wrap=dapl_watch_start,--wrap=dapl_watch_stop
 test_unit_verbs_test_cm_SOURCES = test/unit/verbs/test_cm.c $(verbs_cm_channel) $(printed)
 test_unit_verbs_test_cm_LDADD = $(unit_verbs_libs)
-test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=hw_conn_from_request
+test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_conn_from_request
 test_unit_verbs_test_cm_listen_SOURCES = test/unit/verbs/test_cm_listen.c $(verbs_cm_channel)
 test_unit_verbs_test_cm_listen_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_cm_listen_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=free

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* conn_steps.h - a connection of the software device alone, between sockets and core, which are replaced, as are the
- * shared memory that it may have and the flush of its queue pair. The replaced functions check which locks are held.
- * Steps (steps.h) are what others get: the upcalls "established", "failed", "disconnected:orderly" and "released";
- * "socket:close", "socket:reset" (without TIME_WAIT) and "attach:close" of close(2); "closed:failed" of cm_set_state(),
- * with the cause; "offer_end", "segment_put", "rings_free", "flush" and "task". */
+/* conn_steps.h - a connection of the software device alone, between sockets and core, which are replaced. The replaced
+ * functions check which locks are held. Steps (steps.h) are what others get: the upcalls "established", "failed",
+ * "disconnected:orderly" and "released"; "socket:close", "socket:reset" (without TIME_WAIT) and "attach:close" of
+ * close(2); and "task". A program may replace these, too: "closed:failed" of cm_set_state(), with the cause;
+ * "offer_end", "segment_put", "rings_free" and "flush". */
 #ifndef TEST_UNIT_SOFT_CONN_STEPS_H
 #define TEST_UNIT_SOFT_CONN_STEPS_H
 #include "dapl/core/device.h"

@@ -142,7 +142,7 @@ CASE(close_notification_of_a_ring_ends_an_open_stream)
 			conn->fd = SOCKET;
 			conn->stream.end_reported = false;
 			work(SOFT_UP_CLOSE_SENT);
-			left_is(i == SOFT_OPEN || i == SOFT_CLOSING ? "socket:close closed:ended task upcall" : "");
+			left_is(i == SOFT_OPEN || i == SOFT_CLOSING ? "socket:close task upcall" : "");
 			assert_int_equal(conn->up, i == SOFT_OPEN || i == SOFT_CLOSING ? SOFT_UP_CLOSED : 0);
 			conn->up = 0;
 		}
