@@ -322,6 +322,8 @@ void conn_after_fork(void)
 		free(c->resend), c->resend = NULL;
 		c->resend_at = c->resend_end = 0;
 		c->segment = NULL;
+		settings_give_memory(c->memory), c->memory = 0;
+		settings_streams -= c->streaming, c->streaming = false;
 		c->tx.active = c->rx.active = false;
 	}
 	for (int i = 0; i < SLOTS * SLOT_CHUNKS; i++) {

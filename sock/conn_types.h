@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include "common/lock.h"
+#include "sock/polls.h"
 #include "sock/ring.h"
 #include "sock/timers.h"
 
@@ -77,10 +78,12 @@ struct conn {
 	bool peer_gone;
 	bool look_at_tcp;     /* the kernel has told of the TCP socket: a read from the empty ring looks at it */
 	uint32_t empty_reads; /* reads that found the ring empty */
+	struct polls polls;   /* reads that did not wait; guarded by in_lock */
 	bool broken;         /* the peer has stored what cannot be */
 	uint64_t begin_at;   /* tcp_out from which an epoch may begin */
 	int pending_error;   /* of the socket, to be reported after the ring's bytes */
 	uint64_t full_count; /* writes that found the ring full */
+	bool streaming;      /* its sending ring is among those that share the cache */
 
 	/* bytes that came back from the ring and are not in TCP yet; guarded by out_lock */
 	char *resend;

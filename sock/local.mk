@@ -4,7 +4,7 @@ if SOCK
 lib_LTLIBRARIES += libdatsock.la
 # What tests use without the interposed calls.
 noinst_LTLIBRARIES += libsockparts.la
-libsockparts_la_SOURCES = sock/ring.c sock/ring.h sock/settings.c sock/settings.h \
+libsockparts_la_SOURCES = sock/polls.c sock/polls.h sock/ring.c sock/ring.h sock/settings.c sock/settings.h \
 	sock/share.c sock/share.h sock/timers.c sock/timers.h
 libdatsock_la_SOURCES = \
 	sock/answers.c sock/answers.h \

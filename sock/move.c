@@ -145,6 +145,9 @@ void move_detach(struct conn *c)
 	own_fd_close(c->peer_efd);
 	c->peer_efd = -1;
 	settings_give_memory(c->memory), c->memory = 0;
+	if (c->streaming)
+		__atomic_sub_fetch(&settings_streams, 1, __ATOMIC_RELAXED);
+	c->streaming = false;
 	/* While bytes wait to be sent again, the program's writes must come after them. */
 	__atomic_store_n(&c->mode, c->resend || c->pending_error ? CONN_WATCHED : CONN_PLAIN, __ATOMIC_SEQ_CST);
 	c->since = clock_now_ns();

@@ -42,14 +42,14 @@ size_t ring_room(struct ring_sender *s, bool *broken)
 		*broken = true;
 		return 0;
 	}
-	if (s->grow && !used) {
-		s->grow = false;
-		if (s->size < s->max) {
-			s->size *= 2;
+	if (s->wish && !used) {
+		if (s->wish <= s->max) {
+			s->size = s->wish;
 			s->base = s->tail;
 			STORE(&s->ring->size, s->size);
 			STORE(&s->ring->base, s->base);
 		}
+		s->wish = 0;
 	}
 	return s->size - used;
 }

@@ -51,7 +51,7 @@ struct ring_sender {
 	uint32_t size, max; /* bytes; max: the memory there is */
 	uint32_t epoch;
 	bool active; /* an epoch goes on */
-	bool grow;   /* set by the caller: double it when it is empty */
+	uint32_t wish; /* bytes; set by the caller: the size from the time on when the ring is empty; 0: as it is */
 };
 
 /* The receiver's private view. */

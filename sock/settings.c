@@ -21,6 +21,7 @@ struct settings settings = {
 	.after_calls = 8,
 	.after_bytes = 64 << 10,
 };
+int settings_streams;
 static size_t memory_used;
 static char problem[256];
 

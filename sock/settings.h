@@ -32,6 +32,8 @@ const char *settings_set(const char *name, const char *value);
 void settings_write(FILE *out);
 /* Whether a connection between these addresses may move. */
 bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, bool connector);
+/* Connections of this process that stream through large rings. Atomic. */
+extern int settings_streams;
 /* Takes bytes of max_memory, or gives them back. */
 bool settings_take_memory(size_t bytes);
 void settings_give_memory(size_t bytes);

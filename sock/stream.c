@@ -3,6 +3,7 @@
 #include "sock/stream.h"
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -16,6 +17,7 @@
 
 enum {
 	TCP_TURN = 16,       /* an empty ring's reader that does not wait looks at the socket at one of so many reads */
+	RING_ALWAYS = 256 << 10, /* bytes that a ring may have however many there are: below, wake-ups cost more */
 	VECTORS = 64,        /* pieces of a vector that one call of the kernel takes */
 	TURNS = 10000,       /* epochs without a byte that one call sees: no correct peer is so fast */
 	RATE_NS = 200000000, /* traffic of less time is not measured: it is fast */
@@ -189,7 +191,7 @@ static ssize_t receive_nothing(struct conn *c, int fd, int flags, bool wait)
 ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int count, int flags)
 {
 	size_t total = total_of(iov, count), done = 0;
-	bool wait = !c->nonblock && !(flags & MSG_DONTWAIT), more;
+	bool wait = !c->nonblock && !(flags & MSG_DONTWAIT), more, polled;
 	uint64_t deadline = 0, id = c->id;
 	ssize_t n;
 	int err;
@@ -210,6 +212,7 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 		more = n > 0 && c->segment &&
 		       (c->rx.active ? !c->rx_left && (conn_ring_readable(c) || ring_is_revoked(&c->rx))
 				     : ring_has_epoch(&c->rx));
+		polled = !wait && c->rx.active && (n > 0 || errno == EAGAIN) && polls_note(&c->polls, n > 0);
 		conn_unlock_in(c);
 		if (n > 0 && flags & MSG_PEEK) {
 			/* With MSG_WAITALL too it is enough: the bytes are not all in one place. */
@@ -234,8 +237,13 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 				return -1;
 			break;
 		}
-		if (!wait)
+		if (!wait) {
+			if (polled && !done) {
+				sched_yield();
+				errno = EAGAIN;
+			}
 			return done ? (ssize_t)done : -1;
+		}
 		err = wait_for(c, fd, true, &deadline);
 		if (err) {
 			errno = err;
@@ -292,6 +300,30 @@ static void disturb(struct conn *c)
 		move_revoke(c);
 }
 
+/* out_lock held. A ring that runs full grows. Rings stream fastest while together they fit into the cache, so those
+ * that are large already share DATSOCK_RING bytes, and shrink when there are more of them. */
+static void resize_ring(struct conn *c)
+{
+	uint32_t limit = c->tx.max;
+	int streams;
+
+	if (c->tx.wish)
+		return;
+	if (c->tx.size >= RING_ALWAYS && !c->streaming) {
+		c->streaming = true;
+		__atomic_add_fetch(&settings_streams, 1, __ATOMIC_RELAXED);
+	}
+	streams = __atomic_load_n(&settings_streams, __ATOMIC_RELAXED);
+	while (c->streaming && limit > RING_ALWAYS && (uint64_t)limit * streams > c->tx.max)
+		limit /= 2;
+	if (c->tx.size > limit)
+		c->tx.wish = limit;
+	else if (c->tx.size < limit && c->memory >= 2 * c->tx.size)
+		c->tx.wish = 2 * c->tx.size;
+	else if (c->tx.size < limit && settings_take_memory(2 * c->tx.size - c->memory))
+		c->memory = c->tx.wish = 2 * c->tx.size;
+}
+
 /* out_lock held. Sends what fits without waiting. */
 static ssize_t send_some(struct conn *c, int fd, const struct iovec *iov, int count, size_t offset, size_t length,
 			 int flags)
@@ -326,10 +358,7 @@ static ssize_t send_some(struct conn *c, int fd, const struct iovec *iov, int co
 				if (ring_is_writable(&c->tx))
 					conn_wake(c);
 			}
-			if (!c->tx.grow && c->tx.size < c->tx.max && settings_take_memory(c->tx.size)) {
-				c->memory += c->tx.size;
-				c->tx.grow = true;
-			}
+			resize_ring(c);
 		}
 		if (n) {
 			c->writes++;

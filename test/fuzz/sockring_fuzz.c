@@ -130,7 +130,7 @@ static void act(const uint8_t *record)
 		ring_take_room_wish(&r);
 		break;
 	case GROW:
-		s.grow = true;
+		s.wish = s.size < MAX ? 2 * s.size : s.size / 2;
 		break;
 	default:
 		break;

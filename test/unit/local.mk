@@ -1056,9 +1056,11 @@ endif
 if SOCK
 # libdatsock's parts that need no interposed calls.
 unit_sock = \
+	test/unit/sock/test_polls \
 	test/unit/sock/test_ring \
 	test/unit/sock/test_settings \
 	test/unit/sock/test_timers
+test_unit_sock_test_polls_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_ring_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_settings_SOURCES = test/unit/sock/test_settings.c $(printed)
 test_unit_sock_test_settings_LDADD = libsockparts.la $(CMOCKA_LIBS)

@@ -117,7 +117,7 @@ IN_EPOCH(full_ring_takes_no_more)
 IN_EPOCH(ring_grows_only_when_it_is_empty)
 {
 	put_bytes(RING_MIN);
-	s.grow = true;
+	s.wish = 2 * s.size;
 	assert_int_equal(put("x"), 0);
 	drop_bytes(RING_MIN);
 	assert_int_equal(put_bytes(MAX), 2 * RING_MIN);
@@ -125,10 +125,23 @@ IN_EPOCH(ring_grows_only_when_it_is_empty)
 	assert_false(broken);
 }
 
+IN_EPOCH(ring_shrinks_only_when_it_is_empty)
+{
+	s.wish = 2 * RING_MIN;
+	put_bytes(MAX);
+	s.wish = RING_MIN;
+	drop_bytes(RING_MIN);
+	assert_int_equal(put_bytes(MAX), RING_MIN);
+	drop_bytes(2 * RING_MIN);
+	assert_int_equal(put_bytes(MAX), RING_MIN);
+	assert_int_equal(drop_bytes(MAX), RING_MIN);
+	assert_false(broken);
+}
+
 IN_EPOCH(ring_does_not_grow_beyond_its_memory)
 {
 	for (int i = 0; i < 5; i++) {
-		s.grow = true;
+		s.wish = 2 * s.size;
 		put_bytes(MAX);
 		drop_bytes(MAX);
 	}
