@@ -8,7 +8,7 @@ interfaces = test/unit/interfaces.c test/unit/interfaces.h
 interfaces_wrap = -Wl,--wrap=socket,--wrap=send,--wrap=recv,--wrap=close,--wrap=gethostname
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
 dat_libraries = test/unit/dat/libraries.c test/unit/dat/libraries.h $(dat_conf_text)
-dat_libraries_wraps = -Wl,--wrap=sources_read,--wrap=loader_open,--wrap=loader_close
+dat_libraries_wraps = -Wl,--wrap=open64,--wrap=loader_open,--wrap=loader_close
 file_tree = test/unit/file_tree.c test/unit/file_tree.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h
@@ -126,16 +126,16 @@ test_unit_dat_test_devices_LDADD = $(unit_dat_libs)
 test_unit_dat_test_devices_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strdup,--wrap=realloc,--wrap=opendir,--wrap=open64
 test_unit_dat_test_entries_SOURCES = test/unit/dat/test_entries.c $(dat_conf_text)
 test_unit_dat_test_entries_LDADD = $(unit_dat_libs)
-test_unit_dat_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=sources_generate,--wrap=loader_finds \
+test_unit_dat_test_entries_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64,--wrap=sources_generate,--wrap=loader_finds \
 	-Wl,--wrap=malloc,--wrap=realloc
 test_unit_dat_test_entry_table_SOURCES = test/unit/dat/test_entry_table.c $(dat_conf_text)
 test_unit_dat_test_entry_table_LDADD = $(unit_dat_libs)
-test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read
+test_unit_dat_test_entry_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64
 test_unit_dat_test_entry_text_SOURCES = test/unit/dat/test_entry_text.c $(printed)
 test_unit_dat_test_entry_text_LDADD = $(unit_dat_libs)
 test_unit_dat_test_listing_SOURCES = test/unit/dat/test_listing.c $(dat_conf_text) $(printed)
 test_unit_dat_test_listing_LDADD = $(unit_dat_libs)
-test_unit_dat_test_listing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=unknown_ia_is_new
+test_unit_dat_test_listing_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64,--wrap=unknown_ia_is_new
 test_unit_dat_test_loader_LDADD = $(unit_dat_libs)
 test_unit_dat_test_loader_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror \
 	-Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=access,--wrap=usleep
@@ -148,10 +148,10 @@ test_unit_dat_test_lookup_busy_LDFLAGS = $(AM_LDFLAGS) $(dat_libraries_wraps) \
 	-Wl,--wrap=busy_wait,--wrap=busy_wait_for_forks
 test_unit_dat_test_providers_SOURCES = test/unit/dat/test_providers.c $(dat_conf_text)
 test_unit_dat_test_providers_LDADD = $(unit_dat_libs)
-test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc
+test_unit_dat_test_providers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64,--wrap=calloc
 test_unit_dat_test_registry_SOURCES = test/unit/dat/test_registry.c $(dat_conf_text)
 test_unit_dat_test_registry_LDADD = $(unit_dat_libs)
-test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sources_read,--wrap=calloc,--wrap=realloc \
+test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock,-u,library_watch_forks
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)

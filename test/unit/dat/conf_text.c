@@ -1,26 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conf_text.c - see conf_text.h. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "test/unit/dat/conf_text.h"
 #include "test/unit/unit.h"
 
 const char *conf_text = "";
 int conf_shortage;
 bool conf_unreadable;
-unsigned conf_faults, conf_reads;
+unsigned conf_reads;
 
-REPLACE(sources_read)
-int __wrap_sources_read(struct sources *sources, bool with_soft)
+EXTEND(open64)
+
+/* The text is in a file without a name. */
+int __wrap_open64(const char *path, int flags, ...)
 {
-	int err = conf_shortage;
+	int fd;
 
+	if (strcmp(path, CONF_FILE))
+		return __real_open64(path, flags);
 	conf_reads++;
-	sources->unreadable = conf_unreadable;
-	sources->faults = conf_faults;
-	if (!err)
-		err = conf_parse(&sources->conf, conf_text, strlen(conf_text), "dat.conf", NULL, NULL);
-	if (err)
-		conf_free(&sources->conf);
-	return err;
+	errno = conf_shortage ? conf_shortage : EACCES;
+	if (conf_shortage || conf_unreadable)
+		return -1;
+	fd = memfd_create("dat.conf", MFD_CLOEXEC);
+	assert_true(fd >= 0 && write(fd, conf_text, strlen(conf_text)) == (ssize_t)strlen(conf_text));
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+__attribute__((constructor)) static void name_file(void)
+{
+	setenv("DAT_OVERRIDE", CONF_FILE, 1);
 }
 
 struct entry_table table_of(const char *text)

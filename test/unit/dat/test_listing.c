@@ -218,10 +218,11 @@ TEST(file_that_cannot_be_read_was_reported)
 	files("");
 	tells("");
 	end(state);
-	files(A);			/* of a drop-in */
+	conf_unreadable = false;
+	files(A);
+	registry.table.reading->sources.unreadable = true;	/* A is of a drop-in */
 	tells("are: ia_a\n");
 	end(state);
-	conf_unreadable = false;
 	files("");
 	tells("is none\n");
 }
