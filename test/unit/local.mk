@@ -723,7 +723,7 @@ test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
 test_unit_soft_test_mr_SOURCES = test/unit/soft/test_mr.c $(device_harness)
 test_unit_soft_test_mr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mr_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_populate,--wrap=rmem_map_file,--wrap=soft_mr_add
+	-Wl,--wrap=soft_populate,--wrap=madvise,--wrap=rmem_map_file,--wrap=soft_mr_add
 test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness) $(soft_ring_reader)
 test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \

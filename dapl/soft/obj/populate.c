@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* populate.c - asks the kernel to fault pages in (madvise), which reports an error where an
- * access would raise a signal. Kernels before 5.14 cannot: there the list of mappings tells
+/* populate.c - asks the kernel to fault pages in (madvise), huge ones where it can. It reports an error where
+ * an access would raise a signal. Kernels before 5.14 cannot: there the list of mappings tells
  * the rights, and one byte of each page is read through process_vm_readv. mem.c checks the
  * accesses to a region afterwards. */
 #include "dapl/soft/obj/populate.h"
@@ -93,6 +93,14 @@ static size_t max_populated(size_t page)
 	long pages = sysconf(_SC_PHYS_PAGES);
 
 	return pages > 0 ? pages / POPULATE_FRACTION * page : SIZE_MAX;
+}
+
+void soft_populate_advise_huge(const void *addr, size_t length)
+{
+	size_t before = -(uintptr_t)addr & (HUGE_PAGE - 1);	/* bytes in front of the first whole huge page */
+
+	if (length >= before + HUGE_PAGE && length <= max_populated(sysconf(_SC_PAGESIZE)))
+		madvise((char *)addr + before, (length - before) & -(size_t)HUGE_PAGE, MADV_HUGEPAGE);
 }
 
 int soft_populate(const void *addr, size_t length, bool write)

@@ -25,6 +25,8 @@ int soft_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access, const 
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
+	if (!name)
+		soft_populate_advise_huge(addr, length);
 	err = soft_populate(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	if (err)
 		return err;

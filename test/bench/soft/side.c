@@ -72,11 +72,10 @@ void register_memory(void)
 {
 	DAT_REGION_DESCRIPTION region;
 
-	out = aligned_alloc(4096, 3 * LARGE);
-	memset(out, 0, 3 * LARGE);
+	out = aligned_alloc(2 * LARGE, 4 * LARGE);	/* not touched before it is registered: it gets huge pages */
 	in = out + LARGE;
 	region.for_va = out;
-	register_target(DAT_MEM_TYPE_VIRTUAL, region, 3 * LARGE, in + LARGE, &lmr_context);
+	register_target(DAT_MEM_TYPE_VIRTUAL, region, 4 * LARGE, in + LARGE, &lmr_context);
 }
 
 void target_mapped(void)

@@ -7,8 +7,9 @@
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/verbs/mr.h"
 #include "test/unit/unit.h"
+#include <sys/mman.h>
 
-enum { LENGTH = 5000, FILE_NUMBER = 33, OFFSET = 8192 };
+enum { LENGTH = 2 * HUGE_PAGE, FILE_NUMBER = 33, OFFSET = 8192 };
 
 static struct dapl_device dev;
 static struct ibv_pd pd = { .context = &dev.verbs };
@@ -16,11 +17,12 @@ static char memory[LENGTH];
 static struct ibv_mr mr;		/* what a registration returns */
 static int populate_err, add_err;
 static int populated;			/* -1: not; else whether for writing */
+static bool advised;			/* huge pages, before the region was populated */
 static bool added;
 static int file;			/* of the region that was added */
 static uint64_t offset;
 
-REPLACE(soft_populate, rmem_map_file, soft_mr_add)
+REPLACE(soft_populate, madvise, rmem_map_file, soft_mr_add)
 
 int __wrap_soft_populate(const void *at, size_t length, bool writable)
 {
@@ -28,6 +30,15 @@ int __wrap_soft_populate(const void *at, size_t length, bool writable)
 	assert_int_equal(length, LENGTH);
 	populated = writable;
 	return populate_err;
+}
+
+int __wrap_madvise(void *at, size_t length, int advice)
+{
+	assert_true((char *)at >= memory && (char *)at + length <= memory + LENGTH);
+	assert_int_equal(advice, MADV_HUGEPAGE);
+	assert_int_equal(populated, -1);
+	advised = true;
+	return 0;
 }
 
 int __wrap_rmem_map_file(const void *at, size_t length, uint64_t *in_file)
@@ -55,14 +66,17 @@ static int set_up(void **state)
 	dev.want_map = true;
 	populate_err = add_err = 0;
 	populated = -1;
-	added = false;
+	added = advised = false;
 	return 0;
 }
 
 static int reg(int access, const void *name)
 {
 	struct ibv_mr *made = NULL;
-	int err = soft_mr_reg(&pd, memory, LENGTH, access, name, &made);
+	int err;
+
+	populated = -1;
+	err = soft_mr_reg(&pd, memory, LENGTH, access, name, &made);
 
 	if (!err)
 		assert_ptr_equal(made, &mr);
@@ -96,6 +110,15 @@ CASE(pages_are_there_before_the_region)
 	populate_err = EFAULT;
 	assert_int_equal(reg(IBV_ACCESS_LOCAL_WRITE, NULL), EFAULT);
 	assert_false(added);
+}
+
+CASE(private_memory_gets_huge_pages)
+{
+	assert_int_equal(reg(IBV_ACCESS_LOCAL_WRITE, NULL), 0);
+	assert_true(advised);
+	set_up(state);
+	assert_int_equal(reg(IBV_ACCESS_LOCAL_WRITE, "name"), 0);
+	assert_false(advised);
 }
 
 CASE(region_that_cannot_be_added_fails)

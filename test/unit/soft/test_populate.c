@@ -12,10 +12,20 @@ enum { PAGE = 4096, PAGES = 200, SIZE = PAGES * PAGE };
 static bool old_kernel;
 static int failure;			/* errno of madvise(), or 0 */
 static unsigned refused;
+static struct {
+	char *at;
+	size_t length;
+	unsigned count;
+} huge;				/* the last advice to use huge pages */
 
 EXTEND(madvise)
 int __wrap_madvise(void *at, size_t length, int advice)
 {
+	if (advice == MADV_HUGEPAGE) {
+		huge.at = at;
+		huge.length = length;
+		huge.count++;
+	}
 	if (advice != 22 && advice != 23)
 		return __real_madvise(at, length, advice);
 	if (old_kernel || (failure && length)) {
@@ -150,6 +160,47 @@ static void pages_become_present(void **state)
 	munmap(at, SIZE);
 }
 
+/* Only whole huge pages, since a larger range would make memory of the program present that it has not registered. */
+static void whole_huge_pages_are_advised(void **state)
+{
+	char *at = mmap(NULL, 5 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *first = at + HUGE_PAGE - (uintptr_t)at % HUGE_PAGE;
+
+	assert_true(at != MAP_FAILED);
+	huge.count = 0;
+	soft_populate_advise_huge(first + 1, 3 * HUGE_PAGE);
+	assert_int_equal(huge.count, 1);
+	assert_ptr_equal(huge.at, first + HUGE_PAGE);
+	assert_int_equal(huge.length, 2 * HUGE_PAGE);
+	soft_populate_advise_huge(first, HUGE_PAGE);
+	assert_int_equal(huge.count, 2);
+	assert_ptr_equal(huge.at, first);
+	assert_int_equal(huge.length, HUGE_PAGE);
+	assert_false(is_present(first));
+	munmap(at, 5 * HUGE_PAGE);
+}
+
+static void a_region_without_a_whole_huge_page_gets_no_advice(void **state)
+{
+	char *at = (char *)(uintptr_t)(64 * HUGE_PAGE);
+
+	huge.count = 0;
+	soft_populate_advise_huge(at, HUGE_PAGE - 1);
+	soft_populate_advise_huge(at + 1, 2 * HUGE_PAGE - 2);
+	soft_populate_advise_huge(at, 0);
+	soft_populate_advise_huge(NULL, 0);
+	soft_populate_advise_huge((char *)UINTPTR_MAX - 100, 100);
+	assert_int_equal(huge.count, 0);
+}
+
+/* It is a reservation. */
+static void a_region_that_is_not_populated_gets_no_advice(void **state)
+{
+	huge.count = 0;
+	soft_populate_advise_huge((char *)(uintptr_t)HUGE_PAGE, SIZE_MAX / 2);
+	assert_int_equal(huge.count, 0);
+}
+
 /* The kernel reports ENOMEM for both. */
 static void missing_memory_differs_from_missing_pages(void **state)
 {
@@ -193,6 +244,9 @@ int main(void)
 		cmocka_unit_test(pages_behind_the_end_of_a_file_are_not_accepted),
 		cmocka_unit_test(populating_keeps_the_contents),
 		cmocka_unit_test(a_huge_region_is_not_touched),
+		cmocka_unit_test(whole_huge_pages_are_advised),
+		cmocka_unit_test(a_region_without_a_whole_huge_page_gets_no_advice),
+		cmocka_unit_test(a_region_that_is_not_populated_gets_no_advice),
 		OLD(memory_with_the_rights_is_accepted),
 		OLD(read_only_memory_is_not_accepted_for_writing),
 		OLD(memory_that_does_not_exist_is_not_accepted),
