@@ -8,7 +8,7 @@ interfaces = test/unit/interfaces.c test/unit/interfaces.h
 interfaces_wrap = -Wl,--wrap=socket,--wrap=send,--wrap=recv,--wrap=close,--wrap=gethostname
 dat_conf_text = test/unit/dat/conf_text.c test/unit/dat/conf_text.h
 dat_libraries = test/unit/dat/libraries.c test/unit/dat/libraries.h $(dat_conf_text)
-dat_libraries_wraps = -Wl,--wrap=open64,--wrap=loader_open,--wrap=loader_close
+dat_libraries_wraps = -Wl,--wrap=open64,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=dlerror
 file_tree = test/unit/file_tree.c test/unit/file_tree.h
 device_harness = test/unit/device_harness.c test/unit/device_harness.h
 verbs_eth_receives = test/unit/verbs/eth_receives.c test/unit/verbs/eth_receives.h

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* libraries.c - see libraries.h. */
 #include "test/unit/dat/libraries.h"
+#include <dlfcn.h>
 #include <stdio.h>
 #include "dat/busy.h"
-#include "dat/loader.h"
 #include "dat/lookup.h"
 #include "dat/providers.h"
 #include "test/unit/unit.h"
@@ -58,26 +58,50 @@ static void fini(const DAT_PROVIDER_INFO *info)
 	do_once(&during_fini);
 }
 
-/* --- the loader ------------------------------------------------------------------------------------------------- */
+/* --- the dynamic linker ----------------------------------------------------------------------------------------- */
 
-REPLACE(loader_open, loader_close)
+REPLACE(dlopen, dlsym, dlclose, dlerror)
 
-bool __wrap_loader_open(struct library *library, const char *name, char *reason, size_t size)
+static char self, library;		/* what handles point to */
+static bool is_retried;			/* a load that failed is tried again once libdat2 is global */
+
+void *__wrap_dlopen(const char *name, int flags)
 {
+	if (flags & RTLD_NOLOAD) {		/* libdat2 itself */
+		is_retried = flags & RTLD_GLOBAL;
+		return is_retried ? &self : NULL;
+	}
 	assert_unlocked();
-	add_step("open:", name, NULL);
-	if (during_load)
-		during_load();
-	*library = (struct library){ .handle = library, .init = init, .fini = fini, .lacks_calls = lacks_calls };
-	snprintf(reason, size, "no such file");
-	return !missing || (strcmp(missing, "*") && strcmp(missing, name));
+	if (!is_retried) {
+		add_step("open:", name, NULL);
+		if (during_load)
+			during_load();
+	}
+	is_retried = false;
+	return missing && (!strcmp(missing, "*") || !strcmp(missing, name)) ? NULL : &library;
 }
 
-void __wrap_loader_close(struct library *library)
+void *__wrap_dlsym(void *handle, const char *symbol)
 {
+	assert_ptr_equal(handle, &library);
+	return lacks_calls ? NULL : !strcmp(symbol, DAT_PROVIDER_INIT_FUNC_STR) ? (void *)init : (void *)fini;
+}
+
+char *__wrap_dlerror(void)
+{
+	static char error[] = "no such file";
+
+	return error;
+}
+
+int __wrap_dlclose(void *handle)
+{
+	if (handle == &self)
+		return 0;
 	assert_unlocked();
-	assert_ptr_equal(library->handle, library);
+	assert_ptr_equal(handle, &library);
 	add_step("close", "", NULL);
+	return 0;
 }
 
 /* --- fixture ---------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libraries.h - provider libraries that are functions of the test, found by a loader in place of loader.c's, and a
- * record of what is done to them: for programs that are linked with --wrap=loader_open,--wrap=loader_close and that
- * have the entries of conf_text.h. */
+/* libraries.h - provider libraries that are functions of the test, found by a dynamic linker of the test's, and a
+ * record of what is done to them: for programs that are linked with $(dat_libraries_wraps) and that have the entries of
+ * conf_text.h. */
 #ifndef TEST_UNIT_DAT_LIBRARIES_H
 #define TEST_UNIT_DAT_LIBRARIES_H
 #include "dat/registry_state.h"

@@ -294,7 +294,6 @@ TEST(missing_library_is_reported_once_and_tried_again)
 TEST(library_that_is_no_provider_has_an_id_of_its_own)
 {
 	conf_text = A;
-	missing = "liba.so";
 	lacks_calls = true;
 	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	assert_int_equal(reported, REPORT_NO_PROVIDER);
