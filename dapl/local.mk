@@ -19,7 +19,6 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/cno_trigger.c dapl/core/event/cno_trigger.h \
 	dapl/core/event/cno_wait.c dapl/core/event/cno_wait.h \
 	dapl/core/event/evd_channel.c dapl/core/event/evd_channel.h \
-	dapl/core/event/conn_hooks.c dapl/core/event/conn_hooks.h \
 	dapl/core/event/watermark.c dapl/core/event/watermark.h \
 	dapl/core/event/evd.c dapl/core/event/evd.h \
 	dapl/core/event/evd_feed.c dapl/core/event/evd_feed.h \

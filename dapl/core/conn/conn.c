@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn.c - handles reports about an endpoint's connection: upcalls of the device, and the hooks of
- * conn_hooks.h. The state table (ep_state.c) determines the events.
+ * event.h. The state table (ep_state.c) determines the events.
  *
  * A connection holds a reference of its endpoint from connect or accept until dapl_up_released. An
  * upcall for a connection that the endpoint has dropped is ignored: under ep->lock it finds another
@@ -14,7 +14,7 @@
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 
 /* --- what the dequeuing side has noticed ------------------------------------------------------ */
 

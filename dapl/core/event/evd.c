@@ -10,7 +10,7 @@
 #include "common/descriptors.h"
 #include "dapl/core/base/ia_handle.h"
 #include "dapl/core/event/cno.h"
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"

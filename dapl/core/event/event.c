@@ -11,10 +11,11 @@
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/base/srq_records.h"
 #include "dapl/core/dapl.h"
-#include "dapl/core/event/conn_hooks.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/polled.h"
 #include "dapl/core/mem/rmr.h"
+
+struct dapl_conn_hooks dapl_conn_hooks;
 
 static inline bool refill(struct dapl_evd *evd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* watermark.c - the high watermarks of an endpoint on an SRQ (watermark.h). dat_ep_set_watermark is in
  * ep/srq.c. */
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/watermark.h"
 

@@ -2,7 +2,7 @@
 /* core_conn.c - see core_conn.h. */
 #include <netinet/in.h>
 #include "dapl/core/conn/ep_free.h"
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "test/unit/core/core_conn.h"
 #include "test/unit/core/core_ud.h"
 #include "test/unit/unit.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_conn_hooks.c - what the dequeuing side reports of an endpoint's connection (the hooks of conn_hooks.h, which
+/* test_conn_hooks.c - what the dequeuing side reports of an endpoint's connection (the hooks of event.h, which
  * conn.c fills): a failed completion, the first receive, the last completion. Reports of the device: test_conn.c. */
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/terminate.h"
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "test/unit/core/core_conn.h"
 #include "test/unit/unit.h"
 

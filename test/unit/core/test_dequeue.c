@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_dequeue.c - what each kind of completion becomes, by the fast path (dequeue.c) and by the slow one
  * (event.c): the event, the record that is given back, and the report to connection management. */
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_endpoint.h"

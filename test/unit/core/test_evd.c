@@ -2,7 +2,7 @@
 /* test_evd.c - event dispatchers as objects: which streams and lengths are accepted, what a query tells, and what a
  * free does with the events that are left (evd.c). */
 #include <unistd.h>
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_device.h"

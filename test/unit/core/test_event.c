@@ -3,7 +3,7 @@
  * become, and what is noted on the way (event.c). Plain completions are in test_dequeue.c. */
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/base/srq_records.h"
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_feed.h"

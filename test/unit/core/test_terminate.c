@@ -2,7 +2,7 @@
 /* test_terminate.c - the end of a connection: what the device is told, and when the terminal event and the
  * event of the last SRQ buffer are delivered. */
 #include "dapl/core/conn/terminate.h"
-#include "dapl/core/event/conn_hooks.h"
+#include "dapl/core/event/event.h"
 #include "dapl/core/event/dequeue.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"
