@@ -87,8 +87,6 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/control_parameters.c dapl/core/ia/control_parameters.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
-	dapl/core/ep/post_late.c dapl/core/ep/post_late.h \
-	dapl/core/ep/post_own.c dapl/core/ep/post_own.h \
 	dapl/core/ep/post_recv.c dapl/core/ep/post_recv.h \
 	dapl/core/ep/sge_list.c dapl/core/ep/sge_list.h \
 	dapl/core/event/event.c dapl/core/event/event.h \

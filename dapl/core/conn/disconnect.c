@@ -5,7 +5,6 @@
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/conn/ud.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post_own.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/polled.h"
 

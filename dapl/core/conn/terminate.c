@@ -7,7 +7,7 @@
  * `completed`, and the event is delivered after the last completion. */
 #include <string.h>
 #include "dapl/core/conn/terminate.h"
-#include "dapl/core/ep/post_own.h"
+#include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/flush.h"

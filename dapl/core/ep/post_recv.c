@@ -5,7 +5,6 @@
 #include "common/compiler.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_recv.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"

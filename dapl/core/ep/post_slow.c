@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* post_slow.c - requests that the fast path of post.c does not take: other lists of segments, other flags,
- * a full queue (post_slow.h). Receives are in post_recv.c. */
+ * a full queue; posts to a queue pair in ERR; requests of the provider's own (post_slow.h). Receives are in
+ * post_recv.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/compiler.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"
+#include "dapl/core/event/evd_channel.h"
+#include "dapl/core/event/evd_notify.h"
+#include "dapl/core/event/flush.h"
 #include "dapl/core/event/polled.h"
 
 COLD DAT_RETURN dapl_post_bad_state(struct dapl_ep *ep)
@@ -298,4 +301,167 @@ DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 	wr.num_sge = n;
 	return dapl_ep_post_request(ep, &wr, remote->segment_length, cookie, flags,
 				    DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ);
+}
+
+/* --- posts to a queue pair in ERR, which complete without the device (DTO-8, 9, CONN-34) ------- */
+
+/* Returns true if the endpoint is disconnected and posts complete without the device. Then ep->lock and
+ * q->lock are held, so the queue was flushed before, and is not emptied meanwhile. */
+static COLD bool begin_late_post(struct dapl_ep *ep, struct dapl_queue *q)
+{
+	if (!dapl_post_enter(ep))
+		return false;
+	if (ep->obj.ia->attr.no_late_flush && !READ_ONCE(ep->is_ud)) {
+		dapl_mutex_lock(&ep->lock);
+		dapl_post_lock(&q->lock);
+		if (ep->state == DAT_EP_STATE_DISCONNECTED && ep->qp && q->in_error)
+			return true;	/* end_late_post leaves */
+		dapl_post_unlock(&q->lock);
+		dapl_mutex_unlock(&ep->lock);
+	}
+	dapl_object_leave(&ep->obj);
+	return false;
+}
+
+static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, bool posted)
+{
+	struct dapl_evd *evd = q == &ep->sq ? dapl_ep_request_evd(ep) : dapl_ep_recv_evd(ep);
+
+	dapl_post_unlock(&q->lock);
+	if (posted)
+		dapl_evd_flush_posts(evd, ep, q, false);
+	dapl_object_get(&evd->obj);
+	dapl_mutex_unlock(&ep->lock);
+	if (evd->discard)
+		dapl_evd_discard(evd);
+	dapl_object_put(&evd->obj);
+	dapl_object_leave(&ep->obj);
+	return posted ? DAT_SUCCESS : NO_RESOURCE(MEMORY);
+}
+
+DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			  int op, unsigned dto_flags, unsigned counter, DAT_RMR_HANDLE rmr)
+{
+	struct dapl_dto *dto;
+	unsigned to;
+
+	if (!begin_late_post(ep, &ep->sq))
+		return dapl_post_bad_state(ep);
+	dto = dapl_post_take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	if (dto) {
+		dto->flags &= ~REQ_UNSIGNALED;
+		dto->rmr = rmr;
+		dapl_post_commit(ep, &ep->sq, counter, length);
+	}
+	return end_late_post(ep, &ep->sq, dto != NULL);
+}
+
+DAT_RETURN dapl_post_late_receive(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie, unsigned dto_flags)
+{
+	struct dapl_queue *q = &ep->rq;
+	bool room;
+
+	if (!begin_late_post(ep, q))
+		return dapl_post_bad_state(ep);
+	room = dapl_queue_used(q) < q->limit;
+	if (room) {
+		*dapl_queue_next(q) = (struct dapl_dto){ .cookie = cookie, .ep = ep,
+			.length = length, .end = q->head + 1, .op = DAT_DTO_RECEIVE,
+			.flags = dto_flags };
+		dapl_post_commit(ep, q, DCNT_EP_POST_RECV, length);
+	}
+	return end_late_post(ep, q, room);
+}
+
+/* --- requests of the provider's own: markers, and the binding of memory windows ---------------- */
+
+int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing)
+{
+	struct dapl_queue *q = &ep->sq;
+	struct ibv_send_wr wr = { .opcode = flushing ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct dapl_dto *dto;
+	int err = ENOSPC;
+
+	dapl_post_lock(&q->lock);
+	if (dapl_queue_used(q) <= q->mask) {
+		dto = dapl_queue_next(q);
+		*dto = (struct dapl_dto){ .ep = ep, .end = q->head + 1, .op = DAT_DTO_SEND,
+			.flags = REQ_MARKER };
+		wr.wr_id = (uintptr_t)dto;
+		err = ibv_post_send(ep->qp, &wr, &bad);
+		if (err && dapl_post_stands(ep, err))
+			err = 0;
+		if (!err) {
+			dapl_queue_commit(q);
+			q->markers++;
+			q->limit++;
+			q->room += q->room != 0;
+		}
+	}
+	dapl_post_unlock(&q->lock);
+	return err;
+}
+
+/* A window of type 1 is bound and unbound by ibv_bind_mw, one of type 2 by work requests. To unbind an unbound one, a
+ * write of no data completes in its turn. */
+static int post_window(struct dapl_ep *ep, struct dapl_dto *dto, const struct dapl_bind *bind,
+		       unsigned to)
+{
+	struct ibv_mw_bind type_1 = { .wr_id = (uintptr_t)dto, .send_flags = to,
+		.bind_info = bind->info };
+	struct ibv_send_wr wr = { .wr_id = (uintptr_t)dto, .send_flags = to }, *bad;
+	int err;
+
+	if (bind->mw->type == IBV_MW_TYPE_1)
+		return ibv_bind_mw(ep->qp, bind->mw, &type_1);
+	if (bind->invalidate) {
+		wr.opcode = IBV_WR_LOCAL_INV;
+		wr.invalidate_rkey = bind->mw->rkey;
+		return ibv_post_send(ep->qp, &wr, &bad);
+	}
+	if (!bind->info.mr) {	/* neither bound nor to be bound: devices refuse to invalidate it */
+		wr.opcode = IBV_WR_RDMA_WRITE;
+		return ibv_post_send(ep->qp, &wr, &bad);
+	}
+	wr.opcode = IBV_WR_BIND_MW;
+	wr.bind_mw.mw = bind->mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(bind->mw->rkey);
+	wr.bind_mw.bind_info = bind->info;
+	err = ibv_post_send(ep->qp, &wr, &bad);
+	if (!err)
+		bind->mw->rkey = wr.bind_mw.rkey;
+	return err;
+}
+
+DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
+			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, bool silent)
+{
+	unsigned to, dto_flags = silent ? REQ_MARKER : REQ_BIND;
+	struct dapl_dto *dto;
+	int err;
+
+	if (READ_ONCE(ep->is_raw))
+		return NOT_SUPPORTED;
+	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
+		return BAD_PARAM(8);
+	if (silent)
+		flags &= DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	dapl_post_lock(&ep->sq.lock);
+	if (!dapl_ep_may_request(ep)) {	/* RMR-4 */
+		dapl_post_unlock(&ep->sq.lock);
+		return dapl_post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, DAPL_NOT_COUNTED, rmr);
+	}
+	dto = dapl_post_take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, &to);
+	if (!dto) {
+		dapl_post_unlock(&ep->sq.lock);
+		return NO_RESOURCE(MEMORY);
+	}
+	dto->rmr = rmr;
+	err = post_window(ep, dto, bind, to);
+	if (!err)
+		dapl_queue_commit(&ep->sq);
+	dapl_post_unlock(&ep->sq.lock);
+	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
 }

@@ -86,4 +86,27 @@ static inline unsigned inline_flag(const struct dapl_ep *ep, uint32_t length)
 	return -(unsigned)(length - 1 < ep->max_inline) & IBV_SEND_INLINE;
 }
 
+/* These two complete a post to a queue pair in ERR as flushed, because the device would never complete it
+ * (no_late_flush). Called with no lock held. */
+DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
+			  DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
+			  unsigned counter, DAT_RMR_HANDLE rmr);
+DAT_RETURN dapl_post_late_receive(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
+				  unsigned dto_flags);
+
+/* A request that binds a memory window, or unbinds it (length 0 for type 1, `invalidate` for type 2). */
+struct dapl_bind {
+	struct ibv_mw *mw;
+	struct ibv_mw_bind_info info;
+	bool invalidate;
+};
+/* Posts it. `silent`: it makes no event. On return bind->mw->rkey is the new rkey. */
+DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
+			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, bool silent);
+
+/* Posts a marker, a signaled request that completes after all others. `flushing`: the QP is in ERR. Returns
+ * 0 or an errno. Called with ep->lock held. */
+int dapl_ep_post_marker(struct dapl_ep *ep, bool flushing);
+
 #endif

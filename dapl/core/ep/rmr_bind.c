@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rmr_bind.c - dat_rmr_bind: checks the range and the rights, and binds or unbinds a memory window
  * through the request queue of an endpoint. */
-#include "dapl/core/ep/post_own.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/rmr_bind.h"
 #include "dapl/core/mem/dm.h"

@@ -2,7 +2,6 @@
 /* test_post_late.c - posts to a queue pair in ERR of a device that would never complete them: which are
  * completed by core, and that the others are refused and leave no lock behind. */
 #include <unistd.h>
-#include "dapl/core/ep/post_late.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/dequeue.h"
 #include "dapl/core/event/evd.h"
