@@ -32,7 +32,6 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ep/ep_evds.c dapl/core/ep/ep_evds.h \
 	dapl/core/ep/ep_qp.c dapl/core/ep/ep_qp.h \
 	dapl/core/ep/ep_modify.c dapl/core/ep/ep_modify.h \
-	dapl/core/ep/ep_tuning.c dapl/core/ep/ep_tuning.h \
 	dapl/core/ep/ep_state.c dapl/core/ep/ep_state.h \
 	dapl/core/ep/recv_repost.c dapl/core/ep/recv_repost.h \
 	dapl/core/conn/conn.c dapl/core/conn/conn.h \

@@ -282,7 +282,7 @@ struct dapl_ep {
 	struct dapl_known_peer *known_peers;	/* UD (ud.c) */
 	struct dapl_mcast_group *groups;	/* UD (mcast.c) */
 	struct dapl_map *maps;		/* mappings of the peer's memory (rmr_map.c) */
-	struct dapl_conn_tuning tuning;	/* ep_tuning.c */
+	struct dapl_conn_tuning tuning;	/* ep_attr.c */
 	DAT_NAMED_ATTR provider_attr[1 + DAPL_EP_TUNED];	/* array that dat_ep_query returned last */
 	char tuned_value[DAPL_EP_TUNED][4];
 	struct dapl_saved_recv *saved_recvs, *saved_recvs_last;	/* receives posted so far

@@ -9,7 +9,6 @@
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_qp.h"
-#include "dapl/core/ep/ep_tuning.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/ep/srq.h"

@@ -20,4 +20,12 @@ DAT_RETURN dapl_ep_named_attrs(struct dapl_ia *ia, const DAT_EP_ATTR *attr, bool
 /* Derives the limits and flags that the posting calls check from ep->attr. */
 void dapl_ep_set_post_limits(struct dapl_ep *ep);
 
+/* Reads one attribute into *tuning. Returns DAT_SUCCESS, NOT_SUPPORTED if the device cannot set it, or
+ * `bad` if the name is unknown or the value is out of range. */
+DAT_RETURN dapl_ep_tune(const struct dapl_ia *ia, const DAT_NAMED_ATTR *attr,
+			struct dapl_conn_tuning *tuning, DAT_RETURN bad);
+/* Appends the attributes that are set to the first `n` of ep->provider_attr. Returns the new number. Called
+ * with ep->lock held. */
+int dapl_ep_list_tuning(struct dapl_ep *ep, int n);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_tuning.c - named attributes of an endpoint that set limits of its connection. */
-#include "dapl/core/ep/ep_tuning.h"
+#include "dapl/core/ep/ep_attr.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"
 
