@@ -27,7 +27,7 @@ enum lock_rank {
 	RANK_RMR,		/* rmr->lock: what a memory window is bound to */
 	RANK_SRQ_CHANGE,	/* srq->change: the size of an SRQ and of its device's queue */
 	RANK_EVD_CHANGE,	/* evd->change: CNO of an EVD, watch of its channel */
-	RANK_NET_WATCH,		/* net_list.h: IAs whose network changes are told */
+	RANK_NET_WATCH,		/* net_events.h: IAs whose network changes are told */
 	RANK_IAS,		/* async.c: the list of open IAs and their asynchronous EVDs */
 	RANK_EVD,		/* evd->mutex: waiter, flags and feeding streams of an EVD */
 	RANK_IA,		/* ia->lock: the lists of an IA's objects */

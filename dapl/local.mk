@@ -52,9 +52,8 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/diag_limit.c dapl/core/base/diag_limit.h \
 	dapl/core/base/text.c dapl/core/base/text.h \
 	dapl/core/conn/failure.c dapl/core/conn/failure.h \
-	dapl/core/ia/net_watch.c dapl/core/ia/net_watch.h dapl/core/ia/net_watch_types.h \
+	dapl/core/ia/net_watch.c dapl/core/ia/net_watch.h \
 	dapl/core/ia/net_events.c dapl/core/ia/net_events.h \
-	dapl/core/ia/net_list.c dapl/core/ia/net_list.h \
 	dapl/core/ia/net_messages.c dapl/core/ia/net_messages.h \
 	dapl/core/ia/net_socket.c dapl/core/ia/net_socket.h \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \

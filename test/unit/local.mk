@@ -210,7 +210,6 @@ unit_core = \
 	test/unit/core/test_lmr \
 	test/unit/core/test_mcast \
 	test/unit/core/test_net_events \
-	test/unit/core/test_net_list \
 	test/unit/core/test_net_messages \
 	test/unit/core/test_net_watch \
 	test/unit/core/test_object \
@@ -250,7 +249,6 @@ unit_core = \
 unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 test_unit_core_test_diag_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
-test_unit_core_test_net_list_LDADD = $(unit_core_libs)
 # With a device of the tests' own below core, core_device.c, and an endpoint above it, core_endpoint.c.
 core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 	test/unit/core/core_queues.c test/unit/core/core_queues.h \

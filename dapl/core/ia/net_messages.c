@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <string.h>
 #include "dapl/core/ia/net_events.h"
-#include "dapl/core/ia/net_list.h"
 #include "dapl/core/ia/net_messages.h"
 
 static const void *attribute(const struct rtattr *at, int length, int kind, size_t size)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "common/container_of.h"
 #include "dapl/core/base/service.h"
-#include "dapl/core/ia/net_list.h"
+#include "dapl/core/ia/net_events.h"
 #include "dapl/core/ia/net_messages.h"
 #include "dapl/core/ia/net_socket.h"
 

@@ -2,13 +2,12 @@
 /* net_watch.c - see net_watch.h. Begin and end of a watch, and what the device itself reports. The service
  * thread reads one rtnetlink socket of the process (net_socket.c). Its messages say that something changed
  * (net_messages.c); the changes are counted and become events (net_events.c). The calls go in this order;
- * each file uses the list of watched IAs (net_list.c). */
+ * each file uses the list of watched IAs (net_events.c). */
 #include <stdlib.h>
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/base/fork.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/ia/net_events.h"
-#include "dapl/core/ia/net_list.h"
 #include "dapl/core/ia/net_socket.h"
 #include "dapl/core/ia/net_watch.h"
 

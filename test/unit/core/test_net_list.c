@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_net_list.c - the list of watched IAs: each is found, and removed without the others. */
-#include "dapl/core/ia/net_list.h"
+#include "dapl/core/ia/net_events.h"
 #include "test/unit/unit.h"
 
 enum { IAS = 3 };
