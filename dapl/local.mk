@@ -54,7 +54,6 @@ libdaplcore_la_SOURCES = \
 	dapl/core/conn/failure.c dapl/core/conn/failure.h \
 	dapl/core/ia/net_watch.c dapl/core/ia/net_watch.h \
 	dapl/core/ia/net_events.c dapl/core/ia/net_events.h \
-	dapl/core/ia/net_messages.c dapl/core/ia/net_messages.h \
 	dapl/core/ia/net_socket.c dapl/core/ia/net_socket.h \
 	dapl/core/ia/ext.c dapl/core/ia/ext.h \
 	dapl/core/eth_device.h \

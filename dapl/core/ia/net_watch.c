@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* net_watch.c - see net_watch.h. Begin and end of a watch, and what the device itself reports. The service
- * thread reads one rtnetlink socket of the process (net_socket.c). Its messages say that something changed
- * (net_messages.c); the changes are counted and become events (net_events.c). The calls go in this order;
- * each file uses the list of watched IAs (net_events.c). */
+ * thread reads one rtnetlink socket of the process, whose messages say that something changed
+ * (net_socket.c); the changes are counted and become events (net_events.c, which has the list of watched IAs).
+ * The calls go in this order. */
 #include <stdlib.h>
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/base/fork.h"

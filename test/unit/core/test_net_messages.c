@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_net_messages.c - which events of an interface follow from rtnetlink messages (net_messages.c, net_events.c and
+/* test_net_messages.c - which events of an interface follow from rtnetlink messages (net_socket.c, net_events.c and
  * net_socket.c of dapl/core/ia): which messages are counted, how many changes an event reports as lost, and what
  * follows an overflow of the socket. The socket is replaced by one that the test writes to. Which watches get an event
  * is test_net_watch.c's. */
