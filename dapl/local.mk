@@ -81,7 +81,6 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/control_verbs.c dapl/core/ia/control_verbs.h \
 	dapl/core/ia/control_answer.c dapl/core/ia/control_answer.h \
 	dapl/core/ia/control_objects.c dapl/core/ia/control_objects.h \
-	dapl/core/ia/control_parameters.c dapl/core/ia/control_parameters.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
 	dapl/core/ep/post_recv.c dapl/core/ep/post_recv.h \
