@@ -17,14 +17,14 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/async.c dapl/core/event/async.h \
 	dapl/core/event/cno.c dapl/core/event/cno.h \
 	dapl/core/event/cno_trigger.c dapl/core/event/cno_trigger.h \
-	dapl/core/event/cno_wait.c dapl/core/event/cno_wait.h \
+	dapl/core/event/cno_wait.c \
 	dapl/core/event/evd_channel.c dapl/core/event/evd_channel.h \
 	dapl/core/event/watermark.c dapl/core/event/watermark.h \
 	dapl/core/event/evd.c dapl/core/event/evd.h \
 	dapl/core/event/evd_feed.c dapl/core/event/evd_feed.h \
 	dapl/core/event/evd_notify.c dapl/core/event/evd_notify.h \
 	dapl/core/event/evd_resize.c dapl/core/event/evd_resize.h \
-	dapl/core/event/evd_wait.c dapl/core/event/evd_wait.h \
+	dapl/core/event/evd_wait.c \
 	dapl/core/event/wait_spin.h \
 	dapl/core/ep/ep.c dapl/core/ep/ep.h \
 	dapl/core/ep/rmr_bind.c dapl/core/ep/rmr_bind.h \
@@ -86,7 +86,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ep/post_recv.c dapl/core/ep/post_recv.h \
 	dapl/core/ep/sge_list.c dapl/core/ep/sge_list.h \
 	dapl/core/event/event.c dapl/core/event/event.h \
-	dapl/core/event/dequeue.c dapl/core/event/dequeue.h \
+	dapl/core/event/dequeue.c dapl/core/event/calls.h \
 	dapl/core/event/polled.c dapl/core/event/polled.h \
 	dapl/core/event/flush.c dapl/core/event/flush.h \
 	dapl/core/ep/request.h dapl/core/event/evq.h

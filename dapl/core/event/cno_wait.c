@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/cno_trigger.h"
-#include "dapl/core/event/cno_wait.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 

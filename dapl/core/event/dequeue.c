@@ -2,7 +2,7 @@
 /* dequeue.c - HOT: dat_evd_dequeue. The fast path takes a completion that is a plain success; event.c takes
  * all other events. doc/performance.md has the budget of instructions (make bench-instructions). */
 #include <string.h>
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "common/compiler.h"
 #include "dapl/core/event/event.h"
 

@@ -9,7 +9,7 @@
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
-#include "dapl/core/event/evd_wait.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/polled.h"
 #include "dapl/core/event/wait_spin.h"

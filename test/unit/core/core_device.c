@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "test/unit/core/core_device.h"
 #include "test/unit/core/core_queues.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 
 enum { CQ_ENTRIES = 1024 };

@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/ep/ep.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_objects.h"
 #include "test/unit/unit.h"

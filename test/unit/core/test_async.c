@@ -2,7 +2,7 @@
 /* test_async.c - to which EVD the asynchronous events of an IA go. */
 #include <unistd.h>
 #include "dapl/core/event/async.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"
 

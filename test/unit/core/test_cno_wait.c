@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "dapl/core/event/cno_wait.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/unit.h"
 

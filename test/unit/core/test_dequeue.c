@@ -2,7 +2,7 @@
 /* test_dequeue.c - what each kind of completion becomes, by the fast path (dequeue.c) and by the slow one
  * (event.c): the event, the record that is given back, and the report to connection management. */
 #include "dapl/core/event/event.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/disconnect.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
-#include "dapl/core/event/evd_wait.h"
+#include "dapl/core/event/calls.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"
 

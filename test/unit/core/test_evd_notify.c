@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "dapl/core/event/cno.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/core/core_device.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/event.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd_resize.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"

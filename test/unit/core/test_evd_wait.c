@@ -2,7 +2,7 @@
 /* test_evd_wait.c - what a wait without an event takes, returns and leaves. */
 #include <unistd.h>
 #include "dapl/core/event/evd.h"
-#include "dapl/core/event/evd_wait.h"
+#include "dapl/core/event/calls.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
 

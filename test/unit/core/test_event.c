@@ -4,7 +4,7 @@
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/base/srq_records.h"
 #include "dapl/core/event/event.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/evd_notify.h"

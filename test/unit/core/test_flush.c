@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_flush.c - the completions that core makes of posts which the device leaves when its queue pair fails:
  * which posts, in what order, with which status. */
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/flush.h"

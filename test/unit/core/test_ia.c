@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/ep/srq.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/ia/net_watch.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/printed.h"

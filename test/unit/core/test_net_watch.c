@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <dat/dat_net_extensions.h>
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/ia/net_watch.h"
 #include "test/unit/child.h"
 #include "test/unit/core/core_device.h"

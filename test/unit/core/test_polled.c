@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_polled.c - operations on the polled completions of an EVD: what they keep, and that the device is
  * polled under the lock of the EVD. */
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_feed.h"
 #include "dapl/core/event/polled.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_endpoint.h"

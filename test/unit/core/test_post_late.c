@@ -3,7 +3,7 @@
  * completed by core, and that the others are refused and leave no lock behind. */
 #include <unistd.h>
 #include "dapl/core/ep/post_slow.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"

@@ -3,7 +3,7 @@
  * requests that bind windows of both types (post_slow.c). The checks of a bind are in test_rmr_bind.c. */
 #include <unistd.h>
 #include "dapl/core/ep/post_slow.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/core/core_queues.h"
 #include "test/unit/unit.h"

@@ -6,7 +6,7 @@
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/service_point.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/ia/counters.h"
 #include "test/unit/core/core_device.h"

@@ -3,7 +3,7 @@
  * event of the last SRQ buffer are delivered. */
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/event/event.h"
-#include "dapl/core/event/dequeue.h"
+#include "dapl/core/event/calls.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"
 
