@@ -27,11 +27,11 @@ libdaplcore_la_SOURCES = \
 	dapl/core/event/evd_wait.c \
 	dapl/core/event/wait_spin.h \
 	dapl/core/ep/ep.c dapl/core/ep/ep.h \
-	dapl/core/ep/rmr_bind.c dapl/core/ep/rmr_bind.h \
+	dapl/core/ep/rmr_bind.c \
 	dapl/core/ep/ep_attr.c dapl/core/ep/ep_attr.h \
 	dapl/core/ep/ep_evds.c dapl/core/ep/ep_evds.h \
 	dapl/core/ep/ep_qp.c dapl/core/ep/ep_qp.h \
-	dapl/core/ep/ep_modify.c dapl/core/ep/ep_modify.h \
+	dapl/core/ep/ep_modify.c dapl/core/ep/calls.h \
 	dapl/core/ep/ep_state.c dapl/core/ep/ep_state.h \
 	dapl/core/ep/recv_repost.c dapl/core/ep/recv_repost.h \
 	dapl/core/conn/conn.c dapl/core/conn/conn.h \
@@ -83,7 +83,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/ia/control_objects.c dapl/core/ia/control_objects.h \
 	dapl/core/ep/post.c dapl/core/ep/post.h \
 	dapl/core/ep/post_slow.c dapl/core/ep/post_slow.h \
-	dapl/core/ep/post_recv.c dapl/core/ep/post_recv.h \
+	dapl/core/ep/post_recv.c \
 	dapl/core/ep/sge_list.c dapl/core/ep/sge_list.h \
 	dapl/core/event/event.c dapl/core/event/event.h \
 	dapl/core/event/dequeue.c dapl/core/event/calls.h \

@@ -3,7 +3,7 @@
  * changed. */
 #include "dapl/core/ep/ep_attr.h"
 #include "dapl/core/ep/ep_evds.h"
-#include "dapl/core/ep/ep_modify.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"

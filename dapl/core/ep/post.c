@@ -5,7 +5,7 @@
  * other posts. event/dequeue.c takes completions. */
 #include "dapl/core/ep/post.h"
 #include "common/compiler.h"
-#include "dapl/core/ep/post_recv.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/mem/lmr.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* post_recv.c - receives that the fast path of post.c does not take: other lists of segments, flags, and
- * queue pairs that are missing, in ERR, or may be replaced (post_recv.h). */
+ * queue pairs that are missing, in ERR, or may be replaced (calls.h). */
 #include <errno.h>
 #include "common/compiler.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post_recv.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "dapl/core/ep/sge_list.h"

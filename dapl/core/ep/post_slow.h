@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post_slow.h - the slow paths of requests (post_slow.c; post_recv.h has that of receives), the posts of
+/* post_slow.h - the slow paths of requests (post_slow.c; calls.h has that of receives), the posts of
  * extensions, and functions for records that the files of posts share. */
 #ifndef DAPL_POST_SLOW_H
 #define DAPL_POST_SLOW_H

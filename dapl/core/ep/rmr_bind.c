@@ -2,7 +2,7 @@
 /* rmr_bind.c - dat_rmr_bind: checks the range and the rights, and binds or unbinds a memory window
  * through the request queue of an endpoint. */
 #include "dapl/core/ep/post_slow.h"
-#include "dapl/core/ep/rmr_bind.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/rmr.h"

@@ -6,7 +6,7 @@
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
-#include "dapl/core/ep/ep_modify.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/ep/srq.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/mem/pz.h"

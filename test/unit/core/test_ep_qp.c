@@ -8,7 +8,7 @@
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
-#include "dapl/core/ep/post_recv.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/mem/zero_based.h"
 #include "test/unit/core/core_objects.h"

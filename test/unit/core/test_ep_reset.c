@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include "dapl/core/conn/ep_free.h"
-#include "dapl/core/ep/post_recv.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/ep/recv_repost.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"

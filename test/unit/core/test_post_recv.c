@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_recv.c - receives of any list of segments: which arguments are refused, what the device gets, and
  * what is recorded. */
-#include "dapl/core/ep/post_recv.h"
+#include "dapl/core/ep/calls.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
 

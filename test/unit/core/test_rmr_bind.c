@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmr_bind.c - binds of memory windows: the range, the rights and the protection zone that are needed, and what
  * is posted. The window of these tests is of type 2, which is bound by a work request. */
-#include "dapl/core/ep/rmr_bind.h"
+#include "dapl/core/ep/calls.h"
 #include "dapl/core/mem/rmr.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
