@@ -112,7 +112,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/object_table.c dapl/verbs/object_table.h \
 	dapl/verbs/objects.c dapl/verbs/objects.h \
 	dapl/verbs/dm.c dapl/verbs/dm.h \
-	dapl/verbs/eth_types.h dapl/verbs/eth_trace.h \
+	dapl/verbs/eth_types.h \
 	dapl/verbs/eth.c dapl/verbs/eth.h \
 	dapl/verbs/eth_attr.c dapl/verbs/eth_attr.h \
 	dapl/verbs/eth_clock.c dapl/verbs/eth_clock.h \

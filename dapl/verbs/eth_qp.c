@@ -7,7 +7,6 @@
 #include "eth_recv.h"
 #include "eth_rule.h"
 #include "eth_send.h"
-#include "eth_trace.h"
 #include "eth_types.h"
 #include "eth_wq.h"
 #include "hw.h"

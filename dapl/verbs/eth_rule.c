@@ -7,7 +7,7 @@
 #include "eth_flow.h"
 #include "eth_group.h"
 #include "eth_rule.h"
-#include "eth_trace.h"
+#include "eth_types.h"
 #include "hw.h"
 #include "common/log.h"
 #include <errno.h>

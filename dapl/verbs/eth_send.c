@@ -3,7 +3,6 @@
  * send queue. The device does the work. This file checks that the headers are those that it needs, since
  * the device sends whatever it is given. */
 #include "eth_send.h"
-#include "eth_trace.h"
 #include "eth_types.h"
 #include "hw.h"
 #include "hw_errno.h"

@@ -9,8 +9,12 @@
 #define VERBS_ETH_TYPES_H
 #include "common/container_of.h"
 #include "common/lock.h"
+#include "common/trace.h"
 #include "dapl/core/device.h"
 #include "dapl/core/eth_device.h"
+
+/* Traces why a call is refused. `object`: the QP, or NULL. A format and its arguments follow. */
+#define hw_eth_trace(object, ...) trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "qp", object, NULL, __VA_ARGS__)
 
 enum {
 	HW_ETH_MAX_RULES = 64,		/* of a QP */
