@@ -101,8 +101,7 @@ EXTRA_DIST += dapl/libdaplofa.map dapl/libdaplsoft.map
 if VERBS
 noinst_LTLIBRARIES += libdaplverbs.la
 libdaplverbs_la_SOURCES = \
-	dapl/verbs/hw.h \
-	dapl/verbs/hw_errno.c dapl/verbs/hw_errno.h \
+	dapl/verbs/hw.c dapl/verbs/hw.h \
 	dapl/verbs/device.c \
 	dapl/verbs/address.c dapl/verbs/address.h \
 	dapl/verbs/probe.c dapl/verbs/probe.h \
@@ -138,7 +137,6 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/initiator.c dapl/verbs/initiator.h \
 	dapl/verbs/mcast.c dapl/verbs/mcast.h \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
-	dapl/verbs/resident.c dapl/verbs/resident.h \
 	dapl/verbs/tap.c dapl/verbs/tap.h \
 	dapl/verbs/ud.c dapl/verbs/ud.h
 libdaplverbs_la_CFLAGS = $(AM_CFLAGS) $(VERBS_CFLAGS)

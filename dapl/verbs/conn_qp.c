@@ -2,7 +2,7 @@
 /* conn_qp.c - moves the queue pair of a connection to RTS (conn_qp.h). */
 #include <errno.h>
 #include "conn_qp.h"
-#include "hw_errno.h"
+#include "hw.h"
 #include "dapl/core/base/settings.h"
 
 uint8_t hw_least(uint8_t a, uint8_t b)

@@ -6,7 +6,6 @@
  * be written cannot be cleared for its consumer, so it is not offered. */
 #include "dm.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include "segments.h"
 #include <errno.h>
 

@@ -6,7 +6,6 @@
  * than WORST_DRIFT, CLOCK_REALTIME was set, and the nominal frequency is used. */
 #include "eth_clock.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include "common/clock.h"
 #include <errno.h>
 #include <math.h>

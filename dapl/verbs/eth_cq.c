@@ -6,7 +6,6 @@
 #include "eth_cq.h"
 #include "eth_recv.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include <errno.h>
 
 /* Guards both lists, and is held while a raw QP is polled, so that the QP is not destroyed meanwhile. */

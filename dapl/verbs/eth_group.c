@@ -10,7 +10,6 @@
 #include "eth_types.h"
 #include "eth_wq.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include "common/log.h"
 #include <errno.h>
 #include <stdlib.h>

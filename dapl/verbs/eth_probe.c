@@ -9,7 +9,6 @@
 #include "eth_qp.h"
 #include "eth_wq.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>

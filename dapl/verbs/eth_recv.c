@@ -8,7 +8,6 @@
 #include "eth_recv.h"
 #include "eth_rule.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include "common/bits.h"
 #include "common/clock.h"
 #include "common/growth.h"

@@ -5,7 +5,6 @@
 #include "eth_send.h"
 #include "eth_types.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include "common/log.h"
 #include "common/frame_layout.h"
 #include <errno.h>

@@ -6,7 +6,6 @@
  * names this queue alone. */
 #include "eth_wq.h"
 #include "hw.h"
-#include "hw_errno.h"
 #include <errno.h>
 
 /* --- work queues ---------------------------------------------------------------------------- */

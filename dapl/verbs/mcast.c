@@ -6,7 +6,6 @@
  * A task on the service thread destroys the id and frees the membership, as in cm.c. The lock guards the
  * queue pair: leave takes the lock, so a queue pair seen under it lives. */
 #include "hw.h"
-#include "hw_errno.h"
 #include "mcast.h"
 #include "common/address.h"
 #include "common/container_of.h"

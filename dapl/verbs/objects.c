@@ -4,7 +4,6 @@
  * them on. */
 #include "hw.h"
 #include "eth_qp.h"
-#include "hw_errno.h"
 #include "objects.h"
 #include "segments.h"
 #include "siw.h"

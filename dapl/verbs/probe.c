@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* probe.c - what a device is and can do. Values that drivers report wrongly are probed instead. */
 #include "hw.h"
-#include "hw_errno.h"
 #include "probe.h"
 #include "segments.h"
 #include "siw.h"

@@ -6,7 +6,7 @@
 #include "segments.h"
 #include "common/lock.h"
 #include "common/log.h"
-#include "hw_errno.h"
+#include "hw.h"
 #include "object_table.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,6 @@
 #include "hw.h"
 #include "address.h"
 #include "conn_qp.h"
-#include "hw_errno.h"
 #include "pdata.h"
 #include "ud.h"
 #include "dapl/core/base/settings.h"

@@ -1102,13 +1102,12 @@ unit_verbs = \
 	test/unit/verbs/test_eth_rule \
 	test/unit/verbs/test_eth_send \
 	test/unit/verbs/test_eth_wq \
-	test/unit/verbs/test_hw_errno \
+	test/unit/verbs/test_hw \
 	test/unit/verbs/test_initiator \
 	test/unit/verbs/test_mcast \
 	test/unit/verbs/test_objects \
 	test/unit/verbs/test_pdata \
 	test/unit/verbs/test_probe \
-	test/unit/verbs/test_resident \
 	test/unit/verbs/test_segments \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
@@ -1183,9 +1182,8 @@ test_unit_verbs_test_eth_send_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_eth_wq_SOURCES = test/unit/verbs/test_eth_wq.c $(verbs_eth_objects)
 test_unit_verbs_test_eth_wq_LDADD = $(unit_verbs_libs)
 # Without librdmacm, which libdaplverbs needs.
-test_unit_verbs_test_resident_SOURCES = test/unit/verbs/test_resident.c dapl/verbs/resident.c
-test_unit_verbs_test_resident_LDADD = $(CMOCKA_LIBS)
-test_unit_verbs_test_hw_errno_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_hw_SOURCES = test/unit/verbs/test_hw.c dapl/verbs/hw.c
+test_unit_verbs_test_hw_LDADD = $(CMOCKA_LIBS)
 test_unit_verbs_test_initiator_SOURCES = test/unit/verbs/test_initiator.c $(verbs_conn_sides)
 test_unit_verbs_test_initiator_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_initiator_LDFLAGS = $(AM_LDFLAGS) $(verbs_conn_sides_flags)

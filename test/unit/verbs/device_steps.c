@@ -227,7 +227,7 @@ void __wrap_log_report(enum log_id of, const struct log_fields *fields, const ch
 	err_reported = fields ? fields->err : 0;
 }
 
-/* That is how resident.c keeps a library. */
+/* That is how hw.c keeps a library. */
 void *__wrap_dlopen(const char *name, int flags)
 {
 	keeps_librdmacm |= name && strstr(name, "librdmacm") && flags & RTLD_NODELETE;
