@@ -698,7 +698,7 @@ test_unit_soft_test_transmit_LDADD = $(unit_soft_libs)
 test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
 test_unit_soft_test_qp_SOURCES = test/unit/soft/test_qp.c $(stream_test)
 test_unit_soft_test_qp_LDADD = $(unit_soft_libs)
-test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post,--wrap=soft_cq_add
+test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue,--wrap=soft_cq_add
 test_unit_soft_test_post_SOURCES = test/unit/soft/test_post.c $(stream_test)
 test_unit_soft_test_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) \
@@ -797,9 +797,9 @@ test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
+test_unit_soft_test_srq_SOURCES = test/unit/soft/test_srq.c $(device_harness)
 test_unit_soft_test_srq_LDADD = $(unit_soft_libs)
-test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_event_post \
-	-Wl,--wrap=soft_event_forget
+test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=dapl_task_queue
 test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
 test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_up_async

@@ -2,32 +2,32 @@
 /* test_srq.c - shared receive queues: limits, order, resizes, the limit event, and QPs that wait. */
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
+#include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/unit.h"
 
 enum { SGES = 3 };
 
-static struct ibv_context context;
-static struct soft_pd pd = { .pd = { .context = &context } };
+static struct dapl_device dev;
+static struct soft_pd pd = { .pd = { .context = &dev.verbs } };
 static struct soft_srq *srq;
-static unsigned limit_events, forgotten;
 
-REPLACE(soft_event_post)
-void __wrap_soft_event_post(struct dapl_device *dev, struct soft_event *event, enum ibv_event_type type,
-			    void *object)
+/* The service thread would tell core of the event. */
+REPLACE(dapl_task_queue)
+void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
 {
-	assert_ptr_equal(event, &srq->below_limit);
-	assert_int_equal(type, IBV_EVENT_SRQ_LIMIT_REACHED);
-	assert_ptr_equal(object, &srq->srq);
-	limit_events++;
+	assert_ptr_equal(task, &dev.async.task);
 }
 
-REPLACE(soft_event_forget)
-void __wrap_soft_event_forget(struct dapl_device *dev, struct soft_event *event, const void *object)
+static void events_are(unsigned n)
 {
-	(void)dev, (void)event, (void)object;
-	forgotten++;
+	assert_int_equal(srq->below_limit.times, n);
+	if (n) {
+		assert_ptr_equal(TAILQ_FIRST(&dev.async.list), &srq->below_limit);
+		assert_int_equal(srq->below_limit.event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+		assert_ptr_equal(srq->below_limit.event.element.srq, &srq->srq);
+	}
 }
 
 static int create(uint32_t wr, uint32_t sge, uint32_t limit)
@@ -43,13 +43,15 @@ static int create(uint32_t wr, uint32_t sge, uint32_t limit)
 
 static int set_up(void **state)
 {
-	limit_events = forgotten = 0;
+	dapl_mutex_init(&dev.async.lock, RANK_SOFT_EVENTS);
+	TAILQ_INIT(&dev.async.list);
 	return create(4, SGES, 0);
 }
 
 static int tear_down(void **state)
 {
 	assert_int_equal(soft_srq_destroy(&srq->srq), 0);
+	assert_true(TAILQ_EMPTY(&dev.async.list));
 	assert_int_equal(pd.refs, 0);
 	return 0;
 }
@@ -227,12 +229,12 @@ TEST(limit_is_told_once_when_it_is_passed)
 		post(id, 1);
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 3), 0);
 	take(&t);
-	assert_int_equal(limit_events, 0);	/* three are left */
+	events_are(0);	/* three are left */
 	take(&t);
 	take(&t);
-	assert_int_equal(limit_events, 1);
+	events_are(1);
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 2), 0);	/* one is left: at once */
-	assert_int_equal(limit_events, 2);
+	events_are(2);
 }
 
 TEST(limit_beyond_the_size_is_refused)
@@ -240,14 +242,15 @@ TEST(limit_beyond_the_size_is_refused)
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 5), EINVAL);
 	assert_int_equal(srq->limit, 0);
 	assert_int_equal(modify(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT, 8, 5), 0);
-	assert_int_equal(limit_events, 1);
+	events_are(1);
 }
 
 TEST(queue_in_use_is_not_destroyed)
 {
 	srq->refs = 1;
+	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 2), 0);
 	assert_int_equal(soft_srq_destroy(&srq->srq), EBUSY);
-	assert_int_equal(forgotten, 0);
+	events_are(1);
 	srq->refs = 0;
 }
 
