@@ -551,7 +551,7 @@ stream_test = $(stream_setups) $(stream)
 test_unit_soft_test_attach_socket_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_SOURCES = test/unit/soft/test_cq.c $(device_harness)
 test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
-test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_progress_poll,--wrap=soft_owner_sleep
+test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_progress_poll
 test_unit_soft_test_cm_SOURCES = test/unit/soft/test_cm.c $(device_harness)
 test_unit_soft_test_cm_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops \
@@ -680,7 +680,6 @@ test_unit_soft_test_reach_SOURCES = test/unit/soft/test_reach.c $(soft_ends)
 test_unit_soft_test_reach_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_SOURCES = test/unit/soft/test_deliver.c $(stream_test)
 test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
-test_unit_soft_test_deliver_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received
 test_unit_soft_test_requester_done_SOURCES = test/unit/soft/test_requester_done.c $(stream_test)
 test_unit_soft_test_requester_done_LDADD = $(unit_soft_libs)
 test_unit_soft_test_requester_SOURCES = test/unit/soft/test_requester.c $(stream_test)
@@ -692,13 +691,12 @@ test_unit_soft_test_responder_place_SOURCES = test/unit/soft/test_responder_plac
 test_unit_soft_test_responder_place_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(stream_test)
 test_unit_soft_test_responder_quick_LDADD = $(unit_soft_libs)
-test_unit_soft_test_responder_quick_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_qp_received_next
 test_unit_soft_test_transmit_SOURCES = test/unit/soft/test_transmit.c $(stream_test)
 test_unit_soft_test_transmit_LDADD = $(unit_soft_libs)
 test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
 test_unit_soft_test_qp_SOURCES = test/unit/soft/test_qp.c $(stream_test)
 test_unit_soft_test_qp_LDADD = $(unit_soft_libs)
-test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue,--wrap=soft_cq_add
+test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue
 test_unit_soft_test_post_SOURCES = test/unit/soft/test_post.c $(stream_test)
 test_unit_soft_test_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) \
@@ -755,7 +753,7 @@ test_unit_soft_test_obj_conn_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_ud_SOURCES = test/unit/soft/test_ud.c $(stream_test)
 test_unit_soft_test_ud_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ud_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=sendmsg,--wrap=recvfrom,--wrap=soft_cq_add
+	-Wl,--wrap=sendmsg,--wrap=recvfrom
 test_unit_soft_test_mcast_SOURCES = test/unit/soft/test_mcast.c $(device_harness)
 test_unit_soft_test_mcast_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \

@@ -26,12 +26,6 @@ bool __wrap_soft_progress_poll(const struct soft_cq *polled)
 	return now != NULL;
 }
 
-REPLACE(soft_owner_sleep)
-void __wrap_soft_owner_sleep(struct dapl_device *device)
-{
-	assert_ptr_equal(device, &dev);
-}
-
 static int fresh(void **state)
 {
 	script = NULL;
