@@ -143,6 +143,16 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	step("ack");
 }
 
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *of, uint8_t number, struct _compat_ibv_port_attr *out)
+{
+	struct ibv_port_attr *attr = (struct ibv_port_attr *)out;
+
+	assert_ptr_equal(of, &context);
+	attr->active_mtu = IBV_MTU_1024;
+	return 0;
+}
+
 /* Of a connection, which COMM_EST is about. */
 int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 {
@@ -153,7 +163,7 @@ int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 
 /* --- in place of other files ---------------------------------------------------------------------------------- */
 
-REPLACE(hw_places_find, hw_probe, hw_probe_port, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
+REPLACE(hw_places_find, hw_probe, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
 EXTEND(dlopen, calloc, free)
 
 int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text)
@@ -177,12 +187,6 @@ int __wrap_hw_probe(struct dapl_device *of, struct rdma_cm_id *bound)
 		fillers++;
 	}
 	return try("probe") ? refusal : 0;
-}
-
-void __wrap_hw_probe_port(struct dapl_device *of, struct dapl_device_attr *attr)
-{
-	assert_ptr_equal(of, dev);
-	attr->mtu = 1024;
 }
 
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
