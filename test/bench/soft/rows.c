@@ -90,6 +90,7 @@ void data_rows(void)
 	both_wait("send 8 B and back, both in dat_cno_wait", 0, true);
 	both_wait("  if the other computes for 100 us", 100, true);
 	stream("send 8 B stream", SMALL, false, 2000);
+	stream("send 64 KiB stream", MIDDLE, false, 128);
 	stream("send 1 MiB stream", LARGE, false, STREAM);
 	stream("RDMA write 1 MiB stream", LARGE, true, STREAM);
 	to_sleeper("RDMA write 8 B to a sleeping process", write_and_wait, SMALL);
