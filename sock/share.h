@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* share.h - counts the processes that hold a connection after a fork. A word in memory that parent and child share has
- * the number of those that have the socket open. The last one may move the connection: nobody else can read or write.
+ * the number of those that have the socket open. The last one may move the connection: no other can read or write.
  *
  * A process that keeps its descriptor, or ends without a word, stays counted, and the connection then stays on TCP.
  * What happens to the descriptor where this library does not see it (passed on, inherited by another program) spoils

@@ -6,6 +6,6 @@
 
 void dapl_unknown_report(const char *device, const char *what, int number, const char *done)
 {
-	log_report(REPORT_UNKNOWN_NUMBER, NULL, "%s%s%s %d is not known to this provider, and is %s", device ? device : "",
-		   device ? ": " : "", what, number, done);
+	log_report(REPORT_UNKNOWN_NUMBER, NULL, "%s%s%s %d is not known to this provider, and is %s",
+		   device ? device : "", device ? ": " : "", what, number, done);
 }
