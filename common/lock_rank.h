@@ -49,7 +49,7 @@ enum lock_rank {
 	RANK_VERBS_ETH_QP,	/* eth_types.h: rules, receives and ring of a raw QP */
 	RANK_VERBS_ETH_GROUP,	/* eth_group.c: the list of a group's rules */
 	RANK_VERBS_ETH_DEVICE,	/* eth_types.h: what the flows of a device can do, and its clock */
-	RANK_OBJECT_TABLE,	/* object_table.c: verbs object to what the provider keeps of it; segments.c: regions */
+	RANK_OBJECT_TABLE,	/* object_table.c: verbs object to what the provider keeps of it; segments.c, flush.c */
 	RANK_SIW_CQ,		/* siw.c: requests that are held back, of the QPs of one CQ */
 	RANK_VERBS_TAP,		/* verbs/tap.c: connections that are captured; spin lock */
 

@@ -108,6 +108,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/siw.c dapl/verbs/siw.h \
 	dapl/verbs/siw_queue.c dapl/verbs/siw_queue.h \
 	dapl/verbs/segments.c dapl/verbs/segments.h \
+	dapl/verbs/flush.c dapl/verbs/flush.h \
 	dapl/verbs/object_table.c dapl/verbs/object_table.h \
 	dapl/verbs/objects.c dapl/verbs/objects.h \
 	dapl/verbs/dm.c dapl/verbs/dm.h \

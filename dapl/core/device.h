@@ -24,6 +24,9 @@ struct dapl_eth_ops;	/* eth_device.h */
 struct dapl_membership;	/* of one datagram QP in one multicast group, until the QP leaves it */
 struct dapl_conn;	/* one connection, from its first step until core releases it */
 
+/* IBV_ACCESS_FLUSH_GLOBAL, whose name the headers of rdma-core 44 lack. Only where attr.flush_global is set. */
+enum { DAPL_ACCESS_FLUSH = 1 << 8 };
+
 /* Properties and capabilities of a device. 0 or false: the device lacks the capability. */
 struct dapl_device_attr {
 	char device[64];		/* "rxe0" */
@@ -47,7 +50,8 @@ struct dapl_device_attr {
 	bool raw_ethernet;		/* QPs of type IBV_QPT_RAW_PACKET (eth_device.h) */
 	bool windows_1, windows_2;	/* memory windows */
 	bool bind_access;		/* MRs must carry IBV_ACCESS_MW_BIND for windows */
-	bool flush_global, flush_persistent;	/* QPs can flush what they wrote; no call uses it */
+	bool flush_global, flush_persistent;	/* QPs can flush what they wrote. Global: peers may flush what they
+						 * wrote to MRs and MWs with DAPL_ACCESS_FLUSH */
 	bool atomic_write;		/* QPs can write 8 bytes at once; no call uses it */
 	bool delayed_ack;		/* can complete a write only when it is in the peer's memory */
 	unsigned tunes;			/* DAPL_TUNES_* */
@@ -257,6 +261,10 @@ struct dapl_device_ops {
 	 * UD QPs are left in RTS. */
 	int (*create_qp)(struct dapl_device *dev, struct ibv_pd *pd,
 			 struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
+	/* NULL: create_qp is used. As create_qp, of an RC QP whose RDMA writes complete only when their data is in the
+	 * peer's memory. A failed write may take two entries of the CQ. Only with attr.delayed_ack. */
+	int (*create_delayed_qp)(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+				 struct ibv_qp **qp);
 	/* Empties the QP and moves it to INIT. EOPNOTSUPP: the device cannot, and core makes a new QP. */
 	int (*reset_qp)(struct dapl_device *dev, struct ibv_qp *qp);
 	int (*error_qp)(struct ibv_qp *qp);	/* moves it to ERR: all posted requests complete as

@@ -9,6 +9,7 @@
 #include "dm.h"
 #include "eth.h"
 #include "eth_attr.h"
+#include "flush.h"
 #include "initiator.h"
 #include "mcast.h"
 #include "objects.h"
@@ -116,6 +117,7 @@ static void close_verbs(struct dapl_device *dev)
 	hw_eth_close(dev);
 	if (dev->siw_filler)
 		ibv_destroy_cq(dev->siw_filler);
+	hw_flush_release(dev->verbs);
 	hw_segments_release(dev->verbs);
 	ibv_close_device(dev->verbs);
 }
@@ -264,6 +266,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.modify_srq = hw_modify_srq,
 	.destroy_srq = hw_destroy_srq,
 	.create_qp = hw_create_qp,
+	.create_delayed_qp = hw_create_delayed_qp,
 	.reset_qp = hw_reset_qp,
 	.error_qp = hw_error_qp,
 	.destroy_qp = hw_destroy_qp,

@@ -4,6 +4,7 @@
  * them on. */
 #include "hw.h"
 #include "eth_qp.h"
+#include "flush.h"
 #include "objects.h"
 #include "segments.h"
 #include "siw.h"
@@ -184,18 +185,17 @@ static int make_ready(struct dapl_device *dev, struct ibv_qp *qp)
 	return err;
 }
 
-int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
-		 struct ibv_qp **out)
+/* Makes a queue pair with `make`, whose `attr` is changed as by ibv_create_qp. */
+static int create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **out,
+		     struct ibv_qp *(*make)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr))
 {
 	struct ibv_qp_init_attr want = *attr;
 	uint32_t inline_data = attr->cap.max_inline_data;
 	struct ibv_qp *qp;
 	int err;
 
-	if (attr->qp_type == IBV_QPT_RAW_PACKET)
-		return hw_eth_create_qp(dev, pd, attr, out);
 	/* No call reports the inline size that is possible with the other sizes, so smaller ones are tried. */
-	while (!(qp = ibv_create_qp(pd, &want))) {
+	while (!(qp = make(pd, &want))) {
 		err = hw_null_errno();
 		if (!inline_data || err == EMFILE || err == EPERM)
 			return err;
@@ -210,14 +210,40 @@ int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_
 		ibv_destroy_qp(qp);
 		return err;
 	}
-	err = hw_siw_qp_add(qp, &want);
-	if (err) {
-		ibv_destroy_qp(qp);
-		return err;
-	}
 	*attr = want;
 	*out = qp;
 	return 0;
+}
+
+/* Keeps a new queue pair for the caller, or destroys it if it could not be begun. */
+static int keep_qp(struct ibv_qp *qp, int err, struct ibv_qp **out)
+{
+	if (err)
+		ibv_destroy_qp(qp);
+	else
+		*out = qp;
+	return err;
+}
+
+int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+		 struct ibv_qp **out)
+{
+	struct ibv_qp *qp;
+	int err;
+
+	if (attr->qp_type == IBV_QPT_RAW_PACKET)
+		return hw_eth_create_qp(dev, pd, attr, out);
+	err = create_qp(dev, pd, attr, &qp, ibv_create_qp);
+	return err ? err : keep_qp(qp, hw_siw_qp_add(qp, attr), out);
+}
+
+int hw_create_delayed_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			 struct ibv_qp **out)
+{
+	struct ibv_qp *qp;
+	int err = create_qp(dev, pd, attr, &qp, hw_flush_make_qp);
+
+	return err ? err : keep_qp(qp, hw_flush_qp_add(qp), out);
 }
 
 /* A connected QP is not used again. The connection managers of both ends keep the number of the peer's QP
@@ -250,7 +276,8 @@ int hw_error_qp(struct ibv_qp *qp)
 
 int hw_destroy_qp(struct ibv_qp *qp)
 {
-	return qp->qp_type == IBV_QPT_RAW_PACKET ? hw_eth_destroy_qp(qp) : hw_errno(hw_siw_qp_destroy(qp));
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? hw_eth_destroy_qp(qp) :
+		hw_errno(hw_flush_qp_destroy(qp, hw_siw_qp_destroy));
 }
 
 int hw_destroy_ah(struct ibv_ah *ah)

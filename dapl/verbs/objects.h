@@ -31,6 +31,10 @@ int hw_destroy_srq(struct ibv_srq *srq);
  * attr->cap has what it granted. */
 int hw_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 		 struct ibv_qp **qp);
+/* Makes a connected queue pair whose RDMA writes complete when their data is in the peer's memory. Only if the
+ * attribute delayed_ack of the device is set. */
+int hw_create_delayed_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			 struct ibv_qp **qp);
 /* EOPNOTSUPP: a connected queue pair, which is not used again. */
 int hw_reset_qp(struct dapl_device *dev, struct ibv_qp *qp);
 int hw_error_qp(struct ibv_qp *qp);

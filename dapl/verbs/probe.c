@@ -6,6 +6,7 @@
 #include "siw.h"
 #include "dm.h"
 #include "eth_attr.h"
+#include "flush.h"
 #include "pdata.h"
 #include "common/address.h"
 #include "common/log.h"
@@ -96,6 +97,7 @@ static int probe_objects(struct dapl_device *dev)
 		a->windows_1 = can_make_window(pd, IBV_MW_TYPE_1);
 		a->windows_2 = can_make_window(pd, IBV_MW_TYPE_2);
 		a->max_inline = try_inline(pd, cq, dapl_settings.max_inline);
+		a->delayed_ack = a->flush_global && hw_flush_is_offered(pd, cq);
 	} else {
 		err = hw_null_errno();
 	}
@@ -229,7 +231,10 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	clamp_limits(l);
 	hw_probe_port(dev, a);
 	find_gid(dev, bound);
+	probe_placement(dev);
 	err = probe_objects(dev);
+	if (!err && a->delayed_ack)
+		err = hw_flush_adopt(dev->verbs);
 	if (err)
 		return report_unknown(dev, err);
 	err = find_pkey(dev, bound);
@@ -249,7 +254,6 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 	a->max_read_sge = l->max_sge_rd ? l->max_sge_rd : a->iwarp ? 1 : l->max_sge;
 	wire = a->iwarp ? HW_WIRE_IWARP : HW_WIRE_IB;
 	a->tunes = DAPL_TUNES_CLASS | (a->iwarp ? 0 : DAPL_TUNES_ACK | DAPL_TUNES_RNR);
-	probe_placement(dev);
 	hw_dm_probe(dev);
 	hw_eth_open(dev);
 	a->pdata_connect = hw_pdata_room(wire, HW_REQUEST);
@@ -261,5 +265,7 @@ int hw_probe(struct dapl_device *dev, struct rdma_cm_id *bound)
 		dev->qp_access |= IBV_ACCESS_REMOTE_ATOMIC;
 	if (a->bind_access)	/* cxgb4 does not bind without it */
 		dev->qp_access |= IBV_ACCESS_MW_BIND;
+	if (a->flush_global)
+		dev->qp_access |= DAPL_ACCESS_FLUSH;
 	return 0;
 }

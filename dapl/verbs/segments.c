@@ -95,6 +95,13 @@ static int check_request(struct checked *c, const struct ibv_qp *qp, const struc
 	return err;
 }
 
+int hw_segments_check(const struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct checked *c = (struct checked *)object_table_find(qp->context);
+
+	return c ? check_request(c, qp, wr) : 0;
+}
+
 /* Posts the requests before the first faulty one, as a device does. */
 static int checked_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {

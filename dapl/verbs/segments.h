@@ -20,6 +20,9 @@ int hw_segments_adopt(struct ibv_context *verbs);
 /* The context is about to be closed; its regions are forgotten. */
 void hw_segments_release(struct ibv_context *verbs);
 
+/* Returns 0, or the errno with which a post of this request alone is refused, after a line that names the segment. */
+int hw_segments_check(const struct ibv_qp *qp, const struct ibv_send_wr *wr);
+
 /* Called with the result of a registration; the first byte of the region has the address `base`. Returns 0 or an errno:
  * that of the registration if `mr` is NULL, or ENOMEM after it has deregistered the region. */
 int hw_segments_add(struct ibv_mr *mr, uint64_t base);

@@ -558,6 +558,61 @@ TEST("EXT-17", delayed_acknowledgement_is_switched_on_where_it_exists)
 			 DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, &param));
 }
 
+static struct pair a_delayed_pair(void)
+{
+	static DAT_NAMED_ATTR on = { "delayed_ack", "true" };
+	const char *supported = vendor_attr("delayed_ack_supported");
+	DAT_EP_ATTR attr = ep_attr();
+
+	if (!supported || strcmp(supported, "true"))
+		skip("delayed_ack_supported is not \"true\"");
+	attr.ep_provider_specific_count = 1;
+	attr.ep_provider_specific = &on;
+	return CONNECTED_PAIR(.attr = &attr);
+}
+
+TEST("EXT-42", a_delayed_write_completes_when_its_data_is_in_the_peers_memory)
+{
+	static const size_t sizes[] = { 0, 1, 8, 64, 1000, 4096, 20000, 32768 };
+	struct pair p = a_delayed_pair();
+	int max = ep_param(p.a.ep).ep_attr.max_request_dtos;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		fill(p.a.mem.at, sizes[i], (int)i + 1);
+		post_write(&p.a, 0, sizes[i], &p.b.mem, 100, i);
+		DAT_DTO_COMPLETION_EVENT_DATA done = COMPLETES(p.a.request, i, DAT_DTO_SUCCESS);
+		HOLDS(is_filled(p.b.mem.at + 100, sizes[i], (int)i + 1));
+		EQUAL(done.operation, DAT_DTO_RDMA_WRITE);
+		EQUAL(done.transfered_length, sizes[i]);
+	}
+	for (int i = 0; i < max; i++)	/* the queue has room for as many as for other writes */
+		post_write(&p.a, (size_t)i, 1, &p.b.mem, 40000 + (size_t)i, 100 + (uint64_t)i);
+	for (int i = 0; i < max; i++)
+		COMPLETES(p.a.request, 100 + i, DAT_DTO_SUCCESS);
+	HOLDS(!memcmp(p.a.mem.at, p.b.mem.at + 40000, (size_t)max));
+	NO_EVENT(p.a.request);
+	WORKS(p.a, p.b);
+}
+
+TEST("EXT-43", each_of_several_delayed_writes_that_fail_completes_once)
+{
+	struct pair p = a_delayed_pair();
+	struct region wrong = forged(&p.b.mem);
+
+	uint64_t last = 1;
+
+	post_write(&p.a, 0, 64, &wrong, 0, 1);
+	while (last < 4 && dat_ep_post_rdma_write(p.a.ep, 1, SEGMENT(&p.a.mem, 0, 64), COOKIE(last + 1),
+						  TARGET(&p.b.mem, 0, 64), DEFAULT) == DAT_SUCCESS)
+		last++;		/* until the connection is broken */
+	COMPLETES(p.a.request, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	for (uint64_t i = 2; i <= last; i++)
+		COMPLETES(p.a.request, i, DAT_DTO_ERR_FLUSHED);
+	EVENT(p.a.conn, DAT_CONNECTION_EVENT_BROKEN);
+	ENDS(p.b.conn);
+	NO_EVENT(p.a.request);
+}
+
 TEST("EXT-25", a_request_for_datagrams_without_an_answer_times_out)
 {
 	needs_attr(DAT_IB_ATTR_UD);

@@ -1107,6 +1107,7 @@ unit_verbs = \
 	test/unit/verbs/test_pdata \
 	test/unit/verbs/test_probe \
 	test/unit/verbs/test_segments \
+	test/unit/verbs/test_flush \
 	test/unit/verbs/test_siw \
 	test/unit/verbs/test_siw_queue \
 	test/unit/verbs/test_object_table \
@@ -1194,6 +1195,7 @@ test_unit_verbs_test_probe_SOURCES = test/unit/verbs/test_probe.c $(printed)
 test_unit_verbs_test_probe_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_segments_SOURCES = test/unit/verbs/test_segments.c $(printed)
 test_unit_verbs_test_segments_LDADD = $(unit_verbs_libs)
+test_unit_verbs_test_flush_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_SOURCES = test/unit/verbs/test_siw.c $(verbs_siw_below)
 test_unit_verbs_test_siw_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_siw_queue_SOURCES = test/unit/verbs/test_siw_queue.c $(verbs_siw_below)

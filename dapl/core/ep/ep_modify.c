@@ -255,7 +255,7 @@ DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 		new = config_of(ep);
 		ret = new_config(ep, mask, param, evds, pz, &new);
 		if (!ret)
-			ret = replace_config(ep, &new, (mask & QP_FIELDS) != 0);
+			ret = replace_config(ep, &new, mask & QP_FIELDS || new.delayed_ack != ep->delayed_ack);
 		if (!ret && (mask & DAT_EP_FIELD_COMM))
 			ep->comm = param->comm;
 	}

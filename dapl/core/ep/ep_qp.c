@@ -118,6 +118,7 @@ static void wanted_qp(const struct dapl_ep *ep, struct ibv_qp_init_attr *init)
 /* Makes a QP and rings for the endpoint's configuration. Posts do not see the QP yet. */
 static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 {
+	int (*create)(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
 	struct ibv_qp_init_attr init;
 	DAT_RETURN ret;
 	int err;
@@ -132,7 +133,9 @@ static DAT_RETURN make_qp(struct dapl_ep *ep, struct ibv_qp **qp)
 	    (!ep->srq && make_queue(ep, &ep->rq, ep->attr.max_recv_dtos)))
 		return NO_RESOURCE(MEMORY);
 	wanted_qp(ep, &init);
-	err = dapl_device_ops.create_qp(ep->obj.ia->dev, ep->pz->pd, &init, qp);
+	create = ep->delayed_ack && init.qp_type == IBV_QPT_RC && dapl_device_ops.create_delayed_qp ?
+		dapl_device_ops.create_delayed_qp : dapl_device_ops.create_qp;
+	err = create(ep->obj.ia->dev, ep->pz->pd, &init, qp);
 	if (err) {
 		trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "ep", ep, NULL,
 		      "create qp, %u sends %u receives: %s", init.cap.max_send_wr,

@@ -21,10 +21,12 @@ static DAT_RETURN check_rights(const struct dapl_lmr *lmr, DAT_MEM_PRIV_FLAGS pr
 	return DAT_SUCCESS;
 }
 
-static unsigned window_access(DAT_MEM_PRIV_FLAGS priv)
+static unsigned window_access(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv)
 {
+	unsigned write = IBV_ACCESS_REMOTE_WRITE | (ia->attr.flush_global ? DAPL_ACCESS_FLUSH : 0);
+
 	return (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG ? IBV_ACCESS_REMOTE_READ : 0) |
-	       (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? IBV_ACCESS_REMOTE_WRITE : 0);
+	       (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG ? write : 0);
 }
 
 /* RMR-5, 7 */
@@ -67,7 +69,7 @@ static DAT_RETURN post_bind(struct dapl_rmr *rmr, struct dapl_lmr *lmr,
 	bind.invalidate = type_2 && !lmr && rmr->lmr;
 	if (lmr)
 		bind.info = (struct ibv_mw_bind_info){ lmr->mr, range->virtual_address,
-			range->segment_length, window_access(priv) };
+			range->segment_length, window_access(ep->obj.ia, priv) };
 	else if (rmr->lmr)
 		bind.info.mr = rmr->lmr->mr;
 	return dapl_ep_post_bind(ep, &bind, (DAT_RMR_HANDLE)rmr, cookie, flags, false);

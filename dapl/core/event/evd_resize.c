@@ -30,6 +30,8 @@ int dapl_cq_entries(struct dapl_ia *ia, int qlen)
 {
 	int max = ia->attr.limits.max_cqe;
 
+	if (ia->attr.delayed_ack && dapl_device_ops.create_delayed_qp)
+		qlen = qlen > max / 2 ? max : qlen * 2;
 	return qlen > max - DAPL_CQ_SPARE ? max : qlen + DAPL_CQ_SPARE;
 }
 

@@ -25,7 +25,8 @@ int dapl_lmr_access(const struct dapl_ia *ia, DAT_MEM_PRIV_FLAGS priv)
 	if (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG)
 		access |= IBV_ACCESS_REMOTE_READ;
 	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE |
+			  (ia->attr.flush_global ? DAPL_ACCESS_FLUSH : 0);
 	if (priv & (int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 		access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE;
 	if (ia->attr.bind_access)

@@ -307,7 +307,7 @@ const struct dapl_device_ops dapl_device_ops = {
 	.get_cq_event = get_cq_event, .error_qp = error_qp, .reset_qp = reset_qp, .disconnect = disconnect,
 	.release = release,
 	.alloc_pd = core_alloc_pd, .dealloc_pd = core_dealloc_pd, .reg_mr = core_reg_mr,
-	.dereg_mr = core_dereg_mr, .create_qp = core_create_qp,
+	.dereg_mr = core_dereg_mr, .create_qp = core_create_qp, .create_delayed_qp = core_create_delayed_qp,
 	.destroy_qp = core_destroy_qp, .create_srq = core_create_srq, .modify_srq = core_modify_srq,
 	.destroy_srq = core_destroy_srq, .connect = start_connecting, .accept = accept_request,
 	.destroy_ah = destroy_ah, .explain = explain,

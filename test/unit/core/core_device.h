@@ -18,6 +18,7 @@ struct core_device {
 	void (*error_qp)(struct ibv_qp *qp);
 	int (*reset_qp)(struct ibv_qp *qp);
 	int (*create_qp)(const struct ibv_qp_init_attr *attr);
+	unsigned delayed_qps;			/* made by create_delayed_qp */
 	void (*destroy_qp)(struct ibv_qp *qp);
 	int (*create_srq)(const struct ibv_srq_init_attr *attr);
 	int (*modify_srq)(const struct ibv_srq_attr *attr, int mask);

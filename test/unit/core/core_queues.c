@@ -64,6 +64,13 @@ int core_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_ini
 	return 0;
 }
 
+int core_create_delayed_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			   struct ibv_qp **qp)
+{
+	core_device.delayed_qps++;
+	return core_create_qp(dev, pd, attr, qp);
+}
+
 int core_destroy_qp(struct ibv_qp *qp)
 {
 	if (core_device.destroy_qp)

@@ -15,6 +15,8 @@ enum { CORE_REMOTE = 0x10000 };
 int core_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access, const void *name, struct ibv_mr **mr);
 int core_dereg_mr(struct ibv_mr *mr);
 int core_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
+int core_create_delayed_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			   struct ibv_qp **qp);
 int core_destroy_qp(struct ibv_qp *qp);
 int core_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ibv_srq **srq);
 int core_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

@@ -175,6 +175,40 @@ static void post_in_thread(void)
 	usleep(LONG_ENOUGH_US);
 }
 
+static DAT_RETURN modify_delayed_ack(const char *value)
+{
+	DAT_NAMED_ATTR named = { "delayed_ack", value };
+
+	return modify(DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR,
+		      &(DAT_EP_PARAM){ .ep_attr = { .ep_provider_specific_count = 1,
+		      .ep_provider_specific = &named } });
+}
+
+/* EXT-42: the queue pair is of another kind. */
+TEST(delayed_acknowledgement_takes_another_queue_pair)
+{
+	DAT_PZ_HANDLE pz;
+
+	ia->attr.delayed_ack = true;
+	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
+	assert_int_equal(modify(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE,
+				&(DAT_EP_PARAM){ .pz_handle = pz, .recv_evd_handle = (DAT_EVD_HANDLE)dto }),
+				DAT_SUCCESS);
+	assert_int_equal(core_device.delayed_qps, 0);
+	assert_int_equal(modify_delayed_ack("true"), DAT_SUCCESS);
+	assert_int_equal(core_device.delayed_qps, 1);
+	assert_non_null(ep->qp);
+	assert_int_equal(modify_delayed_ack("true"), DAT_SUCCESS);
+	assert_int_equal(core_device.delayed_qps, 1);
+	assert_int_equal(modify_delayed_ack("false"), DAT_SUCCESS);
+	assert_int_equal(core_device.delayed_qps, 1);
+	assert_int_equal(core_device.qps, 1);
+	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
+	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_make(ia, NULL, NULL, dto, of_again, NULL, NULL, 7, &ep), DAT_SUCCESS);
+	dapl_object_publish(&ep->obj);
+}
+
 TEST(receive_posted_beside_a_change_is_not_lost)
 {
 	DAT_PZ_HANDLE pz;

@@ -126,6 +126,10 @@ CASE(privileges_become_access_rights)
 		assert_int_equal(dapl_lmr_access(ia, (DAT_MEM_PRIV_FLAGS)rows[i].priv),
 				 rows[i].access | IBV_ACCESS_MW_BIND);
 	}
+	ia->attr.flush_global = true;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)	/* peers may flush what they may write */
+		assert_int_equal(dapl_lmr_access(ia, (DAT_MEM_PRIV_FLAGS)rows[i].priv),
+				 rows[i].access | IBV_ACCESS_MW_BIND | (rows[i].priv == WRITE ? 1 << 8 : 0));
 }
 
 CASE(region_is_registered_as_asked_for)

@@ -141,6 +141,13 @@ TEST(rights_are_those_of_the_request)
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
+TEST(what_is_written_through_a_window_may_be_flushed)
+{
+	ia->attr.flush_global = true;
+	assert_int_equal(bind_all(WRITE), DAT_SUCCESS);
+	assert_int_equal(posted[0].bind_mw.bind_info.mw_access_flags, IBV_ACCESS_REMOTE_WRITE | 1 << 8);
+}
+
 TEST(all_must_be_of_one_protection_zone)
 {
 	lmr->pz = other_pz;

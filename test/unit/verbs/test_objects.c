@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <rdma/rdma_cma.h>
 #include "dapl/verbs/eth_qp.h"
+#include "dapl/verbs/flush.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/objects.h"
 #include "dapl/verbs/siw.h"
@@ -30,6 +31,7 @@ static int no_object;		/* the next call that makes an object fails; -1: without 
 static int siw_result;
 static const void *eth_called;
 static int siw_ended, vector_asked;
+static int flush_made, flush_result, flush_destroyed;
 static unsigned acked, access_asked;
 static uint64_t iova_asked;
 
@@ -200,6 +202,26 @@ int hw_siw_qp_add(struct ibv_qp *of, const struct ibv_qp_init_attr *attr)
 	return siw_result;
 }
 
+struct ibv_qp *hw_flush_make_qp(struct ibv_pd *of, struct ibv_qp_init_attr *attr)
+{
+	flush_made++;
+	return ibv_create_qp(of, attr);
+}
+
+int hw_flush_qp_add(struct ibv_qp *of)
+{
+	assert_ptr_equal(of, &qp);
+	assert_int_equal(step_count, 1);	/* in INIT */
+	return flush_result;
+}
+
+int hw_flush_qp_destroy(struct ibv_qp *of, int (*with)(struct ibv_qp *of))
+{
+	assert_ptr_equal(with, hw_siw_qp_destroy);
+	flush_destroyed++;
+	return with(of);
+}
+
 int hw_siw_qp_destroy(struct ibv_qp *of) { return ibv_destroy_qp(of); }
 
 void hw_siw_qp_end(struct ibv_qp *of)
@@ -238,6 +260,7 @@ static int begin(void **state)
 	context.ops.alloc_mw = alloc_mw;
 	context.ops.dealloc_mw = dealloc_mw;
 	dev.verbs = &context;
+	flush_made = flush_result = flush_destroyed = 0;
 	dev.attr.port = 2;
 	dev.pkey_index = 5;
 	dev.qp_access = IBV_ACCESS_REMOTE_READ;
@@ -543,6 +566,36 @@ TEST(raw_queue_pairs_have_functions_of_their_own)
 	assert_int_equal(hw_error_qp(&qp), 73);
 	assert_int_equal(hw_destroy_qp(&qp), 74);
 	assert_int_equal(step_count + tries + siw_ended, 0);
+}
+
+TEST(delayed_queue_pair_is_made_and_begun_like_others)
+{
+	struct ibv_qp_init_attr attr = wanted(IBV_QPT_RC, 500);
+	struct ibv_qp *made = NULL;
+
+	assert_int_equal(hw_create_delayed_qp(&dev, &pd, &attr, &made), 0);
+	assert_ptr_equal(made, &qp);
+	assert_int_equal(attr.cap.max_inline_data, 62);
+	assert_int_equal(flush_made, 4);
+	assert_int_equal(steps[0].attr.qp_state, IBV_QPS_INIT);
+	assert_int_equal(hw_destroy_qp(&qp), 0);
+	assert_int_equal(flush_destroyed, 1);
+	assert_int_equal(alive, 0);
+}
+
+TEST(delayed_queue_pair_that_cannot_be_begun_is_destroyed)
+{
+	struct ibv_qp_init_attr attr = wanted(IBV_QPT_RC, 0);
+	struct ibv_qp *made;
+
+	flush_result = ENOMEM;
+	assert_int_equal(hw_create_delayed_qp(&dev, &pd, &attr, &made), ENOMEM);
+	assert_int_equal(alive, 0);
+	begin(state);
+	attr = wanted(IBV_QPT_RC, 0);
+	no_object = EPERM;
+	assert_int_equal(hw_create_delayed_qp(&dev, &pd, &attr, &made), EPERM);
+	assert_int_equal(step_count, 0);
 }
 
 UNIT_MAIN(NULL, NULL)

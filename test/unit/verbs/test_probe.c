@@ -9,6 +9,7 @@
 #include "dapl/verbs/address.h"
 #include "dapl/verbs/dm.h"
 #include "dapl/verbs/eth_attr.h"
+#include "dapl/verbs/flush.h"
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/pdata.h"
 #include "dapl/verbs/probe.h"
@@ -193,6 +194,24 @@ void hw_siw_adopt(struct ibv_context *of)
 	siw_adopted++;
 }
 
+static bool offers_flush;
+static int flush_adopted, flush_result;
+
+bool hw_flush_is_offered(struct ibv_pd *of, struct ibv_cq *with)
+{
+	assert_ptr_equal(of, &pd);
+	assert_ptr_equal(with, &cq);
+	return offers_flush;
+}
+
+int hw_flush_adopt(struct ibv_context *of)
+{
+	assert_ptr_equal(of, &verbs.context);
+	assert_int_equal(alive, 0);
+	flush_adopted++;
+	return flush_result;
+}
+
 void hw_dm_probe(struct dapl_device *of) { of->attr.dm_unit = 4; }
 void hw_eth_open(struct dapl_device *of) { of->attr.raw_ethernet = true; }
 
@@ -227,7 +246,8 @@ static int begin(void **state)
 	bound.port_num = PORT;
 	bound.route.addr.addr.ibaddr.sgid.global.interface_id = 55;
 	query_result = alive = gid_asked = siw_adopted = fillers = 0;
-	no_port = no_cq = no_qp = false;
+	no_port = no_cq = no_qp = offers_flush = false;
+	flush_adopted = flush_result = 0;
 	grants_inline = 1000;
 	pkey_index = cm_index = -1;
 	return 0;
@@ -539,6 +559,27 @@ TEST(flush_and_atomic_write_are_what_the_driver_has)
 	query_ex_result = EOPNOTSUPP;		/* the answer means nothing */
 	probed(0);
 	assert_false(dev.attr.flush_global || dev.attr.flush_persistent || dev.attr.atomic_write);
+}
+
+TEST(acknowledgements_can_be_delayed_where_driver_and_library_flush)
+{
+	static const struct { uint64_t caps; bool offered; } cases[] = { { 0, true }, { UINT64_C(1) << 38, false },
+		{ UINT64_C(1) << 39, true }, { UINT64_C(1) << 38, true } };
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		bool delays = i == COUNT(cases) - 1, flushes = cases[i].caps == UINT64_C(1) << 38;
+
+		begin(state);
+		caps_ex = cases[i].caps;
+		offers_flush = cases[i].offered;
+		probed(0);
+		assert_int_equal(dev.attr.delayed_ack, delays);
+		assert_int_equal(flush_adopted, delays);
+		/* Peers may flush, also without a library that can. */
+		assert_int_equal(dev.qp_access & DAPL_ACCESS_FLUSH, flushes ? DAPL_ACCESS_FLUSH : 0);
+	}
+	flush_result = ENOMEM;
+	probed(ENOMEM);
 }
 
 UNIT_MAIN(NULL, NULL)
