@@ -128,17 +128,14 @@ again:
 		}
 		/* What was in the ring before the end of the connection comes first. */
 		checked = true;
-		c->pending_error = n < 0 ? errno : 0;
+		if (n < 0)
+			c->pending_error = errno;
 		goto again;
 	}
 	if (c->rx.active && c->rx_left < length)
 		length = c->rx_left;
 	msg.msg_iovlen = slice(part, iov, count, offset, length);
 	n = REAL(recvmsg)(fd, &msg, (flags & ~MSG_WAITALL) | MSG_DONTWAIT);
-	if (!n && !c->segment && c->pending_error) {
-		errno = c->pending_error, c->pending_error = 0;
-		return -1;
-	}
 	if (n > 0 && flags & MSG_PEEK && (uint64_t)n == c->rx_left && c->rx.active && (size_t)n < wanted)
 		n += ring_peek(&c->rx, iov, count, offset + n, wanted - n, &broken);
 	if (n > 0 && !(flags & MSG_PEEK)) {
@@ -148,8 +145,14 @@ again:
 			c->rx_left -= n;
 	}
 	if (n <= 0 && c->segment && !c->rx.active && ring_has_epoch(&c->rx) && (!n || errno != EAGAIN)) {
-		c->pending_error = n < 0 ? errno : 0;
+		if (n < 0)
+			c->pending_error = errno;
 		goto again;
+	}
+	/* The kernel has told the error before, when the library looked; now it tells the end. */
+	if (!n && c->pending_error) {
+		errno = c->pending_error, c->pending_error = 0;
+		return -1;
 	}
 	if (n < 0 && errno == EAGAIN && c->segment && !c->rx.active && ring_has_epoch(&c->rx))
 		goto again;
