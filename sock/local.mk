@@ -4,18 +4,23 @@ if SOCK
 lib_LTLIBRARIES += libdatsock.la
 # What tests use without the interposed calls.
 noinst_LTLIBRARIES += libsockparts.la
-libsockparts_la_SOURCES = sock/polls.c sock/polls.h sock/ring.c sock/ring.h sock/settings.c sock/settings.h \
-	sock/share.c sock/share.h sock/timers.c sock/timers.h
+libsockparts_la_SOURCES = \
+	sock/conn.c sock/conn.h \
+	sock/polls.c sock/polls.h \
+	sock/real.c sock/real.h \
+	sock/ring.c sock/ring.h \
+	sock/settings.c sock/settings.h \
+	sock/share.c sock/share.h \
+	sock/timers.c sock/timers.h
 libdatsock_la_SOURCES = \
 	sock/answers.c sock/answers.h \
 	sock/api.c \
 	sock/calls.h sock/calls_data.c sock/calls_fd.c sock/calls_process.c sock/calls_wait.c \
-	sock/conn.c sock/conn.h sock/conn_types.h \
+	sock/conn_types.h \
 	sock/epoll.c sock/epoll.h \
 	sock/move.c sock/move.h \
 	sock/peer.c sock/peer.h \
 	sock/poll.c sock/poll.h \
-	sock/real.c sock/real.h \
 	sock/service.c sock/service.h \
 	sock/stream.c sock/stream.h \
 	sock/wait.c sock/wait.h

@@ -8,6 +8,7 @@
  *each position determines, in writes of random sizes, by blocking and nonblocking calls, poll and epoll. With `kill`
  *one of them is killed at a random moment: what the other one receives is a prefix of the stream, and then the end. */
 #include <arpa/inet.h>
+#include <dat/dat_socket.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,6 +23,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#pragma weak dat_socket_info /* of the preloaded library */
 
 static uint64_t state;
 
@@ -40,6 +43,16 @@ static void fail(const char *what, uint64_t position)
 {
 	fprintf(stderr, "moves: %s at byte %llu (%s)\n", what, (unsigned long long)position, strerror(errno));
 	exit(1);
+}
+
+/* Prints how often the direction of this end has moved to the ring and back. */
+static void print_moves(int fd)
+{
+	struct dat_socket_info info = { .size = sizeof info };
+
+	if (dat_socket_info && !dat_socket_info(fd, &info))
+		printf("%llu moves, %llu backs\n", (unsigned long long)info.moves, (unsigned long long)info.backs);
+	fflush(stdout);
 }
 
 static void exchange(int fd, uint64_t total, bool dies)
@@ -144,6 +157,7 @@ int main(int argc, char **argv)
 		fd = accept(listener, NULL, NULL);
 		close(listener);
 		exchange(fd, total, dies);
+		print_moves(fd);
 		_exit(0);
 	}
 	fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -161,6 +175,7 @@ int main(int argc, char **argv)
 		}
 	}
 	exchange(fd, total, dies);
+	print_moves(fd);
 	close(fd);
 	while (waitpid(pid, &status, 0) != pid)
 		;

@@ -13,7 +13,7 @@ static unsigned reads_until_yield(struct polls *p)
 	return count;
 }
 
-static void reads_that_find_bytes_never_yield(void **state)
+UNIT_TEST(reads_that_find_bytes_never_yield)
 {
 	struct polls p = { 0 };
 
@@ -21,7 +21,7 @@ static void reads_that_find_bytes_never_yield(void **state)
 		assert_false(polls_note(&p, true));
 }
 
-static void bytes_begin_the_count_anew(void **state)
+UNIT_TEST(bytes_begin_the_count_anew)
 {
 	struct polls p = { 0 };
 
@@ -32,7 +32,7 @@ static void bytes_begin_the_count_anew(void **state)
 	}
 }
 
-static void yields_get_rarer_while_nothing_comes(void **state)
+UNIT_TEST(yields_get_rarer_while_nothing_comes)
 {
 	struct polls p = { 0 };
 
@@ -44,13 +44,4 @@ static void yields_get_rarer_while_nothing_comes(void **state)
 	assert_int_equal(reads_until_yield(&p), POLLS_FIRST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_that_find_bytes_never_yield),
-		cmocka_unit_test(bytes_begin_the_count_anew),
-		cmocka_unit_test(yields_get_rarer_while_nothing_comes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

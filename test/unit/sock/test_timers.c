@@ -6,7 +6,7 @@
 
 enum { TIMERS = 300, STEPS = 20000 };
 
-static void empty_queue_has_no_first(void **state)
+UNIT_TEST(empty_queue_has_no_first)
 {
 	struct timers t = { 0 };
 	struct timer timer = { 0 };
@@ -16,7 +16,7 @@ static void empty_queue_has_no_first(void **state)
 	assert_null(timers_first(&t));
 }
 
-static void times_come_in_order(void **state)
+UNIT_TEST(times_come_in_order)
 {
 	static const uint64_t at[] = { 50, 10, 40, UINT64_MAX, 0, 30, 10 };
 	enum { COUNT = sizeof at / sizeof *at };
@@ -40,7 +40,7 @@ static void times_come_in_order(void **state)
 	free(t.heap);
 }
 
-static void changed_time_counts(void **state)
+UNIT_TEST(changed_time_counts)
 {
 	struct timers t = { 0 };
 	struct timer a = { 0 }, b = { 0 };
@@ -57,7 +57,7 @@ static void changed_time_counts(void **state)
 }
 
 /* Beside a search of all timers. */
-static void first_is_the_least_of_all(void **state)
+UNIT_TEST(first_is_the_least_of_all)
 {
 	static struct timer timer[TIMERS];
 	struct timers t = { 0 };
@@ -87,14 +87,4 @@ static void first_is_the_least_of_all(void **state)
 	free(t.heap);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_queue_has_no_first),
-		cmocka_unit_test(times_come_in_order),
-		cmocka_unit_test(changed_time_counts),
-		cmocka_unit_test(first_is_the_least_of_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)
