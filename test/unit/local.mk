@@ -1152,7 +1152,7 @@ test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_device_SOURCES = test/unit/verbs/test_device.c \
 	test/unit/verbs/device_steps.c test/unit/verbs/device_steps.h $(softeth_steps) $(device_harness)
 test_unit_verbs_test_device_LDADD = $(unit_verbs_libs)
-test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_places_find,--wrap=hw_probe \
+test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_places_find,--wrap=hw_probe,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_up_async,--wrap=log_report \
 	-Wl,--wrap=dlopen,--wrap=calloc,--wrap=free
 test_unit_verbs_test_dm_SOURCES = test/unit/verbs/test_dm.c $(softeth_steps)

@@ -437,6 +437,8 @@ int eth_port_set_up(void **state)
 
 	around = (struct eth_around){ .loads = 0 };
 	pd.pd.context = &eth_device.verbs;
+	dapl_mutex_init(&eth_device.async.lock, RANK_SOFT_EVENTS);
+	TAILQ_INIT(&eth_device.async.list);
 	assert_int_equal(soft_cq_create(&eth_device, 2 * RECEIVES, NULL, NULL, &receive_cq), 0);
 	assert_int_equal(soft_srq_create(&pd.pd, &shared, &srq), 0);
 	strcpy(eth_device.netdev, "eth9");

@@ -163,7 +163,7 @@ int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 
 /* --- in place of other files ---------------------------------------------------------------------------------- */
 
-REPLACE(hw_places_find, hw_probe, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
+REPLACE(hw_places_find, hw_probe, dapl_task_queue, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
 EXTEND(dlopen, calloc, free)
 
 int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text)
@@ -187,6 +187,12 @@ int __wrap_hw_probe(struct dapl_device *of, struct rdma_cm_id *bound)
 		fillers++;
 	}
 	return try("probe") ? refusal : 0;
+}
+
+/* The service thread runs it at once. */
+void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
+{
+	run(task);
 }
 
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
