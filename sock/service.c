@@ -197,7 +197,7 @@ static void refuse(struct conn *c, enum dat_socket_why why, bool for_good)
 	if (c->tries >= TRIES)
 		for_good = true;
 	c->never |= for_good;
-	if (c->mode == CONN_WATCHED && !c->resend)
+	if (c->mode == CONN_WATCHED && !c->resend && !c->pending_error)
 		__atomic_store_n(&c->mode, CONN_PLAIN, __ATOMIC_SEQ_CST);
 	conn_unlock(c);
 	conn_wake(c);

@@ -191,6 +191,18 @@ static ssize_t receive_nothing(struct conn *c, int fd, int flags, bool wait)
 	}
 }
 
+/* in_lock held. The kernel has told an error after bytes that this read returns. It tells it once, and a plain
+ * connection would read the end of the stream instead. */
+static void keep_for_next_read(struct conn *c, int error)
+{
+	c->pending_error = error;
+	if (!conn_lock_out(c))
+		return;
+	if (c->mode == CONN_PLAIN)
+		__atomic_store_n(&c->mode, CONN_WATCHED, __ATOMIC_SEQ_CST);
+	conn_unlock_out(c);
+}
+
 ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int count, int flags)
 {
 	size_t total = total_of(iov, count), done = 0;
@@ -212,6 +224,8 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 			return done ? (ssize_t)done : -1;
 		}
 		n = receive_some(c, fd, iov, count, done, total - done, flags, wait);
+		if (n < 0 && done && errno != EAGAIN)
+			keep_for_next_read(c, errno);
 		more = n > 0 && c->segment &&
 		       (c->rx.active ? !c->rx_left && (conn_ring_readable(c) || ring_is_revoked(&c->rx))
 				     : ring_has_epoch(&c->rx));
@@ -232,11 +246,7 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 			continue;
 		}
 		if (!n || errno != EAGAIN) {
-			if (n && done) {
-				c->pending_error = errno;
-				break;
-			}
-			if (n)
+			if (n && !done)
 				return -1;
 			break;
 		}
