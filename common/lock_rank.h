@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* lock_rank.h - the order of all locks of the providers, outermost first. A thread takes a lock only
+/* lock_rank.h - the order of all locks of the libraries, outermost first. A thread takes a lock only
  * if its rank is above the ranks of all locks that the thread holds; a lock that is only tried may
  * come in any order. lock_check.h checks this. doc/design/locking.md has the same list
  * (test/lint/locks). */
@@ -8,6 +8,15 @@
 
 enum lock_rank {
 	RANK_NONE,		/* the lock was not initialized */
+
+	/* libdat2: the mutexes of dat/lock.h */
+	RANK_DAT_FORKS,		/* dat/forks.c: libraries that take part in a fork; held over the fork */
+	RANK_DAT_FILES,		/* dat/registry.c: reading dat.conf */
+	RANK_DAT_REGISTRY,		/* registry.lock: entries, providers, which are busy */
+	RANK_DAT_IA_HANDLES,		/* dat/ia_handle.c: the table of open IAs */
+	RANK_DAT_QUERIES,		/* dat/ia.c: open queries of the list of adapters */
+	RANK_DAT_LMRS,		/* dat/lmr_table.c: LMRs by context */
+	RANK_DAT_CLOSED,		/* dat/closed.c: objects of providers that were unloaded */
 
 	/* libdatsock */
 	RANK_SOCK,		/* sock/conn.c: the lists and the life of connections */

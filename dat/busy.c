@@ -12,18 +12,19 @@ static unsigned forking;		/* threads that fork, or wait to replace the entries; 
 
 void busy_begin(struct entry *e)
 {
+	assert_held(&registry.lock);
 	e->busy = true;
 	e->busy_thread = pthread_self();
 	e->next_busy = busy_entries;
 	busy_entries = e;
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }
 
 void busy_end(struct entry *e)
 {
 	struct entry **at = &busy_entries;
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	while (*at != e)
 		at = &(*at)->next_busy;
 	*at = e->next_busy;
@@ -45,6 +46,7 @@ struct entry *busy_here(void)
 {
 	struct entry *e = busy_entries;
 
+	assert_held(&registry.lock);
 	while (e && !busy_by_this_thread(e))
 		e = e->next_busy;
 	return e;
@@ -71,13 +73,13 @@ struct entry *busy_entry_of_caller(const DAT_PROVIDER_INFO *info)
 
 void busy_wait(void)
 {
-	pthread_cond_wait(&idle, &registry.lock);
+	dat_mutex_wait(&registry.lock, &idle, NULL);
 }
 
 void busy_wait_for_forks(void)
 {
 	while (forking && !busy_here())
-		pthread_cond_wait(&idle, &registry.lock);
+		dat_mutex_wait(&registry.lock, &idle, NULL);
 }
 
 /* Keeps other threads from beginning to load, and waits until is_busy() returns false, for one second at
@@ -86,15 +88,17 @@ static void wait_while(bool (*is_busy)(void))
 {
 	struct timespec until;
 
+	assert_held(&registry.lock);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	forking++;
-	while (is_busy() && !pthread_cond_timedwait(&idle, &registry.lock, &until))
+	while (is_busy() && !dat_mutex_wait(&registry.lock, &idle, &until))
 		;
 }
 
 static void let_others_load(void)
 {
+	assert_held(&registry.lock);
 	forking--;
 	pthread_cond_broadcast(&idle);
 }

@@ -6,8 +6,8 @@
  * handles. */
 #include "dat/error.h"
 #include "dat/closed.h"
+#include "dat/lock.h"
 #include <dat/dat_registry.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -34,11 +34,11 @@ _Static_assert(offsetof(DAT_PROVIDER, ia_open_func) ==
 static union closed_provider closed;
 static void *kept[KEEP];	/* a ring buffer */
 static unsigned next;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dat_mutex lock = DAT_MUTEX_INIT(RANK_DAT_CLOSED);
 
 EXPORT void dats_keep_closed(void *object)
 {
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	if (!closed.words.device_name) {
 		closed.words.device_name = "closed";
 		for (size_t i = 0; i < sizeof closed.words.call / sizeof *closed.words.call; i++)
@@ -48,7 +48,7 @@ EXPORT void dats_keep_closed(void *object)
 	free(kept[next]);
 	kept[next] = object;
 	next = (next + 1) % KEEP;
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 void closed_fini(void)

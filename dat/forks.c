@@ -2,7 +2,7 @@
 /* forks.c - the list of provider libraries that take part in a fork (forks.h). */
 #include "dat/forks.h"
 #include "dat/error.h"
-#include <pthread.h>
+#include "dat/lock.h"
 #include <stdlib.h>
 
 struct library {
@@ -10,7 +10,7 @@ struct library {
 	struct library *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards the list; held from before a fork until
+static struct dat_mutex lock = DAT_MUTEX_INIT(RANK_DAT_FORKS);	/* guards the list; held from before a fork until
 								 * after it */
 static struct library *libraries;
 
@@ -21,10 +21,10 @@ EXPORT DAT_RETURN dats_fork_add(void (*before)(void), void (*parent)(void), void
 	if (!library)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	*library = (struct library){ .before = before, .parent = parent, .child = child };
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	library->next = libraries;
 	libraries = library;
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 	return DAT_SUCCESS;
 }
 
@@ -32,18 +32,18 @@ EXPORT void dats_fork_remove(void (*before)(void))
 {
 	struct library **at = &libraries, *found;
 
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	while ((found = *at) && found->before != before)
 		at = &found->next;
 	if (found)
 		*at = found->next;
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 	free(found);
 }
 
 void forks_before(void)
 {
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	for (const struct library *library = libraries; library; library = library->next)
 		library->before();
 }
@@ -52,12 +52,12 @@ void forks_parent(void)
 {
 	for (const struct library *library = libraries; library; library = library->next)
 		library->parent();
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 void forks_child(void)
 {
 	for (const struct library *library = libraries; library; library = library->next)
 		library->child();
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }

@@ -8,9 +8,9 @@
 #include "dat/error.h"
 #include "dat/listing.h"
 #include "dat/lmr_table.h"
+#include "dat/lock.h"
 #include "dat/lookup.h"
 #include "dat/registry.h"
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,37 +182,37 @@ struct query {
 	struct provider *provider;
 };
 
-static pthread_mutex_t query_lock = PTHREAD_MUTEX_INITIALIZER;	/* guards the list */
+static struct dat_mutex query_lock = DAT_MUTEX_INIT(RANK_DAT_QUERIES);	/* guards the list */
 static struct query *queries;
 
 static void query_link(struct query *query)
 {
-	pthread_mutex_lock(&query_lock);
+	dat_mutex_lock(&query_lock);
 	query->next = queries;
 	queries = query;
-	pthread_mutex_unlock(&query_lock);
+	dat_mutex_unlock(&query_lock);
 }
 
 static struct query *query_unlink(DAT_HANDLE handle)
 {
 	struct query **at, *query;
 
-	pthread_mutex_lock(&query_lock);
+	dat_mutex_lock(&query_lock);
 	for (at = &queries; *at && (*at)->handle != handle; at = &(*at)->next)
 		;
 	query = *at;
 	if (query)
 		*at = query->next;
-	pthread_mutex_unlock(&query_lock);
+	dat_mutex_unlock(&query_lock);
 	return query;
 }
 
 void ia_query_fork(bool begins)
 {
 	if (begins)
-		pthread_mutex_lock(&query_lock);
+		dat_mutex_lock(&query_lock);
 	else
-		pthread_mutex_unlock(&query_lock);
+		dat_mutex_unlock(&query_lock);
 }
 
 /* The provider gets the name as its handle, and the arguments that follow the name. */

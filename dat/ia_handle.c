@@ -6,7 +6,7 @@
  * accesses hold `lock`. A look-up that races with a close gets the IA or NULL. The consumer
  * must not use a handle that it closes, as with any handle. */
 #include "dat/ia_handle.h"
-#include <pthread.h>
+#include "dat/lock.h"
 #include <stdlib.h>
 
 #define CHUNK 256u
@@ -22,7 +22,7 @@ struct slot {
 static struct slot *chunks[CHUNKS];
 static unsigned lowest_free = 1;	/* no free slot is lower; under lock */
 static unsigned used_end = 1;		/* slots at and above were never used */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dat_mutex lock = DAT_MUTEX_INIT(RANK_DAT_IA_HANDLES);
 
 static struct slot *slot_at(unsigned index)
 {
@@ -114,9 +114,9 @@ DAT_IA_HANDLE ia_handle_reserve(void)
 {
 	DAT_IA_HANDLE handle;
 
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	handle = reserve();
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 	return handle;
 }
 
@@ -124,11 +124,11 @@ void ia_handle_publish(DAT_IA_HANDLE handle, DAT_IA_HANDLE ia, struct provider *
 {
 	struct slot *slot;
 
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	slot = reserved_slot(handle);
 	slot->provider = provider;
 	__atomic_store_n(&slot->ia, ia, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 void ia_handle_release(DAT_IA_HANDLE handle)
@@ -136,7 +136,7 @@ void ia_handle_release(DAT_IA_HANDLE handle)
 	unsigned index = (uintptr_t)handle;
 	struct slot *slot;
 
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	slot = reserved_slot(handle);
 	__atomic_store_n(&slot->ia, NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->closing, false, __ATOMIC_RELAXED);
@@ -144,7 +144,7 @@ void ia_handle_release(DAT_IA_HANDLE handle)
 	slot->reserved = false;
 	if (index < lowest_free)
 		lowest_free = index;
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 bool ia_handle_close(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia, struct provider **provider)
@@ -154,30 +154,30 @@ bool ia_handle_close(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia, struct provider **
 
 	if (!slot)
 		return false;
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	if (slot->ia && !slot->closing) {
 		__atomic_store_n(&slot->closing, true, __ATOMIC_RELAXED);
 		*ia = slot->ia;
 		*provider = slot->provider;
 		acquired = true;
 	}
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 	return acquired;
 }
 
 void ia_handle_keep(DAT_IA_HANDLE handle)
 {
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	__atomic_store_n(&reserved_slot(handle)->closing, false, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 void ia_handle_fork(bool begins)
 {
 	if (begins)
-		pthread_mutex_lock(&lock);
+		dat_mutex_lock(&lock);
 	else
-		pthread_mutex_unlock(&lock);
+		dat_mutex_unlock(&lock);
 }
 
 void ia_handle_fini(void)

@@ -17,9 +17,9 @@
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_before_fork();
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	forks_before();		/* of the libraries: their locks come before the registry's */
 	registry_fork(true);
 	ia_handle_fork(true);
@@ -73,7 +73,7 @@ static bool in_use(void)
 static void __attribute__((destructor)) registry_end(void)
 {
 	log_flush();
-	if (pthread_mutex_trylock(&registry.lock))
+	if (!dat_mutex_try(&registry.lock))
 		return;
 	if (!in_use()) {
 		providers_free();
@@ -84,5 +84,5 @@ static void __attribute__((destructor)) registry_end(void)
 		log_fini();
 		trace_fini();
 	}
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }

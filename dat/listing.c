@@ -38,7 +38,7 @@ void registry_report_unknown(const char *name)
 {
 	struct name_list list = { .length = 0 };
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	if (registry_has_started() && !name_is_known(name)) {
 		const struct sources *sources = &registry.table.reading->sources;
 
@@ -46,7 +46,7 @@ void registry_report_unknown(const char *name)
 		if ((list.length || !sources->unreadable) && unknown_ia_is_new(name))
 			unknown_ia_report(name, sources->origin ? sources->origin : "", &list);
 	}
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }
 
 /* Returns whether an open could find an IA of this name. */
@@ -55,9 +55,9 @@ static bool registry_knows(const char *name)
 	bool known;
 
 	registry_start();
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	known = name_is_known(name);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return known;
 }
 
@@ -100,9 +100,9 @@ EXPORT DAT_RETURN dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *returned
 	registry_start();
 	if (!registry_has_started())
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);	/* the files are not read */
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	list_all(&l);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	if (!max) {
 		*returned = l.total;
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);

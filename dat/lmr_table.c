@@ -3,7 +3,7 @@
  * chains. Without memory for that it keeps its size: only speed is lost. */
 #include "dat/lmr_table.h"
 #include "dat/error.h"
-#include <pthread.h>
+#include "dat/lock.h"
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ struct entry {
 
 enum { CHAINS_MIN = 64 };	/* a power of two, like all sizes */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dat_mutex lock = DAT_MUTEX_INIT(RANK_DAT_LMRS);
 static struct entry **chains;
 static size_t chain_count, entry_count;
 
@@ -93,43 +93,43 @@ EXPORT DAT_RETURN dats_lmr_add(DAT_IA_HANDLE ia, DAT_LMR_CONTEXT context, DAT_LM
 {
 	bool added;
 
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	added = add(ia, context, lmr);
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 	return added ? DAT_SUCCESS :
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
 EXPORT void dats_lmr_remove(DAT_IA_HANDLE ia, DAT_LMR_CONTEXT context, DAT_LMR_HANDLE lmr)
 {
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	if (entry_count) {
 		struct entry **at = find(ia, context);
 
 		if (*at && (*at)->lmr == lmr)
 			unlink_entry(at);
 	}
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 EXPORT DAT_LMR_HANDLE dats_lmr_find(DAT_IA_HANDLE ia, DAT_LMR_CONTEXT context)
 {
 	DAT_LMR_HANDLE lmr = DAT_HANDLE_NULL;
 
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	if (entry_count) {
 		struct entry *e = *find(ia, context);
 
 		if (e)
 			lmr = e->lmr;
 	}
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 	return lmr;
 }
 
 void lmr_table_drop(DAT_IA_HANDLE ia)
 {
-	pthread_mutex_lock(&lock);
+	dat_mutex_lock(&lock);
 	for (size_t i = 0; entry_count && i < chain_count; i++) {
 		struct entry **at = &chains[i];
 
@@ -140,15 +140,15 @@ void lmr_table_drop(DAT_IA_HANDLE ia)
 				at = &(*at)->next;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	dat_mutex_unlock(&lock);
 }
 
 void lmr_table_fork(bool begins)
 {
 	if (begins)
-		pthread_mutex_lock(&lock);
+		dat_mutex_lock(&lock);
 	else
-		pthread_mutex_unlock(&lock);
+		dat_mutex_unlock(&lock);
 }
 
 void lmr_table_fini(void)

@@ -22,7 +22,7 @@ libregistry_la_SOURCES = \
 	dat/unknown_ia.c dat/unknown_ia.h \
 	dat/ia_handle.c dat/ia_handle.h \
 	dat/closed.c dat/closed.h \
-	dat/forks.c dat/forks.h \
+	dat/forks.c dat/forks.h dat/lock.h \
 	dat/lmr_table.c dat/lmr_table.h \
 	dat/messages.c \
 	dat/strerror.c \

@@ -69,9 +69,9 @@ static void entry_unload(struct entry *e)
 	log_line(DBG_STATIC, "\"%s\": calling dat_provider_fini of %s, and unloading it",
 		 e->conf->info.ia_name, e->conf->library);
 	e->library.fini(&e->conf->info);
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	providers_unlink_of(e);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	loader_close(&e->library);
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "library", e, NULL, "unloaded %s",
 	      e->conf->library);
@@ -246,14 +246,14 @@ DAT_RETURN registry_get(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 
 	registry_start();
 	strncpy(key.ia_name, name, sizeof(key.ia_name) - 1);
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	ret = get(&key, provider);
 	if (!ret) {
 		(*provider)->users++;
 		if ((*provider)->owner)
 			(*provider)->owner->users++;
 	}
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	if (ret)
 		log_line(DBG_CONSUMER_API, "no provider for " KEY_FMT, KEY_ARGS(&key));
 	return ret;
@@ -264,7 +264,7 @@ void registry_put(struct provider *provider)
 {
 	struct entry *owner;
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_wait_for_forks();
 	owner = provider->owner;
 	provider->users--;
@@ -272,5 +272,5 @@ void registry_put(struct provider *provider)
 		entry_unload(owner);
 		entry_free_replaced(owner);
 	}
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }

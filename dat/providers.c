@@ -20,6 +20,7 @@ struct provider *provider_find(const DAT_PROVIDER_INFO *key)
 {
 	struct provider *p = registry.providers;
 
+	assert_held(&registry.lock);
 	while (p && !(provider_is_current(p) && same_key(&p->info, key)))
 		p = p->next;
 	return p;
@@ -121,9 +122,9 @@ EXPORT DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *table,
 
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	ret = add(table, info);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	log_line(DBG_DYNAMIC | DBG_PROVIDER_API, "add provider " KEY_FMT ": 0x%x",
 		 KEY_ARGS(info), ret);
 	return ret;
@@ -136,9 +137,9 @@ EXPORT DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *table,
 
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	ret = remove_provider(info);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	log_line(DBG_DYNAMIC | DBG_PROVIDER_API, "remove provider " KEY_FMT ": 0x%x",
 		 KEY_ARGS(info), ret);
 	return ret;

@@ -21,10 +21,10 @@
 #include <dat/dat_entries.h>
 #include <pthread.h>
 
-struct registry registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct registry registry = { .lock = DAT_MUTEX_INIT(RANK_DAT_REGISTRY) };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;	/* reading files; before the registry's lock */
+static struct dat_mutex files_lock = DAT_MUTEX_INIT(RANK_DAT_FILES);	/* reading files; before the registry's lock */
 static bool have_soft;		/* the software provider is installed */
 
 /* --- start -------------------------------------------------------------------- */
@@ -45,11 +45,11 @@ static bool read_entries(void)
 
 	if (!reading)
 		return false;
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	made = table_make(&registry.table, reading);
 	for (size_t i = 0; i < registry.table.count; i++)
 		entry_log(registry.table.entries[i]);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	if (!made)
 		reading_put(reading);
 	return made;
@@ -62,21 +62,21 @@ void registry_start(void)
 		return;
 	__atomic_store_n(&have_soft, loader_finds(SOFT_LIBRARY), __ATOMIC_RELAXED);
 	pthread_once(&once, start);
-	pthread_mutex_lock(&files_lock);
+	dat_mutex_lock(&files_lock);
 	if (!registry_has_started() && read_entries())
 		__atomic_store_n(&registry.started, true, __ATOMIC_RELEASE);
 	log_flush();
-	pthread_mutex_unlock(&files_lock);
+	dat_mutex_unlock(&files_lock);
 }
 
 void registry_fork(bool begins)
 {
 	if (begins) {
-		pthread_mutex_lock(&files_lock);
-		pthread_mutex_lock(&registry.lock);
+		dat_mutex_lock(&files_lock);
+		dat_mutex_lock(&registry.lock);
 	} else {
-		pthread_mutex_unlock(&registry.lock);
-		pthread_mutex_unlock(&files_lock);
+		dat_mutex_unlock(&registry.lock);
+		dat_mutex_unlock(&files_lock);
 	}
 }
 
@@ -85,11 +85,11 @@ struct reading *registry_hold_reading(void)
 	struct reading *reading;
 
 	registry_start();
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	reading = registry.table.reading;
 	if (reading)
 		reading_get(reading);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return reading;
 }
 
@@ -99,7 +99,7 @@ static DAT_RETURN replace_entries(struct entry_table *fresh)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	if (busy_here())
 		ret = DAT_ERROR(DAT_INVALID_STATE, 0);	/* called by a provider's init or fini */
 	else if (!busy_wait_until_idle())
@@ -108,7 +108,7 @@ static DAT_RETURN replace_entries(struct entry_table *fresh)
 		table_replace(&registry.table, fresh);
 	for (size_t i = 0; !ret && i < registry.table.count; i++)
 		entry_log(registry.table.entries[i]);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return ret;
 }
 
@@ -119,6 +119,7 @@ static DAT_RETURN read_again(void)
 	struct entry_table fresh;
 	DAT_RETURN ret;
 
+	assert_held(&files_lock);
 	if (!read)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);
 	if (read->sources.unreadable || read->sources.faults) {
@@ -140,13 +141,13 @@ EXPORT DAT_RETURN dats_reread(DAT_COUNT *count)
 	DAT_RETURN ret;
 
 	registry_start();
-	pthread_mutex_lock(&files_lock);
+	dat_mutex_lock(&files_lock);
 	ret = registry_has_started() ? read_again() :
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, 0);
 	log_flush();
 	if (!ret && count)
 		*count = (DAT_COUNT)registry.table.count;
-	pthread_mutex_unlock(&files_lock);
+	dat_mutex_unlock(&files_lock);
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "registry", NULL, NULL, "files read again: 0x%x", ret);
 	return ret;
 }

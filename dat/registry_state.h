@@ -22,12 +22,12 @@
 #ifndef DAT_REGISTRY_STATE_H
 #define DAT_REGISTRY_STATE_H
 #include "dat/entry_table.h"
+#include "dat/lock.h"
 #include "dat/registry.h"
-#include <pthread.h>
 #include <stdbool.h>
 
 struct registry {
-	pthread_mutex_t lock;		/* guards all else */
+	struct dat_mutex lock;		/* guards all else */
 	bool started;			/* the files have been read; atomic, and seen without the lock */
 	struct entry_table table;
 	struct provider *providers;	/* in the order of registration */

@@ -29,8 +29,8 @@ static void add_step(const char *what, const char *name, const char *params)
 /* Code of providers, and the linker's, runs without the registry's lock. */
 static void assert_unlocked(void)
 {
-	pthread_mutex_lock(&registry.lock);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }
 
 static void do_once(void (**what)(void))

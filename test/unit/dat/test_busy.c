@@ -21,29 +21,29 @@ static int set_up(void **state)
 		entries[i].conf = &confs[i];
 	}
 	begun = may_end = false;
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return 0;
 }
 
 /* Makes entry 1 busy until the test lets it end. */
 static void *load(void *unused)
 {
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_begin(&entries[1]);
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	begun = true;
 	pthread_cond_broadcast(&changed);
 	while (!may_end)
-		pthread_cond_wait(&changed, &registry.lock);
-	pthread_mutex_unlock(&registry.lock);
+		pthread_cond_wait(&changed, &registry.lock.mutex);
+	dat_mutex_unlock(&registry.lock);
 	busy_end(&entries[1]);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return unused;
 }
 
@@ -51,7 +51,7 @@ static void start_loader(void)
 {
 	assert_int_equal(pthread_create(&loader, NULL, load, NULL), 0);
 	while (!begun)
-		pthread_cond_wait(&changed, &registry.lock);
+		pthread_cond_wait(&changed, &registry.lock.mutex);
 }
 
 static void let_loader_end(void)
@@ -62,20 +62,20 @@ static void let_loader_end(void)
 
 static void join_loader(void)
 {
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	pthread_join(loader, NULL);
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 }
 
 static void begin(struct entry *e)
 {
 	busy_begin(e);
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 }
 
 static void end(struct entry *e)
 {
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	busy_end(e);
 }
 
@@ -153,12 +153,12 @@ TEST(fork_waits_for_other_threads)
 
 static void *wait_for_forks(void *passed)
 {
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	begun = true;
 	pthread_cond_broadcast(&changed);
 	busy_wait_for_forks();
 	*(bool *)passed = true;
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return NULL;
 }
 
@@ -170,10 +170,10 @@ TEST(no_thread_loads_until_the_fork_is_over)
 	busy_before_fork();
 	assert_int_equal(pthread_create(&loader, NULL, wait_for_forks, &passed), 0);
 	while (!begun)
-		pthread_cond_wait(&changed, &registry.lock);
-	pthread_mutex_unlock(&registry.lock);
+		pthread_cond_wait(&changed, &registry.lock.mutex);
+	dat_mutex_unlock(&registry.lock);
 	usleep(20000);		/* time enough for a thread that does not wait */
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	assert_false(passed);
 	busy_after_fork();
 	join_loader();

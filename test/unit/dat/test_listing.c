@@ -56,17 +56,17 @@ static void add(const char *name, struct entry *owner)
 {
 	DAT_PROVIDER_INFO info = key_of(name);
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	if (owner)
 		busy_begin(owner);
 	else
-		pthread_mutex_unlock(&registry.lock);
+		dat_mutex_unlock(&registry.lock);
 	assert_int_equal(dat_registry_add_provider(&table, &info), DAT_SUCCESS);
 	if (owner)
 		busy_end(owner);
 	else
-		pthread_mutex_lock(&registry.lock);
-	pthread_mutex_unlock(&registry.lock);
+		dat_mutex_lock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }
 
 /* Names of the list, each with a blank behind it. */

@@ -69,9 +69,9 @@ static void replace_files(const char *text)
 {
 	struct entry_table fresh = table_of(text);
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	table_replace(&registry.table, &fresh);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, libraries_end)
@@ -271,10 +271,10 @@ TEST(provider_of_an_entry_that_is_gone_makes_nothing_known)
 	p = opened("ia_a");
 	replace_files(B);
 	fails_with(1, 0, DAT_FALSE, NOT_FOUND(DAT_NAME_NOT_REGISTERED));
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	assert_false(name_is_known("ia_a"));
 	assert_true(name_is_known("ia_b"));
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	registry_put(p);
 }
 

@@ -184,16 +184,16 @@ TEST(open_during_an_unload_loads_again)
 
 static void between_forks(void *(*body)(void *arg), void *arg)
 {
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_before_fork();
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	forks = true;
 	waits = acted = false;
 	start_waiter(body, arg);
 	took("");
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_after_fork();
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	pthread_join(other, NULL);
 }
 

@@ -58,11 +58,11 @@ static DAT_RETURN by(struct entry *e, DAT_RETURN (*call)(const DAT_PROVIDER_INFO
 {
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_begin(e);
 	ret = call(info);
 	busy_end(e);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return ret;
 }
 
@@ -70,9 +70,9 @@ static struct provider *found(const DAT_PROVIDER_INFO *key)
 {
 	struct provider *p;
 
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	p = provider_find(key);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return p;
 }
 
@@ -84,9 +84,9 @@ static struct entry *change_files(const char *text)
 
 	first->loaded = true;
 	first->users = 1;
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	table_replace(&registry.table, &fresh);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 	return first;
 }
 

@@ -106,7 +106,7 @@ static void reread_fails(DAT_RETURN expected)
 /* A thread that begins to load an entry, and ends before it has. */
 static void *load(void *entry)
 {
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_begin(entry);
 	return NULL;
 }
@@ -122,7 +122,7 @@ static void another_thread_loads(struct entry *e)
 static void loaded(struct entry *e)
 {
 	busy_end(e);
-	pthread_mutex_unlock(&registry.lock);
+	dat_mutex_unlock(&registry.lock);
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, end)
@@ -259,7 +259,7 @@ TEST(registry_that_cannot_start_is_not_read_again)
 TEST(init_of_a_provider_cannot_reread)
 {
 	registry_start();
-	pthread_mutex_lock(&registry.lock);
+	dat_mutex_lock(&registry.lock);
 	busy_begin(registry.table.entries[1]);
 	reread_fails(DAT_ERROR(DAT_INVALID_STATE, 0));
 	loaded(registry.table.entries[1]);
@@ -279,10 +279,10 @@ TEST(reread_waits_no_longer_than_a_second_for_a_load)
 
 static bool locks_are_free(void)
 {
-	bool is_free = !pthread_mutex_trylock(&registry.lock);
+	bool is_free = dat_mutex_try(&registry.lock);
 
 	if (is_free)
-		pthread_mutex_unlock(&registry.lock);
+		dat_mutex_unlock(&registry.lock);
 	return is_free && !dats_reread(NULL);	/* takes the lock of reading */
 }
 
