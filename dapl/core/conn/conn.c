@@ -95,6 +95,11 @@ static const enum dapl_ep_event failure_event[] = {
 	[DAPL_CONN_REJECTED] = EP_REJECTED, [DAPL_CONN_REFUSED] = EP_REFUSED,
 	[DAPL_CONN_UNREACHABLE] = EP_UNREACHABLE, [DAPL_CONN_TIMED_OUT] = EP_TIMED_OUT,
 };
+/* There is no counter for unreachable peers: they count as timeouts. */
+static const unsigned failure_counter[] = {
+	[DAPL_CONN_REJECTED] = DCNT_IA_CM_USER_REJ_RX, [DAPL_CONN_REFUSED] = DCNT_IA_CM_ERR_REFUSED,
+	[DAPL_CONN_UNREACHABLE] = DCNT_IA_CM_ERR_TIMEOUT, [DAPL_CONN_TIMED_OUT] = DCNT_IA_CM_ERR_TIMEOUT,
+};
 
 void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
 		    const void *pdata, size_t pdata_len)
@@ -110,9 +115,7 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 		dapl_failure_explain(ep, conn, &cause);
 		dapl_ep_disarm(ep);
 		keep_pdata(ep, pdata, why == DAPL_CONN_REJECTED ? pdata_len : 0);
-		dapl_count(ep->obj.ia, why == DAPL_CONN_REJECTED ? DCNT_IA_CM_USER_REJ_RX :
-			   why == DAPL_CONN_REFUSED ? DCNT_IA_CM_ERR_REFUSED :
-			   DCNT_IA_CM_ERR_TIMEOUT);
+		dapl_count(ep->obj.ia, failure_counter[why]);
 		dapl_ep_make_step(ep, failure_event[why], &cause);
 	}
 	dapl_mutex_unlock(&ep->lock);
