@@ -38,7 +38,7 @@ static int make_cq(struct dapl_evd *evd, int qlen)
 
 /* Takes away all that a dequeue with a stale handle could use, and returns the CQ. Such a dequeue cannot
  * take the fast path: `queued` stays set, also when the memory is used again (dapl_evd_make). */
-static struct ibv_cq *shut(struct dapl_evd *evd)
+static struct ibv_cq *take_queues(struct dapl_evd *evd)
 {
 	struct ibv_cq *cq;
 
@@ -57,7 +57,7 @@ static struct ibv_cq *shut(struct dapl_evd *evd)
 /* Destroys the device's objects, because the device may be closed before the last reference is dropped. */
 static void end_cq(struct dapl_evd *evd)
 {
-	struct ibv_cq *cq = shut(evd);
+	struct ibv_cq *cq = take_queues(evd);
 
 	if (cq)
 		dapl_device_ops.destroy_cq(cq);

@@ -57,7 +57,7 @@ static bool only_markers(const struct wait *w)
 enum arm { ARM_NOT, ARM_IF_SOLICITED, ARM };
 
 /* Looks at the queue once. Returns true if the wait is over; then *w->event is the event. */
-static bool look(struct wait *w, enum arm arm)
+static bool find_events(struct wait *w, enum arm arm)
 {
 	struct dapl_evd *evd = w->evd;
 	struct dapl_after after = { .ep = NULL };
@@ -182,7 +182,7 @@ static int block_once(struct wait *w)
 
 static bool look_without_arming(void *wait)
 {
-	return look(wait, ARM_NOT);
+	return find_events(wait, ARM_NOT);
 }
 
 /* Returns true if the wait is over. */
@@ -190,7 +190,7 @@ static bool look_repeatedly(struct wait *w)
 {
 	for (int i = 0; i < EVD_SPINS; i++) {
 		dapl_pause();
-		if (look(w, ARM_NOT))
+		if (find_events(w, ARM_NOT))
 			return true;
 	}
 	return false;
@@ -217,7 +217,7 @@ static DAT_RETURN wait_loop(struct wait *w)
 	/* Do not arm before the first poll: an unneeded notification is a spurious wake-up for the next
 	 * waiter. Exception: an EVD of solicited events is armed first, because a solicited event between
 	 * the poll and the arming would be missed. */
-	if (look(w, ARM_IF_SOLICITED))
+	if (find_events(w, ARM_IF_SOLICITED))
 		return DAT_SUCCESS;
 	if (w->deadline == 0)	/* EVD-23 */
 		return (ret = wait_refusal(evd)) ? ret : DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
@@ -228,7 +228,7 @@ static DAT_RETURN wait_loop(struct wait *w)
 			return ret;
 		__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (look(w, ARM))
+		if (find_events(w, ARM))
 			return DAT_SUCCESS;
 		if (last)
 			return DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
@@ -241,7 +241,7 @@ static DAT_RETURN wait_loop(struct wait *w)
 			last = true;
 			break;
 		default:
-			if (look(w, ARM_IF_SOLICITED))
+			if (find_events(w, ARM_IF_SOLICITED))
 				return DAT_SUCCESS;
 		}
 	}

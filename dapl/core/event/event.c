@@ -136,7 +136,7 @@ static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, co
 		       sizeof *ep->eth->frames);
 }
 
-static void note(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
+static void add_after(struct dapl_after *after, struct dapl_ep *ep, unsigned what)
 {
 	if (!after->ep) {
 		after->ep = ep;
@@ -184,7 +184,7 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 		op = DAT_DTO_RECEIVE_WITH_INVALIDATE;	/* DTO-34 */
 		event->event_data.dto_completion_event_data.rmr_context = wc->invalidated_rkey;
 		after->rkey = wc->invalidated_rkey;	/* RMR-15 */
-		note(after, ep, AFTER_INVALIDATED);
+		add_after(after, ep, AFTER_INVALIDATED);
 	}
 	event->event_data.dto_completion_event_data.operation = (DAT_DTOS)op;
 }
@@ -217,9 +217,9 @@ static inline void after_completion(struct dapl_ep *ep, const struct ibv_wc *wc,
 				    struct dapl_after *after)
 {
 	if (unlikely(__atomic_load_n(&ep->deferred, __ATOMIC_RELAXED)))
-		note(after, ep, AFTER_DRAINED);
+		add_after(after, ep, AFTER_DRAINED);
 	if (unlikely(wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR)) {
-		note(after, ep, AFTER_BROKEN);
+		add_after(after, ep, AFTER_BROKEN);
 		after->status = wc->status;
 	}
 }
@@ -230,7 +230,7 @@ static bool is_early(struct dapl_ep *ep, struct dapl_after *after)
 	DAT_EP_STATE state = __atomic_load_n(&ep->state, __ATOMIC_ACQUIRE);
 
 	if (state == DAT_EP_STATE_COMPLETION_PENDING)
-		note(after, ep, AFTER_COMM_ESTABLISHED);
+		add_after(after, ep, AFTER_COMM_ESTABLISHED);
 	return state == DAT_EP_STATE_COMPLETION_PENDING || state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
 	       (state == DAT_EP_STATE_CONNECTED && !ep->is_ud); /* ESTABLISHED is being
 									 * delivered */

@@ -6,7 +6,7 @@
 #include "dapl/core/event/flush.h"
 #include "dapl/core/event/polled.h"
 
-static bool grow(struct dapl_evd *evd)
+static bool grow_polled(struct dapl_evd *evd)
 {
 	struct ibv_wc *wc = realloc(evd->wc, 2 * evd->wc_size * sizeof *wc);
 
@@ -26,7 +26,7 @@ static bool fill_and_one(struct dapl_evd *evd)
 	assert_held(&evd->lock);
 	do
 		dapl_evd_fill(evd);
-	while (evd->wc_tail == evd->wc_size && grow(evd));
+	while (evd->wc_tail == evd->wc_size && grow_polled(evd));
 	return evd->wc_tail < evd->wc_size;
 }
 
@@ -77,7 +77,7 @@ void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_
 		q->flushed_to = completed_to(evd, ep, q, &failed);
 	for (; q->in_error && room && q->flushed_to != q->head; q->flushed_to++) {
 		flush_one(evd, ep, &q->ring[q->flushed_to & q->mask], &failed);
-		room = evd->wc_tail < evd->wc_size || grow(evd);
+		room = evd->wc_tail < evd->wc_size || grow_polled(evd);
 	}
 	dapl_post_unlock(&q->lock);
 	if (dapl_flag(&evd->inspect))
