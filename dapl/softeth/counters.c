@@ -61,17 +61,6 @@ uint32_t eth_read_drops(struct eth_port *port)
 	return now.tp_drops;
 }
 
-void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
-{
-	frame->time = port->last_time = frame_time_even_out(time, port->last_time);
-	frame->lost = port->lost_pending;
-	port->lost_pending = 0;
-	port->stats.received++;
-	port->stats.received_bytes += frame->wire_length;
-	port->stats.bad += (frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD)) != 0;
-	port->stats.cut += (frame->flags & ETH_FRAME_CUT) != 0;
-}
-
 /* port->lock held. Senders do not take it: they count with atomics. */
 static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *from)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* counters.h - frames and losses of a port: received, sent, dropped by the kernel or the device. */
+/* counters.h - reads the counters of a port: frames received and sent, those that the kernel or the device dropped.
+ * rule_find.c counts the frames that are received. */
 #ifndef SOFTETH_COUNTERS_H
 #define SOFTETH_COUNTERS_H
 #include "dapl/softeth/port_types.h"
 
 /* port->lock held. Reads the kernel's counter of dropped frames, which restarts. Returns what was new; 0 on error. */
 uint32_t eth_read_drops(struct eth_port *port);
-/* port->lock held. Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are
- * set already. */
-void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
 /* Takes port->lock. Reads all counters, and those of the kernel and the device. */
 void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats);
 /* For a new port. Reads the device's counters, so that eth_read_stats() tells how much they have grown since. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include "dapl/softeth/counters.h"
 #include "dapl/softeth/receive.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/validate.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rule_find.c - see rule_find.h. */
 #include <string.h>
+#include "common/growth.h"
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/match.h"
 #include "dapl/softeth/rule_find.h"
@@ -75,4 +76,15 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 		return r->rule.mode == ETH_DROP ? NULL : r;	/* counted where it is dropped */
 	}
 	return NULL;
+}
+
+void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
+{
+	frame->time = port->last_time = frame_time_even_out(time, port->last_time);
+	frame->lost = port->lost_pending;
+	port->lost_pending = 0;
+	port->stats.received++;
+	port->stats.received_bytes += frame->wire_length;
+	port->stats.bad += (frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD)) != 0;
+	port->stats.cut += (frame->flags & ETH_FRAME_CUT) != 0;
 }

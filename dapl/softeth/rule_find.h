@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rule_find.h - finds the rule of a port that gives a frame to the program, and counts the frame. The caller holds
- * port->lock. */
+/* rule_find.h - finds the rule of a port that gives a frame to the program, and counts the frame, for the rule and
+ * for the port. The caller holds port->lock. */
 #ifndef SOFTETH_RULE_FIND_H
 #define SOFTETH_RULE_FIND_H
 #include "dapl/softeth/match.h"
@@ -14,6 +14,10 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 struct eth_rule *eth_rule_by_id(const struct eth_port *port, uint32_t id);
 /* Counts frames as given to the program by the rule. */
 void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t bytes);
+
+/* Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are
+ * set already. */
+void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
 
 /* Frames of a poll that the same rule has matched in a row: counters that other ports share are changed
  * once for all of them. */

@@ -16,7 +16,6 @@
 #include "common/clock.h"
 #include "dapl/softeth/bpf.h"
 #include "dapl/softeth/ingress.h"
-#include "dapl/softeth/counters.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/steer.h"
 #include "dapl/softeth/validate.h"
