@@ -20,7 +20,6 @@
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
-#include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/qp_life.h"
@@ -101,18 +100,6 @@ static int read_clock(struct dapl_device *dev, uint64_t *device_ns, uint64_t *sy
 static struct soft_eth *eth_of(struct ibv_qp *ibqp)
 {
 	return ((struct soft_qp *)ibqp)->eth;
-}
-
-int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov)
-{
-	char *at;
-
-	for (int i = 0; i < n; i++) {
-		if (soft_mem_local(qp->dev, qp->qp.pd, &sge[i], access, &at) != SOFT_FINE)
-			return -1;
-		iov[i] = (struct iovec){ at, sge[i].length };
-	}
-	return n;
 }
 
 /* --- frames of a ring ----------------------------------------------------------------------- */

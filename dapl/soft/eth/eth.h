@@ -7,8 +7,6 @@
 #include "dapl/core/eth_device.h"
 
 struct eth_port_ops;
-struct iovec;
-struct soft_qp;
 
 extern const struct dapl_eth_ops soft_eth_ops;
 
@@ -19,9 +17,6 @@ int soft_eth_reset_qp(struct dapl_device *dev, struct ibv_qp *qp);
 int soft_eth_error_qp(struct ibv_qp *qp);
 int soft_eth_destroy_qp(struct ibv_qp *qp);
 
-/* What send.c needs. */
 extern const struct eth_port_ops *soft_eth_ports;	/* libdaplsoft-eth.so, once a QP has begun */
-/* The memory of a segment list. Returns the number of pieces, or -1 if it is not registered for this. qp->lock held. */
-int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov);
 
 #endif

@@ -13,11 +13,24 @@
 #include "dapl/soft/eth/raw.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
+#include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/softeth/port.h"
+
+int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov)
+{
+	char *at;
+
+	for (int i = 0; i < n; i++) {
+		if (soft_mem_local(qp->dev, qp->qp.pd, &sge[i], access, &at) != SOFT_FINE)
+			return -1;
+		iov[i] = (struct iovec){ at, sge[i].length };
+	}
+	return n;
+}
 
 static void stop_watching(struct soft_eth *eth)
 {

@@ -6,8 +6,13 @@
 #include <stdint.h>
 
 struct ibv_qp;
+struct ibv_sge;
+struct iovec;
 struct soft_eth;
+struct soft_qp;
 
+/* The memory of a segment list. Returns the number of pieces, or -1 if it is not registered for this. qp->lock held. */
+int soft_eth_pieces(const struct soft_qp *qp, const struct ibv_sge *sge, int n, int access, struct iovec *iov);
 /* Sets the operations of a new QP that receive. */
 void soft_eth_receive_init(struct soft_eth *eth);
 /* The port is open, or was emptied by a reset: frames may come. Returns 0 or an errno value. */

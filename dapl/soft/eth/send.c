@@ -17,6 +17,7 @@
 #include "common/frame_layout.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/raw.h"
+#include "dapl/soft/eth/receive.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"

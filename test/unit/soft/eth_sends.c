@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "dapl/soft/eth/eth.h"
+#include "dapl/soft/eth/receive.h"
 #include "dapl/soft/eth/send.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
@@ -192,7 +193,7 @@ unsigned completed;
 bool unregistered[QUEUE];
 static unsigned checked;		/* of the completions, by assert_completed() */
 
-/* In place of those of eth.c. */
+/* In place of those of eth.c and receive.c. */
 const struct eth_port_ops *soft_eth_ports = &port_ops;
 
 int soft_eth_pieces(const struct soft_qp *of, const struct ibv_sge *sge, int n, int access, struct iovec *iov)
