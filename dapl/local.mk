@@ -246,7 +246,6 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/eth/receive.c dapl/soft/eth/receive.h \
 	dapl/soft/eth/pace.c dapl/soft/eth/pace.h \
 	dapl/soft/eth/send.c dapl/soft/eth/send.h \
-	dapl/soft/options.c dapl/soft/options.h \
 	dapl/soft/settings.c dapl/soft/settings.h
 
 lib_LTLIBRARIES += libdaplsoft.la

@@ -22,7 +22,6 @@
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/stags.h"
 #include "dapl/soft/obj/window.h"
-#include "dapl/soft/options.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/ud.h"
@@ -45,7 +44,7 @@ static int read_options(struct dapl_device *dev, const char *params)
 {
 	struct soft_options options;
 	char said[80], found[40];
-	const char *wrong = soft_options_read(&options, params);
+	const char *wrong = soft_settings_read_options(&options, params);
 
 	dev->eth_bypass = options.eth_bypass;
 	if (!wrong)

@@ -5,7 +5,7 @@
 #include "common/ia_params.h"
 #include "common/local_addresses.h"
 #include "common/log.h"
-#include "dapl/soft/options.h"
+#include "dapl/soft/settings.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -130,7 +130,7 @@ static const struct local_link *find_raw(const struct local_addresses *all, cons
 /* Name and port of ia_params, without the options behind them. */
 static int read_params(struct ia_params *wanted, const char *params, const char **wrong)
 {
-	char *name = strndup(params, soft_options_offset(params));
+	char *name = strndup(params, soft_settings_options_offset(params));
 
 	if (!name)
 		return ENOMEM;

@@ -4,7 +4,7 @@
  * one line and a documented error. Host names are not looked up: a name server is no part of this. */
 #include "common/ia_params.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/options.h"
+#include "dapl/soft/settings.h"
 #include "test/unit/device_harness.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -146,8 +146,8 @@ static void check_device(const char *text, bool readable)
 static bool device_reads(const char *text)
 {
 	struct soft_options options, other;
-	const char *wrong = soft_options_read(&options, text), *end = text + strlen(text);
-	size_t offset = soft_options_offset(text);
+	const char *wrong = soft_settings_read_options(&options, text), *end = text + strlen(text);
+	size_t offset = soft_settings_options_offset(text);
 	char name[TEXT_MAX + 1] = "", again[TEXT_MAX + 32];
 	struct ia_params params;
 
@@ -155,7 +155,8 @@ static bool device_reads(const char *text)
 	demand(!wrong || (wrong >= text + offset && wrong < end), "a wrong option outside the options", text);
 	if (!wrong) {
 		snprintf(again, sizeof again, "lo 0 %s", text + offset);
-		demand(!soft_options_read(&other, again), "options are refused when they are written again", text);
+		demand(!soft_settings_read_options(&other, again), "options are refused when they are written again",
+		       text);
 		demand(other.eth_bypass == options.eth_bypass, "options are read otherwise again", text);
 	}
 	memcpy(name, text, offset);

@@ -496,7 +496,6 @@ unit_soft = \
 	test/unit/soft/test_mr \
 	test/unit/soft/test_mr_dir \
 	test/unit/soft/test_offers \
-	test/unit/soft/test_options \
 	test/unit/soft/test_owner \
 	test/unit/soft/test_owner_state \
 	test/unit/soft/test_pace \
@@ -520,6 +519,7 @@ unit_soft = \
 	test/unit/soft/test_responder_place \
 	test/unit/soft/test_responder_quick \
 	test/unit/soft/test_revoke \
+	test/unit/soft/test_settings \
 	test/unit/soft/test_shm_ring \
 	test/unit/soft/test_shm_rx \
 	test/unit/soft/test_rings \
@@ -764,7 +764,7 @@ test_unit_soft_test_local_address_SOURCES = test/unit/soft/test_local_address.c 
 test_unit_soft_test_local_address_LDADD = $(unit_soft_libs)
 test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
 	-Wl,--wrap=getaddrinfo,--wrap=strndup
-test_unit_soft_test_options_LDADD = $(unit_soft_libs)
+test_unit_soft_test_settings_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=getrandom,--wrap=clock_gettime

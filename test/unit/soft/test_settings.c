@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_options.c - where the options of an entry's ia_params begin, and which ones are known. */
-#include "dapl/soft/options.h"
+/* test_settings.c - where the options of an entry's ia_params begin, and which ones are known. */
+#include "dapl/soft/settings.h"
 #include "test/unit/unit.h"
 
 UNIT_TEST(options_are_behind_name_and_port)
@@ -14,7 +14,7 @@ UNIT_TEST(options_are_behind_name_and_port)
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		assert_int_equal(soft_options_offset(cases[i].params), cases[i].offset);
+		assert_int_equal(soft_settings_options_offset(cases[i].params), cases[i].offset);
 }
 
 UNIT_TEST(known_options_are_read)
@@ -32,7 +32,7 @@ UNIT_TEST(known_options_are_read)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct soft_options options = { .eth_bypass = true };
 
-		assert_null(soft_options_read(&options, cases[i].params));
+		assert_null(soft_settings_read_options(&options, cases[i].params));
 		assert_true(options.eth_bypass == cases[i].bypass);
 	}
 }
@@ -52,7 +52,7 @@ UNIT_TEST(wrong_option_is_returned)
 
 		memcpy(params, cases[i], at);
 		strcpy(params + at, mark + 1);
-		assert_ptr_equal(soft_options_read(&options, params), params + at);
+		assert_ptr_equal(soft_settings_read_options(&options, params), params + at);
 	}
 }
 
