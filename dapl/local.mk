@@ -222,7 +222,6 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/shm_segment.c dapl/soft/shm/shm_segment.h \
 	dapl/soft/shm/attach_socket.c dapl/soft/shm/attach_socket.h \
 	dapl/soft/shm/cma.c dapl/soft/shm/cma.h \
-	dapl/soft/shm/fence.c dapl/soft/shm/fence.h \
 	dapl/soft/shm/mr_dir.c dapl/soft/shm/mr_dir.h \
 	dapl/soft/shm/reach.c dapl/soft/shm/reach.h \
 	dapl/soft/shm/revoke.c dapl/soft/shm/revoke.h \

@@ -18,7 +18,7 @@
 #include "dapl/soft/shm/attach_message.h"
 #include "dapl/soft/shm/attach_server.h"
 #include "dapl/soft/shm/attach_socket.h"
-#include "dapl/soft/shm/fence.h"
+#include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/revoke.h"
@@ -160,5 +160,5 @@ void soft_shm_fork_child(void)
 	attach_server_fork_child();
 	shm_segment_fork_child();
 	offers_fork_child();
-	fence_fork_child();
+	reach_fence_fork_child();
 }

@@ -4,7 +4,7 @@
 #include "common/once.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/conn.h"
-#include "dapl/soft/shm/fence.h"
+#include "dapl/soft/shm/reach.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/sealed_file.h"
 #include "dapl/soft/shm/shm_conn.h"
@@ -37,7 +37,7 @@ void mr_dir_open(struct shm_process *process)
 		return;
 	mr_dir->id = process->id;
 	mr_dir->self = (uintptr_t)mr_dir;
-	mr_dir->fences = fence_is_possible();
+	mr_dir->fences = reach_fence_is_possible();
 	__atomic_store_n(&mr_dir->pid, getpid(), __ATOMIC_RELEASE);
 }
 
@@ -96,7 +96,7 @@ bool mr_dir_withdraw(struct shm_process *process, const struct soft_region *regi
 		WRITE_ONCE(e->version, e->version + 1);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (region->file >= 0)
-			fence_peers();
+			reach_fence_peers();
 		return region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 	}
 	return false;

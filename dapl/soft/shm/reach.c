@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <linux/membarrier.h>
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -129,4 +130,38 @@ bool reach_process_has_ended(struct shm_process *peer)
 	if (ended.fd >= 0)
 		return poll(&ended, 1, 0) > 0;
 	return peer->file < 0 && pid > 0 && kill(pid, 0) && errno == ESRCH;
+}
+
+/* --- fences ------------------------------------------------------------------------------------- */
+
+static int barrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0);
+}
+
+bool reach_fence_is_possible(void)
+{
+	int commands = barrier(MEMBARRIER_CMD_QUERY);
+
+	return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+void reach_fence_peers(void)
+{
+	barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+/* 0: not tried yet; 1: registered; -1: not possible */
+static int registered;
+
+bool reach_fence_joined(void)
+{
+	if (!READ_ONCE(registered))
+		WRITE_ONCE(registered, barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -1 : 1);
+	return READ_ONCE(registered) > 0;
+}
+
+void reach_fence_fork_child(void)
+{
+	registered = 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* reach.h - whether this process may access the memory of a peer process, and whether the peer still
- * runs. */
+/* reach.h - peer processes: whether this one may access their memory, whether they still run, and full fences in
+ * them. */
 #ifndef SOFT_REACH_H
 #define SOFT_REACH_H
 #include <stdbool.h>
@@ -15,5 +15,16 @@ bool reach_memory(struct shm_process *peer);
 bool reach_process_has_ended(struct shm_process *peer);
 /* Opens the file that process `pid` has open as descriptor `number`. -1: it cannot be opened. */
 int reach_open_file(pid_t pid, int number);
+
+/* --- fences: a process that stores to a peer's memory need not fence each store. The target, which revokes access
+ * seldom, makes the fence in its place, by membarrier(2). --------------------------------------------------------- */
+
+/* True: reach_fence_peers() works. */
+bool reach_fence_is_possible(void);
+/* A full fence in every process that has called reach_fence_joined(). */
+void reach_fence_peers(void);
+/* Registers this process for the fences of others, at the first call. False: that is not possible. */
+bool reach_fence_joined(void);
+void reach_fence_fork_child(void);
 
 #endif

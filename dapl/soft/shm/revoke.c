@@ -20,7 +20,6 @@
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
-#include "dapl/soft/shm/fence.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/reach.h"
@@ -197,7 +196,7 @@ bool shm_grant_revoke(struct dapl_conn *conn)
 		WRITE_ONCE(shm_own_grant(conn->shm)->pd, 0);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (unlikely(READ_ONCE(shm_peer_writer(conn)->maps)))
-			fence_peers();
+			reach_fence_peers();
 	}
 	return !access->writer || revoke_is_done(access);
 }

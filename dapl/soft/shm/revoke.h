@@ -52,7 +52,7 @@ bool shm_grant_revoke(struct dapl_conn *conn);
 void revoke_unwatch(struct dapl_conn *conn);
 /* Phase 2 for a region: waits until each peer of the device is no longer within a write that it began
  * before, or cannot begin its copy any more. Before the call, the region was unpublished and a full
- * fence was made; if peers may map it, fence_peers() was called as well. A peer that stays
+ * fence was made; if peers may map it, reach_fence_peers() was called as well. A peer that stays
  * within a write for a second is given up. No lock held. */
 void revoke_wait_for_writers(struct dapl_device *dev);
 /* Phase 2 for a grant whose peer is within a write: the service thread waits, then calls
@@ -67,7 +67,7 @@ void revoke_close(struct dapl_device *dev);
 /* --- the initiator, qp->lock held ---------------------------------------------------------------- */
 
 /* From now on the target waits for this writer, if it revokes a permission that the writer looks
- * for after this call. `fenced`: the target calls fence_peers() first. */
+ * for after this call. `fenced`: the target calls reach_fence_peers() first. */
 static inline void access_begin(struct ring_writer *own, bool fenced)
 {
 	WRITE_ONCE(own->within, 1);

@@ -16,7 +16,6 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/obj/store.h"
-#include "dapl/soft/shm/fence.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
@@ -219,7 +218,7 @@ static NOINLINE struct rmem_view *make_view(struct dapl_conn *conn, uint32_t sta
 	}
 	if (view) {
 		view->permit = permit;
-		view->fenced = shm->peer->mr_dir->fences && fence_joined();
+		view->fenced = shm->peer->mr_dir->fences && reach_fence_joined();
 		if (fill_view(view, shm->peer))
 			return view;
 	}

@@ -2,7 +2,7 @@
 /* test_fence.c - fences in other processes, on kernels with and without membarrier(2). */
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
-#include "dapl/soft/shm/fence.h"
+#include "dapl/soft/shm/reach.h"
 #include "test/unit/unit.h"
 
 static int commands;		/* that membarrier knows; -1: it is not there */
@@ -35,7 +35,7 @@ static int set_up(void **state)
 {
 	registrations = barriers = register_error = 0;
 	commands = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
-	fence_fork_child();
+	reach_fence_fork_child();
 	return 0;
 }
 
@@ -48,40 +48,40 @@ static int tear_down(void **state)
 
 CASE(kernel_must_know_the_command)
 {
-	assert_true(fence_is_possible());
+	assert_true(reach_fence_is_possible());
 	commands = MEMBARRIER_CMD_GLOBAL;	/* as Linux 4.3 does: a fence takes milliseconds */
-	assert_false(fence_is_possible());
+	assert_false(reach_fence_is_possible());
 	commands = 0;
-	assert_false(fence_is_possible());
+	assert_false(reach_fence_is_possible());
 	commands = -1;				/* all bits are set, and yet */
-	assert_false(fence_is_possible());
+	assert_false(reach_fence_is_possible());
 }
 
 CASE(process_registers_once)
 {
 	for (int i = 0; i < 3; i++)
-		assert_true(fence_joined());
+		assert_true(reach_fence_joined());
 	assert_int_equal(registrations, 1);
-	fence_peers();
+	reach_fence_peers();
 	assert_int_equal(barriers, 1);
 }
 
 CASE(failed_registration_is_not_repeated)
 {
 	register_error = EINVAL;
-	assert_false(fence_joined());
+	assert_false(reach_fence_joined());
 	register_error = 0;
-	assert_false(fence_joined());
+	assert_false(reach_fence_joined());
 	assert_int_equal(registrations, 1);
 }
 
 /* A child of fork() is not registered, whatever its parent was. */
 CASE(child_registers_itself)
 {
-	assert_true(fence_joined());
-	fence_fork_child();
+	assert_true(reach_fence_joined());
+	reach_fence_fork_child();
 	register_error = EPERM;
-	assert_false(fence_joined());
+	assert_false(reach_fence_joined());
 	assert_int_equal(registrations, 2);
 }
 
