@@ -228,7 +228,6 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/rmem_map.c dapl/soft/shm/rmem_map.h \
 	dapl/soft/shm/dm.c dapl/soft/shm/dm.h \
 	dapl/soft/shm/proto.c dapl/soft/shm/proto.h \
-	dapl/soft/shm/proto_state.h \
 	dapl/soft/shm/proto_table.c dapl/soft/shm/proto_table.h \
 	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
 	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \

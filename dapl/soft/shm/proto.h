@@ -21,7 +21,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/peer.h"
-#include "dapl/soft/shm/proto_state.h"
+#include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/shm/shm_conn.h"
 
 /* The moment at which a protocol is selected for a request. */

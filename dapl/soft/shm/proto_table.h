@@ -114,4 +114,18 @@ static inline uint64_t proto_series_share(const struct proto_series *s, uint64_t
 	return (double)(now_ns - s->begun_ns) * length / s->bytes;	/* the product may not fit 64 bits */
 }
 
+/* Guarded by qp->lock. */
+struct proto_state {
+	uint32_t unmapped;		/* the last STag that could not be mapped */
+	/* Whether the peer polls. */
+	uint64_t looked_ns;		/* when the poll count of the peer was last read */
+	uint32_t polls;			/* the poll count read then */
+	bool polls_often;		/* the peer polled often before that */
+	/* Large requests that are measured. */
+	bool trying;			/* the protocol of the last large request was selected to measure it */
+	bool probing;			/* so was that of the last large write that was started */
+	enum shm_proto last;		/* protocol of that write */
+	struct proto_series reads, writes;
+};
+
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include "dapl/soft/shm/proto_state.h"
+#include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/wire/message.h"
 
