@@ -194,13 +194,12 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/cm/half_open.c dapl/soft/cm/half_open.h \
 	dapl/soft/rdmap/mcast.c dapl/soft/rdmap/mcast.h \
 	dapl/soft/rdmap/ud.c dapl/soft/rdmap/ud.h \
-	dapl/soft/tcp/fpdu.c dapl/soft/tcp/fpdu.h dapl/soft/tcp/batch.h \
+	dapl/soft/tcp/fpdu.c dapl/soft/tcp/fpdu.h \
 	dapl/soft/rdmap/flush.c dapl/soft/rdmap/flush.h \
 	dapl/soft/rdmap/transmit.c dapl/soft/rdmap/transmit.h \
 	dapl/soft/receive/fpdu_rx.c dapl/soft/receive/fpdu_rx.h \
 	dapl/soft/receive/shm_rx.c dapl/soft/receive/shm_rx.h \
 	dapl/soft/verbs/mr.c dapl/soft/verbs/mr.h \
-	dapl/soft/verbs/poll.c dapl/soft/verbs/poll.h \
 	dapl/soft/verbs/post.c dapl/soft/verbs/post.h \
 	dapl/soft/verbs/qp_life.c dapl/soft/verbs/qp_life.h \
 	dapl/soft/verbs/tap.c dapl/soft/verbs/tap.h \

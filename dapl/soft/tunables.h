@@ -153,7 +153,7 @@ enum {
 					 * data has to wake, less wakes one that polls */
 };
 
-/* --- sending over TCP (tcp/batch.h, rdmap/transmit.c) -----------------------------------------
+/* --- sending over TCP (tcp/fpdu.h, rdmap/transmit.c) -----------------------------------------
  * One sendmsg(2) takes a batch. More saves system calls, and takes stack: a batch is 18 KiB.
  * bench-soft over TCP, message rate and bandwidth. */
 enum {

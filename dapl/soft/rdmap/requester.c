@@ -9,7 +9,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
-#include "dapl/soft/tcp/batch.h"
+#include "dapl/soft/tcp/fpdu.h"
 #include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/shm_ring.h"

@@ -7,7 +7,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/requester_done.h"
-#include "dapl/soft/tcp/batch.h"
+#include "dapl/soft/tcp/fpdu.h"
 
 /* Why the requester stopped. */
 enum soft_step {

@@ -16,7 +16,7 @@
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/stream.h"
-#include "dapl/soft/tcp/batch.h"
+#include "dapl/soft/tcp/fpdu.h"
 #include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/shm_ring.h"

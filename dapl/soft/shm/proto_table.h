@@ -114,7 +114,7 @@ static inline uint64_t proto_series_share(const struct proto_series *s, uint64_t
 	return (double)(now_ns - s->begun_ns) * length / s->bytes;	/* the product may not fit 64 bits */
 }
 
-/* Guarded by qp->lock. */
+/* What protocol selection keeps for a connection. Only proto.[ch] look into it. Guarded by qp->lock. */
 struct proto_state {
 	uint32_t unmapped;		/* the last STag that could not be mapped */
 	/* Whether the peer polls. */

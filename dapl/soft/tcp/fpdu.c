@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fpdu.c - frames segments into the FPDUs of a batch. rdmap/transmit.c sends the batch. */
+/* fpdu.c - see fpdu.h. Frames segments into the FPDUs of a batch. rdmap/transmit.c sends the batch. */
 #include "dapl/soft/tcp/fpdu.h"
-#include "dapl/soft/tcp/batch.h"
 #include "dapl/soft/wire/message.h"
 #include "dapl/soft/wire/wire.h"
 #include <string.h>

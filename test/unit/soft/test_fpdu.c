@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fpdu.c - FPDUs in a batch: length, pad, CRC, and which payloads are copied. */
-#include "dapl/soft/tcp/batch.h"
 #include "dapl/soft/tcp/fpdu.h"
 #include "dapl/soft/wire/wire.h"
 #include "dapl/soft/tunables.h"
