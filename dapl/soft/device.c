@@ -29,7 +29,6 @@
 #include "dapl/soft/shm/dm.h"
 #include "dapl/soft/shm/proto_table.h"
 #include "dapl/soft/verbs/mr.h"
-#include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/verbs/tap.h"

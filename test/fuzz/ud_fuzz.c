@@ -16,7 +16,6 @@
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/mcast.h"
 #include "dapl/soft/rdmap/ud.h"
-#include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "common/address.h"

@@ -21,6 +21,7 @@
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/progress/progress.h"
+#include "dapl/soft/progress/owner.h"
 #include <errno.h>
 
 static struct soft_qp *soft_qp(struct ibv_qp *qp)
@@ -292,4 +293,29 @@ int soft_srq_post(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv
 	if (unlikely(waited))
 		soft_progress_srq_posted(srq);
 	return err;
+}
+
+/* --- completion queues --------------------------------------------------------------------------- */
+
+/* A poll that finds the CQ empty drives progress. */
+int soft_cq_poll(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
+{
+	struct soft_cq *cq = soft_cq(ibcq);
+	int n = soft_cq_take(cq, entries, wc);
+
+	if (n || entries < 1)
+		return n;
+	return soft_progress_poll(cq) ? soft_cq_take(cq, entries, wc) : 0;
+}
+
+int soft_cq_arm(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct soft_cq *cq = soft_cq(ibcq);
+
+	dapl_spin_lock(&cq->lock);
+	__atomic_store_n(&cq->armed, cq->armed | (solicited_only ? SOFT_ARMED_SOLICITED
+								 : SOFT_ARMED), __ATOMIC_RELAXED);
+	dapl_spin_unlock(&cq->lock);
+	soft_owner_sleep(cq->dev);
+	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* post.h - the verbs that post requests and receives. */
+/* post.h - the verbs of the data path: they post requests and receives, and poll and arm a CQ. */
 #ifndef SOFT_VERBS_POST_H
 #define SOFT_VERBS_POST_H
 #include <infiniband/verbs.h>
@@ -12,5 +12,8 @@ int soft_qp_post_send_locked(struct soft_qp *qp, struct ibv_send_wr *wr, struct 
 int soft_qp_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int soft_qp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 int soft_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+int soft_cq_poll(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
+int soft_cq_arm(struct ibv_cq *cq, int solicited_only);
 
 #endif

@@ -18,7 +18,6 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/conn.h"
-#include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 
 static uint32_t least(uint32_t a, uint64_t b)

@@ -17,7 +17,6 @@
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/cm/cm.h"
-#include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/cm/conn.h"

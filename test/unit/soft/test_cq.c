@@ -6,7 +6,7 @@
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/verbs/poll.h"
+#include "dapl/soft/verbs/post.h"
 #include "test/unit/unit.h"
 
 static struct dapl_device dev;

@@ -5,7 +5,7 @@
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/verbs/poll.h"
+#include "dapl/soft/verbs/post.h"
 #include "test/unit/unit.h"
 
 enum { ROOM = 5, ARMED_BOTH = SOFT_ARMED | SOFT_ARMED_SOLICITED };

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
-#include "dapl/soft/verbs/poll.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/verbs/tap.h"
