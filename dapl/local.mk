@@ -231,7 +231,6 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/shm/pending.c dapl/soft/shm/pending.h \
 	dapl/soft/rdmap/responder.c dapl/soft/rdmap/responder.h \
 	dapl/soft/rdmap/responder_place.c dapl/soft/rdmap/responder_place.h \
-	dapl/soft/rdmap/responder_quick.c dapl/soft/rdmap/responder_quick.h \
 	dapl/soft/rdmap/unexpected.c dapl/soft/rdmap/unexpected.h \
 	dapl/soft/rdmap/deliver.c dapl/soft/rdmap/deliver.h \
 	dapl/soft/progress/progress.c dapl/soft/progress/progress.h \
@@ -274,7 +273,6 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/spread.c dapl/softeth/spread.h \
 	dapl/softeth/steer.c dapl/softeth/steer.h dapl/softeth/steer_code.h \
 	dapl/softeth/steer_headers.c dapl/softeth/steer_headers.h \
-	dapl/softeth/toeplitz.c dapl/softeth/toeplitz.h \
 	dapl/softeth/validate.c dapl/softeth/validate.h \
 	dapl/softeth/xdp.c dapl/softeth/xdp.h \
 	dapl/softeth/xsk.c dapl/softeth/xsk.h

@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include "common/tunnel.h"
 #include "dapl/softeth/filter_hash.h"
-#include "dapl/softeth/toeplitz.h"
+#include "dapl/softeth/spread.h"
 
 enum {
 	ACCEPT = 255, HASH = 254,	/* jump targets, until the reading part is complete */
@@ -155,7 +155,7 @@ static void add_word(struct hash_code *c, const uint8_t *key, uint32_t word)
 			emit(c, BPF_ALU | BPF_RSH | BPF_K, 31 - bit, 0, 0);
 		if (bit)
 			emit(c, BPF_ALU | BPF_AND | BPF_K, 1, 0, 0);
-		emit(c, BPF_ALU | BPF_MUL | BPF_K, toeplitz_window(key, word * 32 + bit), 0, 0);
+		emit(c, BPF_ALU | BPF_MUL | BPF_K, spread_window(key, word * 32 + bit), 0, 0);
 		emit(c, BPF_ALU | BPF_XOR | BPF_X, 0, 0, 0);
 		emit(c, BPF_MISC | BPF_TAX, 0, 0, 0);
 	}

@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "dapl/softeth/match.h"
-#include "dapl/softeth/toeplitz.h"
 
-enum { SPREAD_TABLE_MAX = 1024 };	/* entries; a filter has room for a bit of each */
+enum {
+	SPREAD_TABLE_MAX = 1024,	/* entries; a filter has room for a bit of each */
+	TOEPLITZ_KEY = 40,		/* bytes */
+	TOEPLITZ_INPUT_MAX = 36,	/* bytes: two IPv6 addresses and two ports; the key ends there */
+};
 
 struct spread_table {
 	struct spread_table *older;
@@ -36,7 +39,11 @@ struct eth_spread *spread_new(const struct dapl_eth_rss *rss);
 void spread_get(struct eth_spread *spread);
 void spread_put(struct eth_spread *spread);
 
+/* The Toeplitz hash of receive side scaling: the input's bits select windows of 32 bits of the key, which are added
+ * without carry. */
 uint32_t spread_hash(const struct eth_spread *spread, const struct eth_headers *headers);
+/* The 32 bits of the key from bit `offset` on, the highest bit of a byte first. */
+uint32_t spread_window(const uint8_t key[TOEPLITZ_KEY], unsigned offset);
 uint16_t spread_owner(const struct eth_spread *spread, uint32_t hash, uint64_t time);
 /* Sets the bit of each entry of `member`, in all tables that are valid for frames since `since_ns`. Returns
  * true if there is more than one such table. */

@@ -68,7 +68,7 @@ static void check_windows(void)
 	uint32_t window = 0x6d5a56da;
 
 	for (unsigned i = 0; i < 8 * TOEPLITZ_INPUT_MAX; i++) {
-		expect("window", "key", toeplitz_window(key, i), window);
+		expect("window", "key", spread_window(key, i), window);
 		window = window << 1 | (key[(i + 32) / 8 % TOEPLITZ_KEY] >> (7 - i % 8) & 1);
 	}
 }
