@@ -14,7 +14,6 @@
 #include "dapl/softeth/counters.h"
 #include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/spread.h"
-#include "dapl/softeth/toeplitz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

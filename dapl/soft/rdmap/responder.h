@@ -8,6 +8,7 @@
 #include "dapl/soft/obj/mem.h"
 
 struct dapl_conn;
+struct soft_message;
 struct soft_qp;
 
 /* A segment of a Send begins. The first one takes a receive, or makes an unexpected message. */
@@ -26,5 +27,8 @@ int soft_responder_atomic(struct soft_qp *qp, struct dapl_conn *conn, const uint
 int soft_responder_immediate(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body);
 /* The Terminate code for a write to memory that this check refused. */
 int soft_responder_write_term(enum soft_check check);
+
+/* Executes a small Send or write of one segment. Returns false, with nothing done, for any other message. */
+bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *message);
 
 #endif

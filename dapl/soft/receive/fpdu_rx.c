@@ -3,7 +3,7 @@
  * checked by rdmap/segment.c; rdmap/responder_place.c tells where its payload goes. */
 #include "common/compiler.h"
 #include "dapl/soft/rdmap/responder_place.h"
-#include "dapl/soft/rdmap/responder_quick.h"
+#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/receive/fpdu_rx.h"
 #include "dapl/soft/receive/shm_rx.h"
 #include "dapl/core/device.h"

@@ -4,7 +4,7 @@
  * acknowledge. */
 #include "common/compiler.h"
 #include "dapl/soft/rdmap/responder_place.h"
-#include "dapl/soft/rdmap/responder_quick.h"
+#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/receive/shm_rx.h"
 #include "common/once.h"
 #include "common/trace.h"

@@ -3,7 +3,7 @@
  * general path, with nothing done. */
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
-#include "dapl/soft/rdmap/responder_quick.h"
+#include "dapl/soft/rdmap/responder.h"
 #include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/wire/message.h"
 #include "dapl/soft/verbs/post.h"
