@@ -206,7 +206,7 @@ void cm_conn_retire(struct dapl_conn *conn)
 
 int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
-	struct soft_qp *qp = (struct soft_qp *)params->qp;
+	struct soft_qp *qp = soft_qp(params->qp);
 	int err = 0;
 
 	assert_held(&conn->dev->progress_lock);

@@ -59,7 +59,7 @@ int soft_mcast_join_group(struct dapl_device *dev, struct ibv_qp *qp, const stru
 	if (!m)
 		return ENOMEM;
 	*m = (struct dapl_membership){
-		.dev = dev, .owner = owner, .member.qp = (struct soft_qp *)qp,
+		.dev = dev, .owner = owner, .member.qp = soft_qp(qp),
 		.to = { .qpn = SOFT_MCAST_QPN, .qkey = SOFT_MCAST_QKEY },
 	};
 	err = soft_ah_create(qp->pd, group, SOFT_MCAST_PORT, &m->to.ah);

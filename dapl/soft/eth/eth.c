@@ -99,7 +99,7 @@ static int read_clock(struct dapl_device *dev, uint64_t *device_ns, uint64_t *sy
 
 static struct soft_eth *eth_of(struct ibv_qp *ibqp)
 {
-	return ((struct soft_qp *)ibqp)->eth;
+	return soft_qp(ibqp)->eth;
 }
 
 /* --- frames of a ring ----------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ int soft_eth_create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp
 		free(eth);
 		return err;
 	}
-	eth->qp = (struct soft_qp *)*ibqp;
+	eth->qp = soft_qp(*ibqp);
 	eth->qp->eth = eth;
 	eth->timer = -1;
 	eth->verbs = dev->verbs;

@@ -72,7 +72,7 @@ static void report_ready(struct soft_eth *eth)
 	struct ibv_wc wc = { .wr_id = eth->armed_wr, .opcode = IBV_WC_RECV, .qp_num = qp->qp_num };
 
 	eth->armed = false;
-	soft_cq_add((struct soft_cq *)qp->recv_cq, &wc, false);
+	soft_cq_add(soft_cq(qp->recv_cq), &wc, false);
 }
 
 /* A receive is taken from an SRQ only for a frame that is there. Without one, srq_posted() is called after the
@@ -197,7 +197,7 @@ static int begin_watch(struct soft_eth *eth)
  * and not while there is a receive. So what is found watched stays so until a frame has taken the receive. */
 static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct soft_eth *eth = ((struct soft_qp *)ibqp)->eth;
+	struct soft_eth *eth = soft_qp(ibqp)->eth;
 	int err;
 
 	*bad = wr;
@@ -213,7 +213,7 @@ static int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_rec
 
 int soft_eth_arm(struct ibv_qp *ibqp, uint64_t wr_id)
 {
-	struct soft_eth *eth = ((struct soft_qp *)ibqp)->eth;
+	struct soft_eth *eth = soft_qp(ibqp)->eth;
 	int err = 0;
 
 	lock(eth);

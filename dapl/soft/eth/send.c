@@ -33,7 +33,7 @@ static void complete_at(struct soft_qp *qp, const struct ibv_send_wr *wr, enum i
 
 	assert_held(&qp->lock);
 	if (status != IBV_WC_SUCCESS || soft_is_signaled(qp, wr->send_flags))
-		soft_cq_add((struct soft_cq *)qp->qp.send_cq, &wc, false);
+		soft_cq_add(soft_cq(qp->qp.send_cq), &wc, false);
 }
 
 static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status)
@@ -453,7 +453,7 @@ static int post_one(struct soft_eth *eth, const struct ibv_send_wr *wr)
 
 int soft_eth_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	struct soft_qp *qp = soft_qp(ibqp);
 	int err = 0;
 
 	dapl_mutex_lock(&qp->lock);
@@ -468,7 +468,7 @@ int soft_eth_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_s
 
 int soft_eth_pace(struct ibv_qp *ibqp, const struct dapl_eth_pace *pace)
 {
-	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	struct soft_qp *qp = soft_qp(ibqp);
 
 	dapl_mutex_lock(&qp->lock);
 	pace_set(&qp->eth->pace, pace->bits_per_s, pace->burst);

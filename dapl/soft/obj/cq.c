@@ -21,11 +21,6 @@ static struct soft_channel *soft_channel(struct ibv_comp_channel *channel)
 	return (struct soft_channel *)channel;
 }
 
-static struct soft_cq *soft_cq(struct ibv_cq *cq)
-{
-	return (struct soft_cq *)cq;
-}
-
 /* --- channels ------------------------------------------------------------------ */
 
 int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel)

@@ -40,6 +40,12 @@ struct soft_cq {
 	struct dapl_timer hold_timer;
 };
 
+/* The device knows CQs as libibverbs does. */
+static inline struct soft_cq *soft_cq(struct ibv_cq *cq)
+{
+	return (struct soft_cq *)cq;
+}
+
 int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel);
 int soft_channel_destroy(struct ibv_comp_channel *channel);
 int soft_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **cq);

@@ -9,11 +9,6 @@
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
 
-static struct soft_cq *soft_cq(struct ibv_cq *cq)
-{
-	return (struct soft_cq *)cq;
-}
-
 static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 {
 	switch (opcode) {

@@ -96,6 +96,12 @@ struct soft_qp {
 	enum ibv_wc_status flush_status;
 };
 
+/* The device knows queue pairs as libibverbs does. */
+static inline struct soft_qp *soft_qp(struct ibv_qp *qp)
+{
+	return (struct soft_qp *)qp;
+}
+
 /* True: a request with these flags generates a completion when it succeeds. */
 static inline bool soft_is_signaled(const struct soft_qp *qp, unsigned send_flags)
 {

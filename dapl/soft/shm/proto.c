@@ -30,7 +30,7 @@ bool proto_peer_polls(struct shm_conn *shm)
  * for this request: then a ring carries more. */
 bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags)
 {
-	const struct soft_cq *cq = (struct soft_cq *)qp->qp.send_cq;
+	const struct soft_cq *cq = soft_cq(qp->qp.send_cq);
 
 	return READ_ONCE(conn->shm->peer->reach) != SOFT_REACH_NO &&
 	       qp->sq_head == conn->stream.tx.cursor.wqe && soft_is_signaled(qp, flags) &&

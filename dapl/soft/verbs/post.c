@@ -24,16 +24,6 @@
 #include "dapl/soft/progress/owner.h"
 #include <errno.h>
 
-static struct soft_qp *soft_qp(struct ibv_qp *qp)
-{
-	return (struct soft_qp *)qp;
-}
-
-static struct soft_cq *soft_cq(struct ibv_cq *cq)
-{
-	return (struct soft_cq *)cq;
-}
-
 /* Copies the segments of a request that is not inlined, or must not be. They are checked when the
  * request is sent (rdmap/requester.c). DTO-31. */
 static void keep_segments(struct soft_swqe *wqe, const struct ibv_send_wr *wr)

@@ -24,16 +24,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static struct soft_qp *soft_qp(struct ibv_qp *qp)
-{
-	return (struct soft_qp *)qp;
-}
-
-static struct soft_cq *soft_cq(struct ibv_cq *cq)
-{
-	return (struct soft_cq *)cq;
-}
-
 static void number_qp(struct dapl_device *dev, struct soft_qp *qp)
 {
 	dapl_mutex_lock(&dev->qps_lock);

@@ -112,7 +112,7 @@ static int record_and_post_list(struct soft_qp *qp, struct ibv_send_wr *wr, uint
 
 static int tap_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct soft_qp *qp = (struct soft_qp *)ibqp;
+	struct soft_qp *qp = soft_qp(ibqp);
 	uint64_t now = clock_read_ns(CLOCK_REALTIME);
 	int err;
 
