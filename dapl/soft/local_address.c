@@ -34,7 +34,7 @@ static const struct local_address *find_named(const struct local_addresses *all)
 	return best;
 }
 
-/* True: the name may be that of this host. A name that looks like that of an absent interface is not
+/* Returns true if the name may be that of this host. A name that looks like that of an absent interface is not
  * looked up, since a name server may take long. */
 static bool is_host_name(const char *name)
 {

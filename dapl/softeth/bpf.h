@@ -48,7 +48,7 @@ int bpf_replace(int link, int program);
 int bpf_set_socket(int map, uint32_t entry, int socket);
 int bpf_read_counters(int map, uint32_t entry, uint64_t counters[2]);
 int bpf_clear_counters(int map, uint32_t entry);
-/* Whether the kernel has tcx. */
+/* Returns true if the kernel has tcx. */
 bool bpf_has_tcx(void);
 
 #endif

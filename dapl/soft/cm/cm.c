@@ -78,7 +78,7 @@ static void cm_ready(struct dapl_watch *watch)
 	soft_progress_unlock(dev);
 }
 
-/* False: the peer is lost, and the stream was ended. */
+/* Returns false if the peer is lost, and the stream was ended. */
 static bool stream_lives(struct dapl_conn *conn, uint64_t now)
 {
 	if (!cm_peer_is_lost(conn, now))

@@ -39,7 +39,7 @@ void soft_half_open_fork_child(void)
 	__atomic_store_n(&total, 0, __ATOMIC_RELAXED);
 }
 
-/* Do both come from the same host? An IPv6 host has a whole /64. */
+/* Returns true if both come from the same host. An IPv6 host has a whole /64. */
 static bool same_source(const struct dapl_conn *a, const struct dapl_conn *b)
 {
 	const struct sockaddr_in *a4 = (const struct sockaddr_in *)&a->remote;
@@ -53,7 +53,7 @@ static bool same_source(const struct dapl_conn *a, const struct dapl_conn *b)
 					       : a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
-/* Is there input, which may be its Request? */
+/* Returns true if there is input, which may be its Request. */
 static bool has_input(const struct dapl_conn *conn)
 {
 	struct pollfd on = { .fd = conn->fd, .events = POLLIN };

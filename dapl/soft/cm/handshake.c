@@ -93,7 +93,7 @@ static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 	return mss < MULPDU_LEAST ? MULPDU_LEAST : mss > WIRE_ULPDU_MAX ? WIRE_ULPDU_MAX : mss;
 }
 
-/* Prepares both directions. False: no memory. */
+/* Prepares both directions. Returns false if there is no memory. */
 static bool open_stream(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = conn->qp;

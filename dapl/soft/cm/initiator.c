@@ -169,7 +169,7 @@ static bool attach_failed(struct dapl_conn *conn)
 	return false;
 }
 
-/* The backlog of the peer process is full. False: it was for too long. */
+/* The backlog of the peer process is full. Returns false if it was for too long. */
 static bool attach_again(struct dapl_conn *conn)
 {
 	if (conn->cm->attach_end_ns && clock_now_ns() >= conn->cm->attach_end_ns) {
@@ -196,7 +196,7 @@ static bool attach_wait(struct dapl_conn *conn)
 	return true;
 }
 
-/* Takes the memory that the acceptor offers. True: the answer, or a retry, is due later. */
+/* Takes the memory that the acceptor offers. Returns true if the answer, or a retry, is due later. */
 static bool attach_memory(struct dapl_conn *conn)
 {
 	struct shm_segment *segment;

@@ -122,7 +122,7 @@ static void pause_port(struct soft_port *port)
 	cm_sweep_within(dev, RETRY_US);
 }
 
-/* Is another connection in the backlog? This costs less than an accept4 that fails. */
+/* Returns true if another connection is in the backlog. This costs less than an accept4 that fails. */
 static bool another_waits(const struct soft_port *port)
 {
 	struct pollfd on = { .fd = port->fd, .events = POLLIN };

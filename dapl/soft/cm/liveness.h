@@ -14,7 +14,7 @@ struct dapl_device;
  * ack_retry, else DAPL_ACK_TIMER and DAPL_ACK_RETRY, mean what they mean on InfiniBand. */
 unsigned cm_patience_ms(const struct dapl_conn_tuning *tuning);
 void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning);
-/* Is the peer silent for too long? Data, or a probe of its window, is sent again and again, and its
+/* Returns true if the peer is silent for too long. Data, or a probe of its window, is sent again and again, and its
  * TCP acknowledges nothing. */
 bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now);
 /* From now on the sweep looks whether the peer is lost. */

@@ -15,9 +15,9 @@ void cm_delay_handshake_ack(int fd);
 void cm_set_reset_on_close(int fd);
 /* Sets the IP type of service: DAPL_CM_TOS, or what the QoS of the connection asks for. */
 void cm_set_traffic_class(const struct dapl_conn *conn);
-/* Are both addresses equal except for the port? Scope and padding count. */
+/* Returns true if both addresses are equal except for the port. Scope and padding count. */
 bool cm_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
-/* May the peer be on this host, so that an offer of shared memory can pay? */
+/* Returns true if the peer may be on this host, so that an offer of shared memory can pay. */
 bool cm_peer_is_local(const struct dapl_conn *conn);
 
 #endif

@@ -13,7 +13,7 @@
 #include "dapl/soft/wire/wire.h"
 #include "dapl/soft/wire/message.h"
 
-/* May the stream send, and has it nothing to send before a new request? */
+/* Returns true if the stream may send, and has nothing to send before a new request. */
 static inline bool fastpath_idle(const struct dapl_conn *conn)
 {
 	const struct soft_tx *tx = &conn->stream.tx;

@@ -110,7 +110,7 @@ bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at
 int soft_mem_slice(const struct dapl_device *dev, const struct ibv_pd *pd,
 		   const struct ibv_sge *sge, uint32_t sges, uint64_t offset, uint32_t length,
 		   int access, struct iovec *iov, int max);
-/* True: all segments of the list are registered for this access. */
+/* Returns true if all segments of the list are registered for this access. */
 bool soft_mem_check_all(const struct dapl_device *dev, const struct ibv_pd *pd,
 			const struct ibv_sge *sge, uint32_t sges, int access);
 

@@ -24,7 +24,7 @@ struct range {
 	size_t length, page;
 };
 
-/* True: every page is in a mapping with the rights. Without the list the mappings alone are
+/* Returns true if every page is in a mapping with the rights. Without the list the mappings alone are
  * checked. */
 static bool has_rights(const struct range *r, bool write)
 {

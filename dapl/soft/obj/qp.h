@@ -102,7 +102,7 @@ static inline struct soft_qp *soft_qp(struct ibv_qp *qp)
 	return (struct soft_qp *)qp;
 }
 
-/* True: a request with these flags generates a completion when it succeeds. */
+/* Returns true if a request with these flags generates a completion when it succeeds. */
 static inline bool soft_is_signaled(const struct soft_qp *qp, unsigned send_flags)
 {
 	return qp->sig_all || (send_flags & IBV_SEND_SIGNALED);

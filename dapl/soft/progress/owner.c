@@ -46,7 +46,7 @@ static uint32_t polls_now(struct dapl_device *dev)
 	return __atomic_load_n(&dev->progress.polls, __ATOMIC_RELAXED);
 }
 
-/* True: since the last call other processes got the processor, though a thread of this process
+/* Returns true if since the last call other processes got the processor, though a thread of this process
  * could run. Then a small number of polls says nothing. */
 static bool was_preempted(struct dapl_device *dev)
 {
@@ -59,7 +59,7 @@ static bool was_preempted(struct dapl_device *dev)
 	return more;
 }
 
-/* True: the threads poll only now and then, and look at memory or compute in between, so that data
+/* Returns true if the threads poll only now and then, and look at memory or compute in between, so that data
  * waits. Then the service thread is to drive progress for a while, which this sets: longer each time
  * that this is found again. */
 static bool check_slow_pollers(struct dapl_device *dev, uint32_t polls)
@@ -101,7 +101,7 @@ static void check_pollers(struct dapl_timer *timer)
 	soft_progress_unlock(dev);
 }
 
-/* Notes the number of polls. True: a thread has polled since the last call, and polling threads may
+/* Notes the number of polls. Returns true if a thread has polled since the last call, and polling threads may
  * drive progress. Progress lock held. */
 static bool note_polls(struct dapl_device *dev)
 {

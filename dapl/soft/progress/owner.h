@@ -18,7 +18,7 @@ void soft_owner_sleep(struct dapl_device *dev);
  * calls soft_owner_awake() afterwards, unless soft_owner_work() returned false. Returns -1 if another
  * thread drives progress, or if the caller does not wait for completions (`for_data` is false). */
 int soft_owner_block(struct dapl_device *dev, bool for_data);
-/* False: the caller does not drive progress any more; other threads do. */
+/* Returns false if the caller does not drive progress any more; other threads do. */
 bool soft_owner_work(struct dapl_device *dev);
 /* The caller no longer blocks: the service thread takes over. */
 void soft_owner_awake(struct dapl_device *dev);

@@ -19,7 +19,7 @@ static inline bool soft_owner_is(const struct dapl_device *dev, enum progress_ow
 	return __atomic_load_n(&dev->progress.owner, __ATOMIC_RELAXED) == owner;
 }
 
-/* True: polling threads drive progress. */
+/* Returns true if polling threads drive progress. */
 static inline bool soft_owner_polls(const struct dapl_device *dev)
 {
 	return soft_owner_is(dev, OWNER_POLLING_THREADS);

@@ -43,7 +43,7 @@ static void set_busy_conn(struct dapl_device *dev, struct dapl_conn *conn)
 	dev->progress.busy_run = 0;
 }
 
-/* True: the socket takes no more; epoll reports when it does. */
+/* Returns true if the socket takes no more; epoll reports when it does. */
 static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 {
 	struct soft_qp *qp;
@@ -154,7 +154,7 @@ static unsigned turns_until_sockets(const struct dapl_device *dev)
 }
 
 /* Looks at all sockets. Out of line, so that a poll that looks only at rings does not save the
- * registers that this needs. True: there was something. */
+ * registers that this needs. Returns true if there was something. */
 static NOINLINE bool serve_all_sockets(struct dapl_device *dev, bool polling)
 {
 	struct epoll_event event[PROGRESS_EVENTS];

@@ -15,7 +15,7 @@ struct soft_srq;
 int soft_progress_open(struct dapl_device *dev);
 void soft_progress_close(struct dapl_device *dev);
 
-/* Moves data; called by a thread that polls the CQ and finds it empty. False: nothing has changed. */
+/* Moves data; called by a thread that polls the CQ and finds it empty. Returns false if nothing has changed. */
 bool soft_progress_poll(const struct soft_cq *cq);
 /* Called after an empty poll, with no lock held. Yields the processor if a thread should. */
 void soft_progress_idle(void);
@@ -26,7 +26,7 @@ void soft_progress_srq_posted(struct soft_srq *srq);
 /* --- progress lock held ---------------------------------------------------------------------- */
 
 /* Looks at rings and sockets once. `polling`: the caller is a polling thread, which comes back
- * soon. True: there was something. */
+ * soon. Returns true if there was something. */
 bool soft_progress_serve(struct dapl_device *dev, bool polling);
 /* Adds the connection to those whose input is looked for. False and errno: its input would not be
  * noticed. */

@@ -96,7 +96,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 	soft_stream_unlock(qp);
 }
 
-/* True: there was a message or an acknowledgement. */
+/* Returns true if there was a message or an acknowledgement. */
 static bool poll_ring(struct shm_conn *shm, bool polling)
 {
 	if (shm_conn_ready(shm)) {

@@ -14,10 +14,10 @@ void soft_rings_add(struct shm_conn *shm);
 void soft_rings_del(struct shm_conn *shm);
 
 /* Looks at the rings, and executes their messages. `polling`: the caller is a polling thread, which
- * comes back soon. If there are many rings, such a thread looks only at some. True: there was
+ * comes back soon. If there are many rings, such a thread looks only at some. Returns true if there was
  * something. */
 bool soft_rings_poll(struct dapl_device *dev, bool polling);
-/* True: at least one ring holds a message or an acknowledgement. */
+/* Returns true if at least one ring holds a message or an acknowledgement. */
 bool soft_rings_ready(struct dapl_device *dev);
 
 #endif

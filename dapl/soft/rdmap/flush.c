@@ -8,8 +8,8 @@
 #include "dapl/soft/shm/revoke.h"
 #include "dapl/soft/shm/shm_conn.h"
 
-/* True: the peer cannot access the memory of this process any more. False: it is within a write, and
- * the service thread flushes the QP when it has left. */
+/* Returns true if the peer cannot access the memory of this process any more. Returns false if it is within a
+ * write: the service thread flushes the QP when it has left. */
 static bool revoke_access(struct soft_qp *qp)
 {
 	bool revoked = shm_grant_revoke(qp->conn);

@@ -365,7 +365,7 @@ static void deliver(struct soft_mcast_group *group, const struct sockaddr_storag
 			soft_ud_deliver(member->qp, &datagram, from, &group->address);
 }
 
-/* False: there is no datagram. */
+/* Returns false if there is no datagram. */
 static bool receive_one(struct dapl_device *dev, int fd)
 {
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];

@@ -45,7 +45,7 @@ enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct d
 	return IBV_WC_SUCCESS;
 }
 
-/* May a large request begin, and does it need segments? */
+/* Tells whether a large request may begin, and needs segments. */
 static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe,
 				  const struct soft_tx_cursor *cur)
 {
@@ -62,7 +62,7 @@ static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *co
 	}
 }
 
-/* May the request at the cursor begin? */
+/* Tells whether the request at the cursor may begin. */
 static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn *conn, struct soft_swqe *wqe,
 				const struct soft_tx_cursor *cur)
 {
@@ -83,7 +83,7 @@ static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn
 	return STEP_FRAMED;
 }
 
-/* Does the peer have a receive for the next Send? The peer never announces more receives than a queue
+/* Returns true if the peer has a receive for the next Send. The peer never announces more receives than a queue
  * holds. peer_ready is 0 if it is unknown: rings and older devices do not announce receives. After a
  * wrap-around of the counter 0 also counts as unknown, which is safe. */
 static bool is_expected(const struct dapl_conn *conn, const struct soft_tx_cursor *cur)

@@ -90,7 +90,7 @@ static uint32_t expected_msn(const struct soft_rx *rx, uint32_t qn)
 	}
 }
 
-/* Does the segment fit the segments before it? */
+/* Returns a Terminate code, or WIRE_TERM_NONE if the segment fits the segments before it. */
 static int check_order(const struct soft_rx *rx, const char **check)
 {
 	const struct wire_segment *seg = &rx->seg;

@@ -25,7 +25,7 @@ static inline void soft_stream_unlock(struct soft_qp *qp)
 		dapl_mutex_unlock(&qp->lock);
 }
 
-/* Is input discarded? */
+/* Returns true if input is discarded. */
 static inline bool soft_stream_dropping(const struct dapl_conn *conn)
 {
 	return !conn->qp || conn->qp->state != IBV_QPS_RTS || conn->stream.tx.terminate ||

@@ -137,7 +137,7 @@ static bool send_failed(struct dapl_conn *conn)
 	return false;
 }
 
-/* Must something be sent before any new frame? */
+/* Returns true if something must be sent before any new frame. */
 static bool has_rest(const struct soft_tx *tx)
 {
 	return tx->rest || (tx->first && !tx->cursor.first_sent);
@@ -281,7 +281,7 @@ static void finish(struct dapl_conn *conn)
 		shutdown(conn->fd, SHUT_WR);
 }
 
-/* Is nothing to be sent? */
+/* Returns true if nothing is to be sent. */
 static bool is_idle(const struct dapl_conn *conn)
 {
 	const struct soft_tx *tx = &conn->stream.tx;

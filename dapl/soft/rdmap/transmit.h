@@ -16,7 +16,7 @@ void soft_conn_send(struct dapl_conn *conn);
  * false, with nothing done, for any other request and if the socket takes nothing. The connection has
  * no shared memory. */
 bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
-/* True: messages, bytes of the window, or many slots of the ring are not acknowledged yet. */
+/* Returns true if messages, bytes of the window, or many slots of the ring are not acknowledged yet. */
 bool soft_owes_ack(const struct dapl_conn *conn);
 /* Sends the acknowledgement that the connection owes, if any. */
 void soft_send_ack(struct dapl_conn *conn);

@@ -33,7 +33,7 @@ void soft_ud_close(struct dapl_device *dev);
  * completion. qp->lock held. */
 int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status);
 void soft_ud_receive(struct dapl_device *dev);	/* progress lock held */
-/* False: malformed. */
+/* Returns false if the datagram is malformed. */
 bool soft_ud_parse(struct soft_datagram *datagram, const uint8_t *p, size_t length);
 /* Places the datagram in the next receive of the QP; without a receive it is lost. `to` is the IP
  * address to which it was sent. Progress lock held. */

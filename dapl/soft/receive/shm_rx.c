@@ -215,7 +215,7 @@ static void give_fallback(struct dapl_conn *conn)
 	shm_conn_send_ack(conn);
 }
 
-/* True: the message may have had an effect besides a completion. */
+/* Returns true if the message may have had an effect besides a completion. */
 static bool receive_one(struct dapl_conn *conn)
 {
 	struct shm_conn *shm = conn->shm;

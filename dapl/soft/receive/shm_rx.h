@@ -9,7 +9,7 @@ struct dapl_conn;
 /* Executes the messages in the ring, up to a budget, and evaluates acknowledgements. `later`: an
  * acknowledgement that came in a message may stay in shm->ack_waits, so that received messages
  * complete first; the caller then sets shm->ack_owed. The caller holds the locks that
- * soft_tcp_receive() needs. False: nothing of it allows this side to send more. */
+ * soft_tcp_receive() needs. Returns false if nothing of it allows this side to send more. */
 bool shm_rx_receive(struct dapl_conn *conn, bool later);
 
 #endif

@@ -9,7 +9,7 @@
 struct dapl_device;
 
 /* The device uses the server from its first offer on. Sets *name, the name of its sockets
- * (attach_socket.h). False: errno says why there is none. Progress lock held. */
+ * (attach_socket.h). Returns false and errno if there is none. Progress lock held. */
 bool attach_server_use(struct dapl_device *dev, uint64_t *name);
 /* The device does not use it any more. */
 void attach_server_leave(struct dapl_device *dev);

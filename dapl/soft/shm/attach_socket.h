@@ -16,7 +16,7 @@ void attach_socket_remove(uint64_t name);
 /* A socket connected to a process of this user, or -1 and errno: EAGAIN if its backlog is full,
  * ECONNREFUSED if nothing listens, EPERM if another user listens. */
 int attach_socket_connect(uint64_t name);
-/* True: the peer process of the connected socket has the effective user of this process. */
+/* Returns true if the peer process of the connected socket has the effective user of this process. */
 bool attach_socket_is_of_this_user(int fd);
 
 #endif

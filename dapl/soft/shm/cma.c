@@ -48,7 +48,7 @@ static char *permitted(const struct dapl_conn *conn, struct target target, uint3
 
 /* --- the initiator: access ------------------------------------------------------------------------ */
 
-/* True: the kernel copied all of `length` bytes. `copied` is the result of its call: an error that will
+/* Returns true if the kernel copied all of `length` bytes. `copied` is the result of its call: an error that will
  * not go away ends direct access to the peer. A short copy is no such error, and sets no errno. */
 static bool check_copy(struct shm_process *peer, ssize_t copied, uint32_t length)
 {
@@ -62,7 +62,7 @@ static bool check_copy(struct shm_process *peer, ssize_t copied, uint32_t length
 	return false;
 }
 
-/* True: copies of the kernel become visible in the order in which it makes them. */
+/* Returns true if copies of the kernel become visible in the order in which it makes them. */
 #ifdef __x86_64__
 enum { COPIES_IN_ORDER = true };
 #else

@@ -17,7 +17,7 @@ struct soft_region;
 void mr_dir_open(struct shm_process *process);
 /* Closes the descriptors for direct access, of this process or of a peer. */
 void mr_dir_close(struct shm_process *process);
-/* stags_lock held. After the withdrawal no peer finds the region any more. True: peers that found
+/* stags_lock held. After the withdrawal no peer finds the region any more. Returns true if peers that found
  * it before may be within a write to it (revoke_wait_for_writers). */
 void mr_dir_publish(struct shm_process *process, const struct soft_region *region);
 bool mr_dir_withdraw(struct shm_process *process, const struct soft_region *region);
@@ -30,7 +30,7 @@ struct mr_permit {
 	struct mr_dir_entry is;		/* a copy of *entry */
 };
 
-/* False: the peer gives no permission for any of the rights in `needed` (IBV_ACCESS_REMOTE_*). */
+/* Returns false if the peer gives no permission for any of the rights in `needed` (IBV_ACCESS_REMOTE_*). */
 bool mr_permit_find(const struct dapl_conn *conn, uint32_t stag, uint32_t needed, struct mr_permit *permit);
 
 static inline bool mr_permit_is_valid(const struct mr_permit *permit)
@@ -39,7 +39,7 @@ static inline bool mr_permit_is_valid(const struct mr_permit *permit)
 	       __atomic_load_n(&permit->grant->pd, __ATOMIC_ACQUIRE) == permit->is.pd;
 }
 
-/* True: the permission is still valid after all that was read before. */
+/* Returns true if the permission is still valid after all that was read before. */
 static inline bool mr_permit_still_valid(const struct mr_permit *permit)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -12,7 +12,7 @@
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
 
-/* True: no thread of the process polls, so it has to be woken. */
+/* Returns true if no thread of the process polls, so it has to be woken. */
 static inline bool shm_is_asleep(const struct shm_process *process)
 {
 	return __atomic_load_n(process->sleep_count, __ATOMIC_RELAXED) & 1;

@@ -182,7 +182,7 @@ void shm_process_fds(const struct shm_process *process, int *fds)
 
 /* --- peers -------------------------------------------------------------------------------------- */
 
-/* True: the descriptor is an eventfd that does not block. No other one is written to. */
+/* Returns true if the descriptor is an eventfd that does not block. No other one is written to. */
 static bool is_wake_fd(int fd)
 {
 	static const char kind[] = "anon_inode:[eventfd]";

@@ -58,14 +58,14 @@ enum shm_proto proto_select_read(const struct soft_qp *qp, struct dapl_conn *con
 bool proto_suits_cma(const struct soft_qp *qp, const struct dapl_conn *conn, unsigned flags);
 bool proto_peer_polls(struct shm_conn *shm);
 
-/* True: the request has a choice between the ring and a copy by the kernel. */
+/* Returns true if the request has a choice between the ring and a copy by the kernel. */
 static inline bool proto_is_large(const struct dapl_conn *conn, unsigned opcode, uint64_t length)
 {
 	return conn->shm && length >= (opcode == IBV_WR_RDMA_READ ? (uint64_t)PROTO_MIN
 								  : (uint64_t)RING_CHUNK + 1);
 }
 
-/* True: the peer's service thread drives progress, and waking it costs more than to access the peer's
+/* Returns true if the peer's service thread drives progress, and waking it costs more than to access the peer's
  * memory. The sleep count alone does not tell: a peer that polls looks asleep as long as nothing
  * comes through its rings. When something comes, its service thread hands over to the polling
  * thread. */
@@ -74,7 +74,7 @@ static inline bool proto_peer_is_idle(struct shm_conn *shm)
 	return unlikely(shm_is_asleep(shm->peer)) && !proto_peer_polls(shm);
 }
 
-/* True: the target has executed all requests before this one, and its size allows to copy with the
+/* Returns true if the target has executed all requests before this one, and its size allows to copy with the
  * lock held. DTO-28, 30. */
 static inline bool proto_may_execute(const struct soft_qp *qp, const struct dapl_conn *conn,
 				     uint64_t length)

@@ -14,7 +14,7 @@ static void select_until_due(struct proto_class *class, enum shm_proto proto, ui
 	WRITE_ONCE(class->due, proto_ticks(now_ns) + PROTO_VALID_TICKS);
 }
 
-/* Ends a measurement. False: one of the protocols could not be measured, and nothing is known from before. */
+/* Ends a measurement. Returns false if one of the protocols could not be measured, and nothing is known from before. */
 static bool decide(struct proto_class *class, uint64_t now_ns)
 {
 	uint32_t ring = READ_ONCE(class->ns[0]), kernel = READ_ONCE(class->ns[1]);

@@ -80,7 +80,7 @@ struct proto_series {
 	unsigned room, under_way;
 };
 
-/* A request begins; `alone`: none is before it. True: it belongs to the series. */
+/* A request begins; `alone`: none is before it. Returns true if it belongs to the series. */
 static inline bool proto_series_join(struct proto_series *s, bool alone, uint64_t now_ns)
 {
 	if (alone)
@@ -98,7 +98,7 @@ static inline void proto_series_cancel(struct proto_series *s)
 	s->begun_ns = s->room = 0;
 }
 
-/* A request of the series is done. True: no other is under way, so the series is over. */
+/* A request of the series is done. Returns true if no other is under way, so the series is over. */
 static inline bool proto_series_ends(struct proto_series *s, uint64_t length)
 {
 	s->bytes += length;

@@ -33,7 +33,7 @@ static bool was_seen_lately(const struct shm_process *peer)
 	return peer->pidfd < 0 || clock_coarse_ns() - READ_ONCE(peer->seen_ns) < PEER_ALIVE_NS;
 }
 
-/* True: the process with this id lives. When it was reached, it was the peer. */
+/* Returns true if the process with this id lives. When it was reached, it was the peer. */
 static bool lives(struct shm_process *peer)
 {
 	struct pollfd ended = { .fd = peer->pidfd, .events = POLLIN };
@@ -44,7 +44,7 @@ static bool lives(struct shm_process *peer)
 	return poll(&ended, 1, 0) == 0;
 }
 
-/* True: the memory of process `pid` has the peer's id where the peer says it is. */
+/* Returns true if the memory of process `pid` has the peer's id where the peer says it is. */
 static bool has_id(const struct shm_process *peer, pid_t pid)
 {
 	uint64_t id = 0;

@@ -286,7 +286,7 @@ void revoke_wait_for_writers(struct dapl_device *dev)
 
 /* --- the target: a QP that is flushed after a revocation -------------------------------------------- */
 
-/* dev->qps_lock held. True: the QP need not be looked at again. */
+/* dev->qps_lock held. Returns true if the QP need not be looked at again. */
 static bool flush_if_over(struct soft_qp *qp)
 {
 	struct shm_segment *segment;

@@ -46,7 +46,7 @@ struct shm_access {
 
 /* Allows the peer of the connection to access what the QP permits. qp->lock held. */
 void shm_grant_open(struct soft_qp *qp, struct dapl_conn *conn);
-/* No longer allows it. True: no access goes on. qp->lock held. */
+/* No longer allows it. Returns true if no access goes on. qp->lock held. */
 bool shm_grant_revoke(struct dapl_conn *conn);
 /* The connection is gone. If the peer is within a write, the service thread drops its access later. */
 void revoke_unwatch(struct dapl_conn *conn);

@@ -62,7 +62,7 @@ static bool find_mapping(uintptr_t start, size_t length, struct mapping *m)
 	return found && length <= m->to - start;
 }
 
-/* True: the size of the file stays, and each of its pages can be had. hugetlbfs may run out of
+/* Returns true if the size of the file stays, and each of its pages can be had. hugetlbfs may run out of
  * pages. */
 static bool is_lasting(int fd)
 {
@@ -135,7 +135,7 @@ void rmem_map_free(struct shm_conn *shm)
 	free(shm->views);
 }
 
-/* True: the file has the region that the peer describes. */
+/* Returns true if the file has the region that the peer describes. */
 static bool has_region(int fd, const struct mr_dir_entry *is)
 {
 	struct stat st;

@@ -18,11 +18,11 @@ struct shm_conn;
  * which the caller closes, and the offset of the memory in the file; -1: there is no such file. */
 int rmem_map_file(const void *memory, size_t length, uint64_t *offset);
 
-/* The initiator. Executes a write, if the target has executed all requests before it. False: the
+/* The initiator. Executes a write, if the target has executed all requests before it. Returns false if the
  * region is not mapped, or this is not permitted, and nothing was stored there. qp->lock held. */
 bool rmem_map_write(struct dapl_conn *conn, uint32_t stag, uint64_t remote, const char *from, uint32_t length);
-/* Executes a read in the same way. False: also, the bytes stored at `to`, local memory, must not be
- * given to the application. */
+/* Executes a read in the same way. Returns false if that is not possible; then the bytes stored at `to`, local
+ * memory, must not be given to the application. */
 bool rmem_map_read(struct dapl_conn *conn, uint32_t stag, uint64_t remote, char *to, uint32_t length);
 /* Executes a fetch-add or compare-swap in the same way; stores the 8 bytes that were there before
  * at `to`. */

@@ -16,7 +16,7 @@
 uint64_t sealed_file_limit(void);
 /* A descriptor of a new file of `size` bytes with these seals (F_SEAL_*), or -1 and errno. */
 int sealed_file_new(uint64_t size, int seals);
-/* True: the file, which a peer made, has this size and cannot change it. */
+/* Returns true if the file, which a peer made, has this size and cannot change it. */
 bool sealed_file_check(int fd, size_t size);
 /* Maps a file, or private memory if fd is -1; a forked child has none of it. `protection` is
  * PROT_*. NULL: errno says why. */

@@ -154,7 +154,7 @@ static NOINLINE bool read_directly(const struct soft_qp *qp, struct dapl_conn *c
 				     : cma_read_now(conn, rkey, from, to, length);
 }
 
-/* Executes a request without a message. False: it cannot be done this way, and nothing was done. */
+/* Executes a request without a message. Returns false if it cannot be done this way, and nothing was done. */
 static inline bool execute_directly(struct soft_qp *qp, struct dapl_conn *conn,
 				    const struct ibv_send_wr *wr, enum shm_proto proto)
 {
@@ -182,7 +182,7 @@ static ALWAYS_INLINE enum shm_proto select_posted(const struct soft_qp *qp, stru
 	return proto_select(qp, conn, &request);
 }
 
-/* True: a message of one segment may be put into the ring now: no request is before it, and the stream,
+/* Returns true if a message of one segment may be put into the ring now: no request is before it, and the stream,
  * the peer's window and the send queue admit it. */
 static inline bool may_put(const struct soft_qp *qp, const struct dapl_conn *conn, uint32_t charge)
 {

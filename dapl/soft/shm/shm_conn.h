@@ -67,7 +67,7 @@ void shm_conn_free(struct shm_conn *shm);
  * locks that soft_conn_send() needs. */
 void shm_conn_put(struct dapl_conn *conn, const struct wire_segment *segment, const void *body, uint32_t body_length,
 		  const struct iovec *payload, int pieces, uint32_t length);
-/* True: payloads may be sent by rendezvous, which means that the peer copies them. */
+/* Returns true if payloads may be sent by rendezvous, which means that the peer copies them. */
 bool rndv_may_send(struct shm_conn *shm);
 /* Puts a message whose payload the peer copies from here. The payload is that of request `wqe` from
  * byte `offset` on. rndv_may_send() was true, and the ring has room for a message without payload. */
@@ -79,14 +79,14 @@ void rndv_cancel(struct dapl_conn *conn);
 void shm_conn_send_ack(struct dapl_conn *conn);
 
 /* Fast path: executes or sends one request of one segment if no request is before it and the ring
- * has room. False: the request needs the slow path, and nothing was done. conn->shm is set. */
+ * has room. Returns false if the request needs the slow path, and nothing was done. conn->shm is set. */
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
 /* Executes the request just posted by CMA, if it is a write or a read, no request is before it, and
- * the peer is idle. True: the caller calls soft_requester_complete(). False: it is to be sent, and
+ * the peer is idle. If true, the caller calls soft_requester_complete(). If false, it is to be sent, and
  * nothing was done. */
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn);
 
-/* True: the ring holds a message that can be executed, or an acknowledgement. Progress lock held. */
+/* Returns true if the ring holds a message that can be executed, or an acknowledgement. Progress lock held. */
 static inline bool shm_conn_ready(const struct shm_conn *shm)
 {
 	return (ring_ready(&shm->rx) && !(shm->rx_error | shm->rx_stalled)) ||

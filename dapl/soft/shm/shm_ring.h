@@ -25,7 +25,7 @@
 #include "dapl/soft/shm/shared.h"
 #include "dapl/soft/wire/message.h"
 
-/* Makes the memory like new: its next user sees nothing of what both sides have left. True: bulk
+/* Makes the memory like new: its next user sees nothing of what both sides have left. Returns true if bulk
  * was used, too, and still has its pages. Both sides must have been trusted. */
 bool ring_memory_clean(struct ring_memory *memory);
 
@@ -71,7 +71,7 @@ void ring_rx_init(struct ring_rx *rx, struct ring_memory *memory, unsigned direc
 /* Out of line: looks at the acknowledgement, then answers ring_room() anew. */
 bool ring_room_again(struct ring_tx *tx, uint32_t length);
 
-/* True: a message with `length` bytes of payload may be put. */
+/* Returns true if a message with `length` bytes of payload may be put. */
 static inline bool ring_room(struct ring_tx *tx, uint32_t length)
 {
 	if (likely(length <= RING_INLINE && tx->tail - tx->head < RING_SLOTS - RING_SPARE))
@@ -128,7 +128,7 @@ static inline bool ring_ready(const struct ring_rx *rx)
 	       rx->head + 1;
 }
 
-/* Reads the message at the head; ring_ready() is true. False: it is malformed. */
+/* Reads the message at the head; ring_ready() is true. Returns false if it is malformed. */
 static inline bool ring_get(const struct ring_rx *rx, struct soft_message *message)
 {
 	const struct ring_slot *slot = &rx->slot[rx->head % RING_SLOTS];
@@ -173,7 +173,7 @@ static inline void ring_done(struct ring_rx *rx, const struct soft_message *mess
 		rx->bulk_unacked += message->length;
 }
 
-/* True: enough was consumed to acknowledge it. */
+/* Returns true if enough was consumed to acknowledge it. */
 static inline bool ring_ack_due(const struct ring_rx *rx)
 {
 	return rx->head - rx->acked_head >= RING_ACK_SLOTS || rx->bulk_unacked >= RING_ACK_BULK;

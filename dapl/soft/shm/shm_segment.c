@@ -26,7 +26,7 @@ static struct ring_memory *spare_take(void)
 	return memory;
 }
 
-/* False: there are enough spare segments. */
+/* Returns false if there are enough spare segments. */
 static bool spare_give(struct ring_memory *memory)
 {
 	bool room;

@@ -35,7 +35,7 @@ struct soft_batch {
 	uint8_t bytes[BATCH_BYTES + 512];
 };
 
-/* Is there room for a segment of `length` bytes of payload in that many pieces? */
+/* Returns true if there is room for a segment of `length` bytes of payload in that many pieces. */
 static inline bool batch_has_room(const struct soft_batch *b, int pieces, uint32_t length)
 {
 	if (b->ring)

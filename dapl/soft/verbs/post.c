@@ -132,7 +132,7 @@ static int post_ud(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* True: what is posted completes at once, flushed. While a flush waits, it joins the queue.
+/* Returns true if what is posted completes at once, flushed. While a flush waits, it joins the queue.
  * DTO-8, 9, CONN-34. */
 static bool is_flushed(const struct soft_qp *qp)
 {

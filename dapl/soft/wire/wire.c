@@ -88,7 +88,7 @@ void wire_terminate_put(uint8_t p[WIRE_TERMINATE_LENGTH], unsigned term)
 	p[2] = p[3] = 0;
 }
 
-/* Do the RFCs define this layer, type and code? */
+/* Returns true if the RFCs define this layer, type and code. */
 static bool term_known(unsigned layer, unsigned type, unsigned code)
 {
 	switch (layer) {
