@@ -4,127 +4,201 @@
 #include "test/unit/soft/foreign_tests.h"
 #include "test/unit/unit.h"
 
-static void bad_frame(int kind)
-{
-	struct wire_segment write = { .tagged = true, .last = true, .op = WIRE_WRITE,
-		.stag = we.mr->rkey, .to = (uintptr_t)we.buf };
-	struct wire_segment read = { .last = true, .op = WIRE_READ_REQUEST, .qn = 1, .msn = 1 };
-	struct wire_segment seg = send_seg(1, 0, true);
-	uint8_t ulpdu[64] = { 0 }, body[64] = { 0 };
-	unsigned n;
+/* What the bad frames are made of: each is right until a case spoils it. */
+struct parts {
+	struct wire_segment write, read, send;
+	uint8_t ulpdu[64], body[64];
+};
 
-	switch (kind) {
-	case 0:
-		write.stag ^= 0x100;
-		put_segment(write, "12345678", 8);
-		break;
-	case 1:
-		write.to += BUFFER - 7;
-		put_segment(write, "12345678", 8);
-		break;
-	case 2:
-		write.to = UINT64_MAX - 2;
-		put_segment(write, "12345678", 8);
-		break;
-	case 3:		/* DDP version */
-		n = wire_segment_put(ulpdu, &write);
-		ulpdu[0] ^= 3;
-		put_fpdu(ulpdu, n);
-		break;
-	case 4:
-		n = wire_segment_put(ulpdu, &seg);
-		ulpdu[0] ^= 3;
-		put_fpdu(ulpdu, n);
-		break;
-	case 5:		/* RDMAP version */
-		n = wire_segment_put(ulpdu, &seg);
-		ulpdu[1] ^= 0xc0;
-		put_fpdu(ulpdu, n);
-		break;
-	case 6:		/* an opcode that only peers of this implementation use */
-		seg.op = WIRE_IMMEDIATE;
-		put_segment(seg, "12345678", 8);
-		break;
-	case 7:
-		seg.op = WIRE_ATOMIC_REQUEST;
-		seg.qn = 1;
-		put_segment(seg, body, 52);
-		break;
-	case 8:		/* tagged send */
-		write.op = WIRE_SEND;
-		put_segment(write, "", 0);
-		break;
-	case 9:
-		seg.qn = 1;
-		put_segment(seg, "", 0);
-		break;
-	case 10:
-		seg.msn = 2;
-		put_segment(seg, "", 0);
-		break;
-	case 11:
-		seg.mo = 4;
-		put_segment(seg, "", 0);
-		break;
-	case 12:	/* a hole in a message */
-		seg.last = false;
-		put_segment(seg, "1234", 4);
-		seg.mo = 8;
-		put_segment(seg, "1234", 4);
-		break;
-	case 13:	/* longer than the receive */
-		put_segment(seg, body, 64);
-		break;
-	case 14:	/* shorter than any header */
-		put_fpdu(ulpdu, 3);
-		break;
-	case 15:
-		ulpdu[0] = 0x41;
-		ulpdu[1] = 0x43;
-		put_fpdu(ulpdu, 17);
-		break;
-	case 16:	/* read request of a wrong length */
-		put_segment(read, body, 27);
-		break;
-	case 17:	/* read of an unknown STag */
-		wire_put32(body + 12, 8);
-		wire_put32(body + 16, we.mr->rkey ^ 0x10000);
-		put_segment(read, body, 28);
-		break;
-	case 18:
-		wire_put32(body + 12, BUFFER + 1);
-		wire_put32(body + 16, we.mr->rkey);
-		wire_put64(body + 20, (uintptr_t)we.buf);
-		put_segment(read, body, 28);
-		break;
-	case 19:	/* a response without a request */
-		write.op = WIRE_READ_RESPONSE;
-		put_segment(write, "12345678", 8);
-		break;
-	case 20:	/* invalidates an STag that must not be invalidated */
-		seg.op = WIRE_SEND_INV;
-		seg.stag = we.mr->rkey;
-		put_segment(seg, "", 0);
-		break;
-	case 21:	/* wrong CRC (only with CRC) */
-		n = 4;
-		put("\0\x12\x41\x43" "................" "\0\0" "....", 26);
-		break;
-	}
+static void unknown_stag(struct parts *p)
+{
+	p->write.stag ^= 0x100;
+	put_segment(p->write, "12345678", 8);
 }
 
-static const struct {
-	int term, crc;
-} wants[] = {
-	{ WIRE_TERM_DDP_STAG, -1 }, { WIRE_TERM_DDP_BOUNDS, -1 }, { WIRE_TERM_DDP_WRAP, -1 },
-	{ WIRE_TERM_TAGGED_VERSION, -1 }, { WIRE_TERM_UNTAGGED_VERSION, -1 },
-	{ WIRE_TERM_RDMAP_VERSION, -1 }, { WIRE_TERM_OPCODE, -1 }, { WIRE_TERM_OPCODE, -1 },
-	{ WIRE_TERM_OPCODE, -1 }, { WIRE_TERM_QN, -1 }, { WIRE_TERM_MSN, -1 },
-	{ WIRE_TERM_MO, -1 }, { WIRE_TERM_MO, -1 }, { WIRE_TERM_TOO_LONG, -1 },
-	{ WIRE_TERM_LENGTH, -1 }, { WIRE_TERM_LENGTH, -1 }, { WIRE_TERM_LENGTH, -1 },
-	{ WIRE_TERM_STAG, -1 }, { WIRE_TERM_BOUNDS, -1 }, { WIRE_TERM_OPCODE, -1 },
-	{ WIRE_TERM_INVALIDATE, -1 }, { WIRE_TERM_CRC, 1 },
+static void out_of_bounds(struct parts *p)
+{
+	p->write.to += BUFFER - 7;
+	put_segment(p->write, "12345678", 8);
+}
+
+static void address_that_wraps(struct parts *p)
+{
+	p->write.to = UINT64_MAX - 2;
+	put_segment(p->write, "12345678", 8);
+}
+
+static void version_of_ddp_tagged(struct parts *p)
+{
+	unsigned n = wire_segment_put(p->ulpdu, &p->write);
+
+	p->ulpdu[0] ^= 3;
+	put_fpdu(p->ulpdu, n);
+}
+
+static void version_of_ddp_untagged(struct parts *p)
+{
+	unsigned n = wire_segment_put(p->ulpdu, &p->send);
+
+	p->ulpdu[0] ^= 3;
+	put_fpdu(p->ulpdu, n);
+}
+
+static void version_of_rdmap(struct parts *p)
+{
+	unsigned n = wire_segment_put(p->ulpdu, &p->send);
+
+	p->ulpdu[1] ^= 0xc0;
+	put_fpdu(p->ulpdu, n);
+}
+
+static void opcode_of_this_implementation(struct parts *p)
+{
+	p->send.op = WIRE_IMMEDIATE;
+	put_segment(p->send, "12345678", 8);
+}
+
+static void atomic_that_was_not_agreed(struct parts *p)
+{
+	p->send.op = WIRE_ATOMIC_REQUEST;
+	p->send.qn = 1;
+	put_segment(p->send, p->body, 52);
+}
+
+static void tagged_send(struct parts *p)
+{
+	p->write.op = WIRE_SEND;
+	put_segment(p->write, "", 0);
+}
+
+static void send_on_the_read_queue(struct parts *p)
+{
+	p->send.qn = 1;
+	put_segment(p->send, "", 0);
+}
+
+static void message_out_of_order(struct parts *p)
+{
+	p->send.msn = 2;
+	put_segment(p->send, "", 0);
+}
+
+static void offset_at_the_beginning(struct parts *p)
+{
+	p->send.mo = 4;
+	put_segment(p->send, "", 0);
+}
+
+static void hole_in_a_message(struct parts *p)
+{
+	p->send.last = false;
+	put_segment(p->send, "1234", 4);
+	p->send.mo = 8;
+	put_segment(p->send, "1234", 4);
+}
+
+static void longer_than_the_receive(struct parts *p)
+{
+	put_segment(p->send, p->body, 64);
+}
+
+static void shorter_than_any_header(struct parts *p)
+{
+	put_fpdu(p->ulpdu, 3);
+}
+
+static void shorter_than_its_header(struct parts *p)
+{
+	p->ulpdu[0] = 0x41;
+	p->ulpdu[1] = 0x43;
+	put_fpdu(p->ulpdu, 17);
+}
+
+static void read_request_of_a_wrong_length(struct parts *p)
+{
+	put_segment(p->read, p->body, 27);
+}
+
+static void read_of_an_unknown_stag(struct parts *p)
+{
+	wire_put32(p->body + 12, 8);
+	wire_put32(p->body + 16, we.mr->rkey ^ 0x10000);
+	put_segment(p->read, p->body, 28);
+}
+
+static void read_out_of_bounds(struct parts *p)
+{
+	wire_put32(p->body + 12, BUFFER + 1);
+	wire_put32(p->body + 16, we.mr->rkey);
+	wire_put64(p->body + 20, (uintptr_t)we.buf);
+	put_segment(p->read, p->body, 28);
+}
+
+static void response_without_a_request(struct parts *p)
+{
+	p->write.op = WIRE_READ_RESPONSE;
+	put_segment(p->write, "12345678", 8);
+}
+
+static void invalidation_that_is_not_permitted(struct parts *p)
+{
+	p->send.op = WIRE_SEND_INV;
+	p->send.stag = we.mr->rkey;
+	put_segment(p->send, "", 0);
+}
+
+static void wrong_crc(struct parts *p)
+{
+	(void)p;
+	put("\0\x12\x41\x43" "................" "\0\0" "....", 26);
+}
+
+struct bad_frame {
+	const char *name;
+	void (*put)(struct parts *p);
+	int term;			/* of the Terminate that it gets */
+	bool only_with_crc;
+	enum ibv_wc_status receive;	/* status of the receive that was posted; 0: flushed */
 };
+
+#define BAD(how, code, ...) { .name = #how, .put = how, .term = code, ##__VA_ARGS__ }
+
+static const struct bad_frame bad_frames[] = {
+	BAD(unknown_stag, WIRE_TERM_DDP_STAG),
+	BAD(out_of_bounds, WIRE_TERM_DDP_BOUNDS),
+	BAD(address_that_wraps, WIRE_TERM_DDP_WRAP),
+	BAD(version_of_ddp_tagged, WIRE_TERM_TAGGED_VERSION),
+	BAD(version_of_ddp_untagged, WIRE_TERM_UNTAGGED_VERSION),
+	BAD(version_of_rdmap, WIRE_TERM_RDMAP_VERSION),
+	BAD(opcode_of_this_implementation, WIRE_TERM_OPCODE),
+	BAD(atomic_that_was_not_agreed, WIRE_TERM_OPCODE),
+	BAD(tagged_send, WIRE_TERM_OPCODE),
+	BAD(send_on_the_read_queue, WIRE_TERM_QN),
+	BAD(message_out_of_order, WIRE_TERM_MSN),
+	BAD(offset_at_the_beginning, WIRE_TERM_MO),
+	BAD(hole_in_a_message, WIRE_TERM_MO),
+	BAD(longer_than_the_receive, WIRE_TERM_TOO_LONG, .receive = IBV_WC_LOC_LEN_ERR),
+	BAD(shorter_than_any_header, WIRE_TERM_LENGTH),
+	BAD(shorter_than_its_header, WIRE_TERM_LENGTH),
+	BAD(read_request_of_a_wrong_length, WIRE_TERM_LENGTH),
+	BAD(read_of_an_unknown_stag, WIRE_TERM_STAG),
+	BAD(read_out_of_bounds, WIRE_TERM_BOUNDS),
+	BAD(response_without_a_request, WIRE_TERM_OPCODE),
+	BAD(invalidation_that_is_not_permitted, WIRE_TERM_INVALIDATE),
+	BAD(wrong_crc, WIRE_TERM_CRC, .only_with_crc = true),
+};
+
+static void put_bad_frame(const struct bad_frame *bad)
+{
+	struct parts p = {
+		.write = { .tagged = true, .last = true, .op = WIRE_WRITE, .stag = we.mr->rkey,
+			   .to = (uintptr_t)we.buf },
+		.read = { .last = true, .op = WIRE_READ_REQUEST, .qn = 1, .msn = 1 },
+		.send = send_seg(1, 0, true),
+	};
+
+	bad->put(&p);
+}
 
 void each_bad_frame_gets_its_terminate(void **state)
 {
@@ -132,23 +206,25 @@ void each_bad_frame_gets_its_terminate(void **state)
 	uint16_t n;
 
 	for (int crc = 0; crc < 2; crc++)
-		for (int kind = 0; kind < (int)(sizeof wants / sizeof wants[0]); kind++) {
-			if (wants[kind].crc >= 0 && wants[kind].crc != crc)
+		for (size_t i = 0; i < sizeof bad_frames / sizeof *bad_frames; i++) {
+			const struct bad_frame *bad = &bad_frames[i];
+
+			if (bad->only_with_crc && !crc)
 				continue;
 			foreign_peer_up(crc);
 			post_recv(1, 0, 32);
-			bad_frame(kind);
+			put_bad_frame(bad);
 			assert_true(get_fpdu(ulpdu, &n));
 			assert_int_equal(ulpdu[1], 0x47);
 			assert_int_equal(wire_get32(ulpdu + 6), 2);
 			assert_int_equal(wire_get32(ulpdu + 10), 1);
-			if (wire_get16(ulpdu + 18) != wants[kind].term)
-				print_message("bad frame %d, crc %d\n", kind, crc);
-			assert_int_equal(wire_get16(ulpdu + 18), wants[kind].term);
+			if (wire_get16(ulpdu + 18) != bad->term)
+				print_message("%s, crc %d\n", bad->name, crc);
+			assert_int_equal(wire_get16(ulpdu + 18), bad->term);
 			assert_int_equal(n, 22);
 			assert_false(get(ulpdu, 1));
 			await(BROKEN);
-			completion(1, kind == 13 ? IBV_WC_LOC_LEN_ERR : IBV_WC_WR_FLUSH_ERR);
+			completion(1, bad->receive ? bad->receive : IBV_WC_WR_FLUSH_ERR);
 			foreign_peer_down();
 		}
 }
