@@ -11,6 +11,7 @@ libcommon_la_SOURCES = \
 	common/parameter_range.c common/parameter_range.h \
 	common/ia_params.c common/ia_params.h \
 	common/growth.h \
+	common/rdmap.h \
 	common/interface.c common/interface.h \
 	common/descriptors.c common/descriptors.h \
 	common/env.h \

@@ -4,6 +4,7 @@
  * numbers of TCP. Offsets of DDP and the lengths of frames count all bytes of the message. */
 #include "iwarp.h"
 #include "common/bytes.h"
+#include "common/rdmap.h"
 #include "crc.h"
 #include "sum16.h"
 #include <string.h>
@@ -13,20 +14,11 @@ enum {
 	TCP = 20, PROTOCOL = 6,		/* bytes of the header, its number in the IP header */
 	MPA_HEADER = 20,		/* bytes of a Request or Reply Frame */
 	MPA_CRC = 0x40,			/* its flag: FPDUs have a CRC */
-	TAGGED = 14, UNTAGGED = 18,	/* bytes of DDP and RDMAP headers */
 	/* The ports from here on belong to no protocol that analysers know. Those of the program might, and then
 	 * analysers decode the stream as that protocol instead of iWARP. */
 	PORT_FIRST = 0xf000, PORTS = 0x800,	/* for each end */
 	SYN = 2, PSH = 8, ACK = 16,
-	FRAME_MAX = FLOW_HEADERS_MAX + TCP + 2 + UNTAGGED + SEGMENT + 3 + CRC_SIZE,
-};
-
-/* RDMAP opcodes (RFC 5040, RFC 7306), and the queues of untagged messages. */
-enum {
-	OP_WRITE, OP_READ_REQUEST, OP_READ_RESPONSE, OP_SEND, OP_SEND_INVALIDATE, OP_SEND_SE, OP_SEND_SE_INVALIDATE,
-	OP_IMMEDIATE = 8, OP_IMMEDIATE_SE, OP_ATOMIC_REQUEST, OP_ATOMIC_RESPONSE,
-	QUEUE_SEND = 0, QUEUE_READ = 1, QUEUE_ATOMIC_RESPONSE = 3,
-	READ_REQUEST = 28, ATOMIC_REQUEST = 52, ATOMIC_RESPONSE = 12, IMMEDIATE = 8,	/* bytes of payload */
+	FRAME_MAX = FLOW_HEADERS_MAX + TCP + 2 + DDP_UNTAGGED_HEADER + SEGMENT + 3 + CRC_SIZE,
 };
 
 struct stream {				/* a connection */
@@ -153,7 +145,7 @@ static bool send_fpdu(struct writer *w, const struct message *m, uint32_t number
 {
 	const unsigned from = w->from;
 	uint8_t *begin = payload_of(w);
-	uint32_t header = 2 + (m->tagged ? TAGGED : UNTAGGED);
+	uint32_t header = 2 + (m->tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER);
 	uint32_t here = m->captured > done ? m->captured - done < n ? m->captured - done : n : 0;
 	uint32_t counted = header + (m->cut ? n : here), length = fpdu_length(counted), captured = header + here;
 
@@ -190,9 +182,9 @@ static bool send_message(struct writer *w, unsigned from, const struct message *
 /* Sends the immediate data as the software device does: with the length of the write that they follow. */
 static bool send_immediate(struct writer *w, unsigned from, const struct tap_record *r)
 {
-	uint8_t data[IMMEDIATE] = { 0 };
-	struct message m = { .op = r->flags & TAP_SOLICITED ? OP_IMMEDIATE_SE : OP_IMMEDIATE, .queue = QUEUE_SEND,
-		.payload = data, .length = IMMEDIATE, .captured = IMMEDIATE };
+	uint8_t data[RDMAP_IMMEDIATE_BODY] = { 0 };
+	struct message m = { .op = r->flags & TAP_SOLICITED ? RDMAP_IMMEDIATE_SE : RDMAP_IMMEDIATE,
+		.queue = DDP_QUEUE_SEND, .payload = data, .length = sizeof data, .captured = sizeof data };
 
 	put_be32(put_be32(data, r->word), r->op == TAP_WRITE ? r->length : 0);
 	return !(r->flags & TAP_IMMEDIATE) || send_message(w, from, &m);
@@ -201,17 +193,17 @@ static bool send_immediate(struct writer *w, unsigned from, const struct tap_rec
 static bool send_send(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
 	bool invalidates = r->flags & TAP_INVALIDATE, solicited = r->flags & TAP_SOLICITED;
-	struct message m = { .queue = QUEUE_SEND, .word = invalidates ? r->word : 0, .payload = payload,
+	struct message m = { .queue = DDP_QUEUE_SEND, .word = invalidates ? r->word : 0, .payload = payload,
 		.length = r->length, .captured = r->captured };
 
-	m.op = solicited ? invalidates ? OP_SEND_SE_INVALIDATE : OP_SEND_SE :
-		invalidates ? OP_SEND_INVALIDATE : OP_SEND;
+	m.op = solicited ? invalidates ? RDMAP_SEND_SE_INV : RDMAP_SEND_SE :
+		invalidates ? RDMAP_SEND_INV : RDMAP_SEND;
 	return send_message(w, from, &m) && send_immediate(w, from, r);
 }
 
 static bool send_write(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	struct message m = { .op = OP_WRITE, .tagged = true, .word = r->memory.stag, .offset = r->memory.remote,
+	struct message m = { .op = RDMAP_WRITE, .tagged = true, .word = r->memory.stag, .offset = r->memory.remote,
 		.payload = payload, .length = r->length, .captured = r->captured };
 
 	return send_message(w, from, &m) && send_immediate(w, from, r);
@@ -219,9 +211,9 @@ static bool send_write(struct writer *w, unsigned from, const struct tap_record 
 
 static bool send_read_request(struct writer *w, unsigned from, const struct tap_record *r)
 {
-	uint8_t data[READ_REQUEST], *to = data;
-	struct message m = { .op = OP_READ_REQUEST, .queue = QUEUE_READ, .payload = data, .length = READ_REQUEST,
-		.captured = READ_REQUEST };
+	uint8_t data[RDMAP_READ_REQUEST_BODY], *to = data;
+	struct message m = { .op = RDMAP_READ_REQUEST, .queue = DDP_QUEUE_READ, .payload = data, .length = sizeof data,
+		.captured = sizeof data };
 
 	to = put_be32(to, r->memory.sink_stag);
 	to = put_be64(to, r->memory.sink);
@@ -233,7 +225,7 @@ static bool send_read_request(struct writer *w, unsigned from, const struct tap_
 
 static bool send_read_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	struct message m = { .op = OP_READ_RESPONSE, .tagged = true, .word = r->memory.sink_stag,
+	struct message m = { .op = RDMAP_READ_RESPONSE, .tagged = true, .word = r->memory.sink_stag,
 		.offset = r->memory.sink, .payload = payload, .length = r->length, .captured = r->captured };
 
 	return send_message(w, from, &m);
@@ -242,9 +234,9 @@ static bool send_read_response(struct writer *w, unsigned from, const struct tap
 static bool send_atomic_request(struct writer *w, unsigned from, const struct tap_record *r)
 {
 	bool swaps = r->op == TAP_CMP_SWAP;
-	uint8_t data[ATOMIC_REQUEST], *to = data;
-	struct message m = { .op = OP_ATOMIC_REQUEST, .queue = QUEUE_READ, .payload = data, .length = ATOMIC_REQUEST,
-		.captured = ATOMIC_REQUEST };
+	uint8_t data[RDMAP_ATOMIC_REQUEST_BODY], *to = data;
+	struct message m = { .op = RDMAP_ATOMIC_REQUEST, .queue = DDP_QUEUE_READ, .payload = data,
+		.length = sizeof data, .captured = sizeof data };
 
 	to = put_be32(to, swaps ? 2 : 0);
 	to = put_be32(to, (uint32_t)r->memory.sink);	/* identifies the request */
@@ -260,10 +252,10 @@ static bool send_atomic_request(struct writer *w, unsigned from, const struct ta
 /* Sends the value before the atomic. It is in the byte order of the host. */
 static bool send_atomic_response(struct writer *w, unsigned from, const struct tap_record *r, const uint8_t *payload)
 {
-	uint8_t data[ATOMIC_RESPONSE];
+	uint8_t data[RDMAP_ATOMIC_RESPONSE_BODY];
 	uint64_t value = 0;
-	struct message m = { .op = OP_ATOMIC_RESPONSE, .queue = QUEUE_ATOMIC_RESPONSE, .payload = data,
-		.length = ATOMIC_RESPONSE, .captured = r->captured < 8 ? 4 : ATOMIC_RESPONSE, .cut = true };
+	struct message m = { .op = RDMAP_ATOMIC_RESPONSE, .queue = DDP_QUEUE_ATOMIC_RESPONSE, .payload = data,
+		.length = sizeof data, .captured = r->captured < 8 ? 4 : sizeof data, .cut = true };
 
 	if (r->captured >= 8)
 		memcpy(&value, payload, 8);
