@@ -30,7 +30,7 @@ static bool read_device(int index, uint32_t *missed, uint32_t *fifo)
 	return counters;
 }
 
-void eth_device_begin(struct eth_port *port)
+void eth_counters_begin(struct eth_port *port)
 {
 	port->device.unknown = !read_device(port->index, &port->device.missed, &port->device.fifo);
 }
@@ -50,7 +50,7 @@ static uint64_t read_device_losses(struct eth_port *port)
 	return d->lost;
 }
 
-uint32_t eth_read_drops(struct eth_port *port)
+uint32_t eth_counters_read_drops(struct eth_port *port)
 {
 	struct tpacket_stats_v3 now = { 0 };	/* longer than that of other versions */
 	socklen_t size = sizeof now;
@@ -73,12 +73,12 @@ static void copy_stats(struct dapl_eth_stats *to, const struct dapl_eth_stats *f
 }
 
 /* Posted receives learn of losses by SO_RXQ_OVFL; the sum of the counter read here is the same. */
-void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats)
+void eth_counters_read(struct eth_port *port, struct dapl_eth_stats *stats)
 {
 	uint32_t drops;
 
 	dapl_mutex_lock(&port->lock);
-	drops = port->xdp ? eth_xdp_read_drops(port) : eth_read_drops(port);
+	drops = port->xdp ? eth_xdp_read_drops(port) : eth_counters_read_drops(port);
 	if (port->ring.map || port->xdp)
 		port->lost_pending += drops;
 	copy_stats(stats, &port->stats);

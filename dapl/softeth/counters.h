@@ -6,10 +6,10 @@
 #include "dapl/softeth/port_types.h"
 
 /* port->lock held. Reads the kernel's counter of dropped frames, which restarts. Returns what was new; 0 on error. */
-uint32_t eth_read_drops(struct eth_port *port);
+uint32_t eth_counters_read_drops(struct eth_port *port);
 /* Takes port->lock. Reads all counters, and those of the kernel and the device. */
-void eth_read_stats(struct eth_port *port, struct dapl_eth_stats *stats);
-/* For a new port. Reads the device's counters, so that eth_read_stats() tells how much they have grown since. */
-void eth_device_begin(struct eth_port *port);
+void eth_counters_read(struct eth_port *port, struct dapl_eth_stats *stats);
+/* For a new port. Reads the device's counters, so that eth_counters_read() tells how much they have grown since. */
+void eth_counters_begin(struct eth_port *port);
 
 #endif

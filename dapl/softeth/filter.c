@@ -3,7 +3,7 @@
  * jumps to the next block when it fails, and a return that accepts the frame.
  *
  * A load beyond the end of the frame rejects the frame whatever the other rules say, so each load is
- * preceded by a test of the length. A field that is cut off reads as 0 in eth_parse(); so only fields whose
+ * preceded by a test of the length. A field that is cut off reads as 0 in eth_match_parse(); so only fields whose
  * key is not 0 are tested. Frames with a VLAN tag in their bytes, or with IPv6 extension headers, are
  * accepted. */
 #include <arpa/inet.h>
@@ -178,8 +178,8 @@ static unsigned ip_version(const struct dapl_eth_rule *rule)
 	return rule->mask.ip_version == 0xff ? rule->key.ip_version : 0;
 }
 
-/* A rule for frames of an EtherType of IP without a header of that version: eth_parse() leaves the version 0 where
- * the header is cut off or wrong. The other frames of the type are rejected. */
+/* A rule for frames of an EtherType of IP without a header of that version: eth_match_parse() leaves the version 0
+ * where the header is cut off or wrong. The other frames of the type are rejected. */
 static void unreadable_ip(struct block *b, const struct dapl_eth_rule *rule)
 {
 	const bool is_ipv6 = rule->key.ether_type == htons(ETH_P_IPV6);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* filter.h - a classic BPF program for a set of rules, so that the kernel does not copy most of the frames
- * that no rule matches. It accepts every frame that a rule matches, and some more: eth_matches() decides. */
+ * that no rule matches. It accepts every frame that a rule matches, and some more: eth_match_rule() decides. */
 #ifndef SOFTETH_FILTER_H
 #define SOFTETH_FILTER_H
 #include <linux/filter.h>

@@ -15,12 +15,12 @@
 static struct dapl_mutex groups_lock = DAPL_MUTEX_INIT(RANK_SOFT_ETH_GROUPS);
 static struct eth_group *groups;
 
-void eth_groups_lock(void)
+void eth_group_lock(void)
 {
 	dapl_mutex_lock(&groups_lock);
 }
 
-void eth_groups_unlock(void)
+void eth_group_unlock(void)
 {
 	dapl_mutex_unlock(&groups_lock);
 }
@@ -64,8 +64,8 @@ static void end_rules(struct eth_group *group)
 	while ((rule = group->rules)) {
 		group->rules = rule->next;
 		leave_ports(group, rule->part.times);
-		rule_counts_put(rule->part.counts);
-		rule_times_put(rule->part.times);
+		eth_rule_counts_put(rule->part.counts);
+		eth_rule_times_put(rule->part.times);
 		free(rule);
 	}
 }
@@ -93,12 +93,12 @@ static void leave_groups(const struct eth_port *port)
 				g->ports[i] = NULL;
 }
 
-void eth_rule_free_all(struct eth_port *port)
+void eth_group_leave(struct eth_port *port)
 {
 	dapl_mutex_lock(&groups_lock);
 	leave_groups(port);
 	dapl_mutex_lock(&port->lock);
-	eth_rules_free(port);
+	eth_rule_end_all(port);
 	port_filter_none(port->fd);
 	dapl_mutex_unlock(&port->lock);
 	dapl_mutex_unlock(&groups_lock);

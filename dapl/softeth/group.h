@@ -20,8 +20,8 @@ struct eth_group {
 };
 
 /* The lock of groups: guards all groups, and all changes of times and tables. Outside of any port's lock. */
-void eth_groups_lock(void);
-void eth_groups_unlock(void);
+void eth_group_lock(void);
+void eth_group_unlock(void);
 
 /* Operations of struct eth_port_ops. Return 0 or ENOMEM; eth_group_set() also EINVAL: the table names a
  * port that has left. */
@@ -31,6 +31,6 @@ int eth_group_set(struct eth_group *group, const uint16_t *table);
 /* Ends the group's rules, too. */
 void eth_group_free(struct eth_group *group);
 /* The port leaves all groups, and its rules end. It receives nothing afterwards. */
-void eth_rule_free_all(struct eth_port *port);
+void eth_group_leave(struct eth_port *port);
 
 #endif

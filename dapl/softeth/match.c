@@ -202,7 +202,7 @@ static void parse_type(struct cursor *c, uint16_t type, struct eth_headers *h, b
 		parse_mpls(c, h, inner);
 }
 
-void eth_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, struct eth_headers *headers)
+void eth_match_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, struct eth_headers *headers)
 {
 	struct cursor c = { frame, length };
 
@@ -229,13 +229,13 @@ static bool key_matches(const void *key, const void *mask, const void *header)
 	return !difference;
 }
 
-bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *headers)
+bool eth_match_rule(const struct dapl_eth_rule *rule, const struct eth_headers *headers)
 {
 	return key_matches(&rule->key, &rule->mask, &headers->outer) &&
 	       key_matches(&rule->inner_key, &rule->inner_mask, &headers->inner);
 }
 
-bool eth_matches_all(const struct dapl_eth_rule *rule)
+bool eth_match_all(const struct dapl_eth_rule *rule)
 {
 	static const struct dapl_eth_key none;
 

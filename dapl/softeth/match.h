@@ -26,9 +26,9 @@ struct eth_tag {
 };
 
 /* Reads the headers of a frame. What is cut off or not known is 0. */
-void eth_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, struct eth_headers *headers);
-bool eth_matches(const struct dapl_eth_rule *rule, const struct eth_headers *headers);
+void eth_match_parse(const uint8_t *frame, size_t length, struct eth_tag stripped, struct eth_headers *headers);
+bool eth_match_rule(const struct dapl_eth_rule *rule, const struct eth_headers *headers);
 /* True if every frame matches, whatever its headers are. */
-bool eth_matches_all(const struct dapl_eth_rule *rule);
+bool eth_match_all(const struct dapl_eth_rule *rule);
 
 #endif

@@ -103,7 +103,7 @@ static bool enter(struct eth_port *port)
 	if (!(status & TP_STATUS_USER))
 		return false;
 	if (status & TP_STATUS_LOSING)
-		port->lost_pending += eth_read_drops(port);
+		port->lost_pending += eth_counters_read_drops(port);
 	ring->entered = true;
 	ring->frames_left = b->hdr.bh1.num_pkts < most ? b->hdr.bh1.num_pkts : most;
 	ring->block = (const uint8_t *)b;
@@ -197,7 +197,7 @@ static struct eth_rule *describe(struct eth_port *port, const frame_header *h, s
 		memcpy(&vnet, data - sizeof vnet, sizeof vnet);
 	eth_validate(port, frame, &vnet, data, h->tp_snaplen,
 		     &(struct iovec){ (void *)data, h->tp_snaplen }, 1);
-	eth_account(port, frame, time);
+	eth_rule_account(port, frame, time);
 	return rule;
 }
 

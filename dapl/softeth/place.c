@@ -62,8 +62,8 @@ static int attach(const struct eth_place *at, const struct rule_part *part, stru
 
 static void forget(struct rule_part *part)
 {
-	rule_counts_put(part->counts);
-	rule_times_put(part->times);
+	eth_rule_counts_put(part->counts);
+	eth_rule_times_put(part->times);
 }
 
 /* --- what the caller knows a rule by: that of the port, or that of the group ------------------- */
@@ -154,12 +154,12 @@ static void remove_from_group(const struct eth_place *at, const void *handle)
 
 int eth_place_add(struct eth_place at, const struct dapl_eth_rule *rule, void **added)
 {
-	struct rule_part part = { .rule = *rule, .counts = rule_counts_new(), .times = rule_times_new(0) };
+	struct rule_part part = { .rule = *rule, .counts = eth_rule_counts_new(), .times = eth_rule_times_new(0) };
 	int err;
 
-	eth_groups_lock();
+	eth_group_lock();
 	err = add(&at, &part, added);
-	eth_groups_unlock();
+	eth_group_unlock();
 	forget(&part);
 	return err;
 }
@@ -168,20 +168,20 @@ void eth_place_free(struct eth_place at, void *rule)
 {
 	struct rule_part part;
 
-	eth_groups_lock();
+	eth_group_lock();
 	if (find(&at, rule, &part)) {
 		remove_from_group(&at, rule);
 		detach(&at, part.times);
 		forget(&part);
 	}
-	eth_groups_unlock();
+	eth_group_unlock();
 }
 
 /* The new rule is at its ports before any frame is its. */
 static int move(const struct eth_place *from, void *rule, const struct eth_place *to, struct rule_part *old,
 		void **moved)
 {
-	struct rule_part new = { .rule = old->rule, .counts = old->counts, .times = rule_times_new(UINT64_MAX) };
+	struct rule_part new = { .rule = old->rule, .counts = old->counts, .times = eth_rule_times_new(UINT64_MAX) };
 	int err = add(to, &new, moved);
 	uint64_t now;
 
@@ -193,7 +193,7 @@ static int move(const struct eth_place *from, void *rule, const struct eth_place
 		remove_from_group(from, rule);
 		unsteer(from, old->times, true);
 	}
-	rule_times_put(new.times);
+	eth_rule_times_put(new.times);
 	return err;
 }
 
@@ -215,7 +215,7 @@ static void keep_dropped(const struct eth_place *from, const void *rule, struct 
 static int move_drop(const struct eth_place *from, void *rule, const struct eth_place *to, struct rule_part *old,
 		     void **moved)
 {
-	struct rule_part new = { .rule = old->rule, .counts = old->counts, .times = rule_times_new(0) };
+	struct rule_part new = { .rule = old->rule, .counts = old->counts, .times = eth_rule_times_new(0) };
 	int err = add(to, &new, moved);
 
 	if (!err) {
@@ -223,7 +223,7 @@ static int move_drop(const struct eth_place *from, void *rule, const struct eth_
 		keep_dropped(from, rule, old->counts);
 		detach(from, old->times);
 	}
-	rule_times_put(new.times);
+	eth_rule_times_put(new.times);
 	return err;
 }
 
@@ -232,13 +232,13 @@ int eth_place_move(struct eth_place from, void *rule, struct eth_place to, void 
 	struct rule_part old;
 	int err = ENOENT;
 
-	eth_groups_lock();
+	eth_group_lock();
 	if (find(&from, rule, &old)) {
 		err = old.rule.mode == ETH_DROP ? move_drop(&from, rule, &to, &old, moved) :
 			move(&from, rule, &to, &old, moved);
 		forget(&old);
 	}
-	eth_groups_unlock();
+	eth_group_unlock();
 	return err;
 }
 
@@ -248,7 +248,7 @@ void eth_place_count(struct eth_place at, const void *rule, uint64_t *frames, ui
 	struct rule_part part;
 
 	*frames = *bytes = 0;
-	eth_groups_lock();
+	eth_group_lock();
 	if (find(&at, rule, &part)) {
 		if (!at.group && part.rule.mode == ETH_DROP)
 			eth_steer_count(at.port, rule, &dropped[0], &dropped[1]);
@@ -256,5 +256,5 @@ void eth_place_count(struct eth_place at, const void *rule, uint64_t *frames, ui
 		*bytes = dropped[1] + __atomic_load_n(&part.counts->bytes, __ATOMIC_RELAXED);
 		forget(&part);
 	}
-	eth_groups_unlock();
+	eth_group_unlock();
 }

@@ -86,7 +86,7 @@ static int query(int index, struct dapl_eth_attr *attr, uint16_t *link_type)
 
 static void close_port(struct eth_port *port)
 {
-	eth_rule_free_all(port);
+	eth_group_leave(port);
 	eth_xdp_close(port);
 	packet_ring_close(port);
 	if (port->fd >= 0)
@@ -171,7 +171,7 @@ static int open_port(int index, const struct dapl_eth_config *config, bool bypas
 		close_port(new);
 		return err;
 	}
-	eth_device_begin(new);
+	eth_counters_begin(new);
 	*port = new;
 	return 0;
 }
@@ -206,10 +206,10 @@ static int release(struct eth_port *port, uint32_t oldest)
 __attribute__((visibility("default"))) const struct eth_port_ops dapl_softeth_ops = {
 	.version = ETH_PORT_VERSION,
 	.query = query, .open = open_port, .close = close_port, .descriptor = descriptor,
-	.add_rule = eth_place_add, .free_rule = eth_place_free, .free_all_rules = eth_rule_free_all,
+	.add_rule = eth_place_add, .free_rule = eth_place_free, .free_all_rules = eth_group_leave,
 	.move_rule = eth_place_move, .purge = eth_rule_purge, .count_rule = eth_place_count,
 	.create_group = eth_group_create, .set_group = eth_group_set, .free_group = eth_group_free,
 	.send = eth_send, .send_batch = eth_send_batch, .stamp = eth_send_stamp, .check = eth_send_check,
-	.has_frame = eth_has_frame, .receive = eth_receive,
-	.poll = poll_ring, .release = release, .stats = eth_read_stats,
+	.has_frame = eth_receive_is_ready, .receive = eth_receive,
+	.poll = poll_ring, .release = release, .stats = eth_counters_read,
 };

@@ -150,7 +150,7 @@ static int receive_one(struct eth_port *port, struct iovec *iov, int n, struct d
 		frame->hash = hash;
 	}
 	eth_validate(port, frame, &r.vnet, head, parsed < frame->length ? parsed : frame->length, iov, n);
-	eth_account(port, frame, r.time);
+	eth_rule_account(port, frame, r.time);
 	return 0;
 }
 
@@ -166,7 +166,7 @@ int eth_receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth
 	return err;
 }
 
-bool eth_has_frame(struct eth_port *port)
+bool eth_receive_is_ready(struct eth_port *port)
 {
 	uint8_t head[PARSED];
 	struct received r;

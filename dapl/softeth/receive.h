@@ -8,6 +8,6 @@
 
 /* These take port->lock, and are the operations `receive` and `has_frame` of port.h. */
 int eth_receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame);
-bool eth_has_frame(struct eth_port *port);
+bool eth_receive_is_ready(struct eth_port *port);
 
 #endif

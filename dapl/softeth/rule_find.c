@@ -69,16 +69,16 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 		if (!is_in_time(r, time))
 			continue;
 		if (r->needs_headers && !parsed)
-			eth_parse(frame, captured, tag, &headers);
+			eth_match_parse(frame, captured, tag, &headers);
 		parsed |= r->needs_headers;
-		if (r->needs_headers && (!eth_matches(&r->rule, &headers) || !is_own(r, &headers, time, hash)))
+		if (r->needs_headers && (!eth_match_rule(&r->rule, &headers) || !is_own(r, &headers, time, hash)))
 			continue;
 		return r->rule.mode == ETH_DROP ? NULL : r;	/* counted where it is dropped */
 	}
 	return NULL;
 }
 
-void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
+void eth_rule_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
 {
 	frame->time = port->last_time = frame_time_even_out(time, port->last_time);
 	frame->lost = port->lost_pending;

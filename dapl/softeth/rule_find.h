@@ -17,7 +17,7 @@ void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t byte
 
 /* Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are
  * set already. */
-void eth_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
+void eth_rule_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
 
 /* Frames of a poll that the same rule has matched in a row: counters that other ports share are changed
  * once for all of them. */

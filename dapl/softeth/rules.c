@@ -65,8 +65,8 @@ static void link_rule(struct eth_port *port, struct eth_rule *rule)
 
 static void free_rule(struct eth_rule *rule)
 {
-	rule_counts_put(rule->counts);
-	rule_times_put(rule->times);
+	eth_rule_counts_put(rule->counts);
+	eth_rule_times_put(rule->times);
 	if (rule->spread)
 		spread_put(rule->spread);
 	free(rule);
@@ -227,7 +227,7 @@ int eth_rule_attach(struct eth_port *port, const struct rule_part *part, uint16_
 		return ENOMEM;
 	*new = (struct eth_rule){ .rule = part->rule, .joined = -1, .counts = part->counts, .times = part->times,
 		.spread = part->spread, .member = member,
-		.needs_headers = part->spread || !eth_matches_all(&part->rule) };
+		.needs_headers = part->spread || !eth_match_all(&part->rule) };
 	__atomic_add_fetch(&new->counts->refs, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&new->times->refs, 1, __ATOMIC_RELAXED);
 	if (new->spread)
@@ -308,7 +308,7 @@ bool eth_rule_has(struct eth_port *port, const struct eth_rule *rule)
 	return found;
 }
 
-void eth_rules_free(struct eth_port *port)
+void eth_rule_end_all(struct eth_port *port)
 {
 	struct eth_rule *rule;
 
@@ -322,7 +322,7 @@ void eth_rules_free(struct eth_port *port)
 
 /* --- parts --------------------------------------------------------------------------------- */
 
-struct rule_counts *rule_counts_new(void)
+struct rule_counts *eth_rule_counts_new(void)
 {
 	struct rule_counts *counts = calloc(1, sizeof *counts);
 
@@ -331,7 +331,7 @@ struct rule_counts *rule_counts_new(void)
 	return counts;
 }
 
-struct rule_times *rule_times_new(uint64_t from_ns)
+struct rule_times *eth_rule_times_new(uint64_t from_ns)
 {
 	struct rule_times *times = calloc(1, sizeof *times);
 
@@ -340,13 +340,13 @@ struct rule_times *rule_times_new(uint64_t from_ns)
 	return times;
 }
 
-void rule_counts_put(struct rule_counts *counts)
+void eth_rule_counts_put(struct rule_counts *counts)
 {
 	if (counts && !__atomic_sub_fetch(&counts->refs, 1, __ATOMIC_ACQ_REL))
 		free(counts);
 }
 
-void rule_times_put(struct rule_times *times)
+void eth_rule_times_put(struct rule_times *times)
 {
 	if (times && !__atomic_sub_fetch(&times->refs, 1, __ATOMIC_ACQ_REL))
 		free(times);

@@ -5,7 +5,7 @@
 #include "dapl/softeth/port_types.h"
 
 /* port->lock held. Ends all rules and their program; the filter stays as it is. */
-void eth_rules_free(struct eth_port *port);
+void eth_rule_end_all(struct eth_port *port);
 
 /* --- these take port->lock; an int is 0 or an errno ------------------------------------------- */
 
@@ -28,10 +28,10 @@ bool eth_rule_purge(struct eth_port *port);
 /* --- no lock is needed ------------------------------------------------------------------------ */
 
 /* With one reference; NULL: no memory. */
-struct rule_counts *rule_counts_new(void);
-struct rule_times *rule_times_new(uint64_t from_ns);
+struct rule_counts *eth_rule_counts_new(void);
+struct rule_times *eth_rule_times_new(uint64_t from_ns);
 /* May be NULL. */
-void rule_counts_put(struct rule_counts *counts);
-void rule_times_put(struct rule_times *times);
+void eth_rule_counts_put(struct rule_counts *counts);
+void eth_rule_times_put(struct rule_times *times);
 
 #endif

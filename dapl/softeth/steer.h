@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* steer.h - an eBPF program for a set of rules, some of which take frames away from the kernel's stack: it runs on the
  * ingress of the network device, behind the packet sockets, or as an XDP program, before them. Unlike the filter of
- * filter.c it decides exactly as eth_matches() does. A frame that a group copies may still be taken by another group:
- * which of a group's ports gets it does not matter here. */
+ * filter.c it decides exactly as eth_match_rule() does. A frame that a group copies may still be taken by another
+ * group: which of a group's ports gets it does not matter here. */
 #ifndef SOFTETH_STEER_H
 #define SOFTETH_STEER_H
 #include "dapl/softeth/bpf.h"

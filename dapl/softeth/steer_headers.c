@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* steer_headers.c - the part of the program that reads the headers of a frame into two keys on its stack, as
- * eth_parse() does. The functions have the names and the order of those in match.c; in place of parse_tunnel() there is
- * a function for each kind of tunnel.
+ * eth_match_parse() does. The functions have the names and the order of those in match.c; in place of parse_tunnel()
+ * there is a function for each kind of tunnel.
  *
  * A header that is cut off ends the reading: what was read until then is compared. All jumps go forward, and the loops
  * over VLAN tags, extension headers and labels are unrolled, so the kernel's verifier sees that the program ends. */

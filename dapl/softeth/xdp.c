@@ -210,7 +210,7 @@ static struct eth_rule *describe(struct eth_port *port, const struct xsk *x, con
 	*frame = (struct dapl_eth_frame){ .data = data, .wire_length = from->len, .tag = rule->rule.tag,
 		.length = port->snap && port->snap < from->len ? port->snap : from->len };
 	eth_validate(port, frame, &none, data, frame->length, &(struct iovec){ (void *)data, frame->length }, 1);
-	eth_account(port, frame, mark.time - (uint64_t)tai);
+	eth_rule_account(port, frame, mark.time - (uint64_t)tai);
 	return rule;
 }
 

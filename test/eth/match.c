@@ -35,7 +35,7 @@ static struct eth_headers parsed(const struct frame *f)
 {
 	struct eth_headers h;
 
-	eth_parse(f->bytes, f->length, (struct eth_tag){ 0, 0 }, &h);
+	eth_match_parse(f->bytes, f->length, (struct eth_tag){ 0, 0 }, &h);
 	return h;
 }
 
@@ -147,7 +147,7 @@ static bool key_exceeds_mask(const struct dapl_eth_rule *rule)
 	return exceeds(&rule->key, &rule->mask) || exceeds(&rule->inner_key, &rule->inner_mask);
 }
 
-/* The filter must pass what eth_matches() matches. `wanted` and `kept` count frames, which shows that both
+/* The filter must pass what eth_match_rule() matches. `wanted` and `kept` count frames, which shows that both
  * kinds occur. */
 static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
 {
@@ -169,7 +169,7 @@ static void filter_agrees(int to, int from, unsigned *wanted, unsigned *kept)
 		if (!f.length)
 			continue;
 		for (unsigned i = 0; i < n; i++)
-			matches |= eth_matches(&rules[i], &h);
+			matches |= eth_match_rule(&rules[i], &h);
 		passes = kernel_passes(to, from, &f);
 		if (matches)
 			check(passes, "the filter rejects a frame that a rule matches");
@@ -304,7 +304,7 @@ static const struct dapl_eth_rule *oracle(const struct steer_rule *rules, unsign
 			continue;
 		if (is_for_other_host(f) && !(r->flags & ETH_ALL) && !memcmp(r->mask.dst, none, 6))
 			continue;
-		if (!eth_matches(r, &h))
+		if (!eth_match_rule(r, &h))
 			continue;
 		if (!rules[i].group || r->mode != ETH_COPY)
 			return r;

@@ -97,16 +97,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		tag = (struct eth_tag){ 0x8100, data[0] };
 	exact = malloc(size - 1 ? size - 1 : 1);	/* so that a sanitizer sees every byte behind it */
 	memcpy(exact, data + 1, size - 1);
-	eth_parse(exact, size - 1, tag, &headers);
-	eth_parse(exact, size - 1, tag, &again);
+	eth_match_parse(exact, size - 1, tag, &headers);
+	eth_match_parse(exact, size - 1, tag, &again);
 	demand(!memcmp(&headers, &again, sizeof headers), "the same frame has other headers");
 	rule.key = headers.outer;
 	memset(&rule.mask, 0xff, sizeof rule.mask);
 	rule.inner_key = headers.inner;
 	memset(&rule.inner_mask, 0xff, sizeof rule.inner_mask);
-	demand(eth_matches(&rule, &headers), "a frame does not match its own headers");
+	demand(eth_match_rule(&rule, &headers), "a frame does not match its own headers");
 	rule.key.protocol ^= 1;
-	demand(!eth_matches(&rule, &headers), "a frame matches another protocol");
+	demand(!eth_match_rule(&rule, &headers), "a frame matches another protocol");
 	n = eth_filter_make(code, list, 1, 64);
 	demand(n > 0 && n <= ETH_FILTER_MAX && BPF_CLASS(code[n - 1].code) == BPF_RET, "no filter");
 	check_jumps(code, n);

@@ -101,7 +101,7 @@ void side_act(struct stream *s, const uint8_t *p, uint32_t length)
 		break;
 	case 11:
 		soft_progress_lock(stream_device.dev);
-		soft_cm_detach(s->qp);
+		cm_detach(s->qp);
 		soft_progress_unlock(stream_device.dev);
 		break;
 	}

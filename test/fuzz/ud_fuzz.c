@@ -80,8 +80,8 @@ static void open_run(struct run *r, bool with_srq)
 	r->qp = r->member.qp = (struct soft_qp *)qp;
 	own = dev->address;
 	address_set_port((struct sockaddr *)&own, dev->datagrams.port);
-	demand(!soft_ah_create(stream_device.pd, (struct sockaddr *)&own, dev->datagrams.port, &r->ah[0]) &&
-	       !soft_ah_create(stream_device.pd, (struct sockaddr *)&group, SOFT_MCAST_PORT, &r->ah[1]),
+	demand(!soft_ud_ah_create(stream_device.pd, (struct sockaddr *)&own, dev->datagrams.port, &r->ah[0]) &&
+	       !soft_ud_ah_create(stream_device.pd, (struct sockaddr *)&group, SOFT_MCAST_PORT, &r->ah[1]),
 	       "no address handle");
 	soft_progress_lock(dev);
 	demand(!soft_mcast_may_send(dev) &&
@@ -95,8 +95,8 @@ static void close_run(struct run *r)
 	soft_progress_lock(stream_device.dev);
 	soft_mcast_leave(stream_device.dev, &r->member);
 	soft_progress_unlock(stream_device.dev);
-	soft_ah_destroy(r->ah[0]);
-	soft_ah_destroy(r->ah[1]);
+	soft_ud_ah_destroy(r->ah[0]);
+	soft_ud_ah_destroy(r->ah[1]);
 	demand(!soft_qp_destroy(&r->qp->qp), "the queue pair is not destroyed");
 	if (r->srq)
 		demand(!soft_srq_destroy(r->srq), "the SRQ is not destroyed");

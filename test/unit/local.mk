@@ -742,7 +742,7 @@ test_unit_soft_test_progress_SOURCES = test/unit/soft/test_progress.c $(device_h
 test_unit_soft_test_progress_LDADD = $(unit_soft_libs)
 test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=epoll_wait,--wrap=epoll_ctl \
 	-Wl,--wrap=sched_yield,--wrap=setsockopt,--wrap=dapl_task_queue,--wrap=soft_rings_poll,--wrap=soft_rings_add \
-	-Wl,--wrap=soft_rings_del,--wrap=soft_ack_schedule,--wrap=soft_tcp_receive,--wrap=soft_conn_send \
+	-Wl,--wrap=soft_rings_del,--wrap=soft_acks_schedule,--wrap=soft_tcp_receive,--wrap=soft_conn_send \
 	-Wl,--wrap=soft_unexpected_deliver
 test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
 test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
@@ -770,7 +770,7 @@ test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=getrandom,--wrap=clock_gettime
 test_unit_soft_test_rings_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rings_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_rx_receive \
-	-Wl,--wrap=soft_ack_schedule,--wrap=soft_acks_flush_ring,--wrap=soft_conn_send
+	-Wl,--wrap=soft_acks_schedule,--wrap=soft_acks_flush_ring,--wrap=soft_conn_send
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
 test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
@@ -847,7 +847,7 @@ test_unit_softeth_test_filter_hash_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
 test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
-	-Wl,--wrap=eth_rules_free,--wrap=port_filter_renew,--wrap=setsockopt,--wrap=clock_gettime \
+	-Wl,--wrap=eth_rule_end_all,--wrap=port_filter_renew,--wrap=setsockopt,--wrap=clock_gettime \
 	-Wl,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(softeth_steps)
 test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
@@ -865,7 +865,7 @@ test_unit_softeth_test_port_SOURCES = test/unit/softeth/test_port.c $(softeth_st
 test_unit_softeth_test_port_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=ioctl,--wrap=if_indextoname \
 	-Wl,--wrap=setsockopt,--wrap=bind,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=close,--wrap=calloc \
-	-Wl,--wrap=bpf_has_tcx,--wrap=packet_ring_open,--wrap=packet_ring_close,--wrap=eth_rule_free_all
+	-Wl,--wrap=bpf_has_tcx,--wrap=packet_ring_open,--wrap=packet_ring_close,--wrap=eth_group_leave
 test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
 test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \

@@ -211,7 +211,7 @@ static bool is_ip_address(const char *text, bool with_bits)
 	return inet_pton(AF_INET6, address, bytes) == 1 && (!slash || read_number(slash + 1, false, 128, &bits));
 }
 
-/* Returns whether this is an extension header: eth_parse() skips them, so it never is the parsed
+/* Returns whether this is an extension header: eth_match_parse() skips them, so it never is the parsed
  * protocol. */
 static bool is_extension(unsigned long protocol)
 {

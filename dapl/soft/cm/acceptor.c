@@ -199,7 +199,7 @@ static void tune_socket(const struct dapl_conn *conn)
 		cm_set_traffic_class(conn);
 }
 
-int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
+int acceptor_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
 	struct dapl_device *dev = conn->dev;
 	int err;
@@ -218,7 +218,7 @@ int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params
 	return err;
 }
 
-int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
+int acceptor_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
 {
 	struct dapl_device *dev = conn->dev;
 

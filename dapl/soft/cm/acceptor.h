@@ -8,8 +8,8 @@
 struct dapl_conn;
 struct dapl_conn_params;
 
-int soft_cm_accept(struct dapl_conn *conn, const struct dapl_conn_params *params);
-int soft_cm_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
+int acceptor_accept(struct dapl_conn *conn, const struct dapl_conn_params *params);
+int acceptor_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len);
 
 /* --- events, progress lock held -------------------------------------------------------------- */
 

@@ -179,7 +179,7 @@ void soft_cm_release(struct dapl_conn *conn)
 	if (conn->state == SOFT_REQUESTED)
 		acceptor_refuse(conn);	/* SP-44 */
 	if (conn->qp && conn->qp->conn == conn)
-		soft_cm_detach(conn->qp);
+		cm_detach(conn->qp);
 	conn->qp = NULL;
 	if (conn->owner)
 		soft_conn_queue_upcall(conn, SOFT_UP_RELEASED);

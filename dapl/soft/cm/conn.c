@@ -35,7 +35,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
+void cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 {
 	struct dapl_device *dev = conn->dev;
 	struct soft_qp *qp;
@@ -52,7 +52,7 @@ void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	soft_progress_unlock(dev);
 }
 
-const char *soft_cm_carrier(struct dapl_conn *conn)
+const char *cm_carrier(struct dapl_conn *conn)
 {
 	struct dapl_device *dev = conn->dev;
 	const char *carrier;
@@ -228,7 +228,7 @@ int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params)
 	return 0;
 }
 
-void soft_cm_detach(struct soft_qp *qp)
+void cm_detach(struct soft_qp *qp)
 {
 	struct dapl_device *dev = qp->dev;
 	struct dapl_conn *conn = qp->conn;
@@ -354,7 +354,7 @@ static void conn_work(struct dapl_task *task)
 	if ((up & SOFT_UP_ESTABLISHED) && notify)
 		report_established(conn);
 	else if ((up & SOFT_UP_ESTABLISHED) && conn->cm->peer.ah)
-		soft_ah_destroy(conn->cm->peer.ah);
+		soft_ud_ah_destroy(conn->cm->peer.ah);
 	if (up & SOFT_UP_ESTABLISHED) {
 		drop_frame(conn);
 		go_live(conn);

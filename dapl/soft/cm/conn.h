@@ -51,8 +51,8 @@ struct soft_cm_conn {
 };
 
 /* Operations of the device (core/device.h). */
-void soft_cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
-const char *soft_cm_carrier(struct dapl_conn *conn);
+void cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+const char *cm_carrier(struct dapl_conn *conn);
 /* What connection management does for the layers below it. */
 extern const struct soft_conn_events cm_conn_events;
 
@@ -80,7 +80,7 @@ void cm_conn_retire(struct dapl_conn *conn);
 /* Attaches the QP. Returns 0 or EINVAL if the QP has a connection or is in a wrong state. */
 int cm_attach_qp(struct dapl_conn *conn, const struct dapl_conn_params *params);
 /* Detaches the QP from its connection, if any. */
-void soft_cm_detach(struct soft_qp *qp);
+void cm_detach(struct soft_qp *qp);
 /* The handshake failed. `err` 0: the text says why. */
 void cm_fail(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
 /* Ends an open stream in a disorderly way. */

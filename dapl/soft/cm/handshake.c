@@ -58,7 +58,7 @@ static int associate(struct dapl_conn *conn, const struct wire_trailer *peer)
 
 	conn->cm->peer.qpn = peer->qpn;
 	conn->cm->peer.qkey = peer->qkey;
-	return conn->qp ? soft_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->cm->peer.ah)
+	return conn->qp ? soft_ud_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->cm->peer.ah)
 			: ECANCELED;
 }
 

@@ -375,7 +375,7 @@ void initiator_reply_readable(struct dapl_conn *conn)
 
 /* --- connect --------------------------------------------------------------------------------- */
 
-int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
+int initiator_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 		    struct dapl_conn **out)
 {
 	struct dapl_conn *conn;

@@ -7,7 +7,7 @@ struct dapl_conn;
 struct dapl_conn_params;
 struct dapl_device;
 
-int soft_cm_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
+int initiator_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 		    struct dapl_conn **conn);
 
 /* --- events, progress lock held -------------------------------------------------------------- */

@@ -209,7 +209,7 @@ static struct soft_port *port_find(struct dapl_device *dev, uint16_t number, boo
 	return NULL;
 }
 
-int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *number,
+int listen_begin(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *number,
 		   bool ud, int backlog, void *sp, struct dapl_listener **listener)
 {
 	struct dapl_listener *new = calloc(1, sizeof *new);
@@ -264,7 +264,7 @@ static void port_close(struct soft_port *port)
 	dapl_task_queue(&port->task, port_free);
 }
 
-void soft_cm_unlisten(struct dapl_listener *listener)
+void listen_end(struct dapl_listener *listener)
 {
 	struct soft_port *port = listener->port;
 	struct dapl_device *dev = port->dev;

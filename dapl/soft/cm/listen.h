@@ -30,9 +30,9 @@ struct dapl_listener {
 	bool ud;
 };
 
-int soft_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port,
+int listen_begin(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port,
 		   bool ud, int backlog, void *sp, struct dapl_listener **listener);
-void soft_cm_unlisten(struct dapl_listener *listener);
+void listen_end(struct dapl_listener *listener);
 
 /* --- progress lock held ---------------------------------------------------------------------- */
 

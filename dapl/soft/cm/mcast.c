@@ -62,7 +62,7 @@ int soft_mcast_join_group(struct dapl_device *dev, struct ibv_qp *qp, const stru
 		.dev = dev, .owner = owner, .member.qp = soft_qp(qp),
 		.to = { .qpn = SOFT_MCAST_QPN, .qkey = SOFT_MCAST_QKEY },
 	};
-	err = soft_ah_create(qp->pd, group, SOFT_MCAST_PORT, &m->to.ah);
+	err = soft_ud_ah_create(qp->pd, group, SOFT_MCAST_PORT, &m->to.ah);
 	if (err) {
 		free(m);
 		return err;
@@ -75,7 +75,7 @@ int soft_mcast_join_group(struct dapl_device *dev, struct ibv_qp *qp, const stru
 		err = soft_mcast_join(dev, group, &m->member);
 	soft_progress_unlock(dev);
 	if (err) {
-		soft_ah_destroy(m->to.ah);
+		soft_ud_ah_destroy(m->to.ah);
 		free(m);
 		return err;
 	}
@@ -90,7 +90,7 @@ void soft_mcast_leave_group(struct dapl_membership *m)
 
 	soft_progress_lock(dev);
 	soft_mcast_leave(dev, &m->member);
-	soft_ah_destroy(m->to.ah);
+	soft_ud_ah_destroy(m->to.ah);
 	m->left = true;
 	dapl_task_queue(&m->task, membership_work);
 	soft_progress_unlock(dev);

@@ -26,7 +26,7 @@ uint32_t soft_random(void)
 	return value;
 }
 
-uint64_t soft_random64(void)
+uint64_t soft_random_64(void)
 {
 	return (uint64_t)soft_random() << 32 | soft_random();
 }

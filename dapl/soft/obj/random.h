@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 uint32_t soft_random(void);
-uint64_t soft_random64(void);
+uint64_t soft_random_64(void);
 /* Discards the buffered numbers. Called in a forked child, which would otherwise use the same numbers as
  * its parent. */
 void soft_random_fork_child(void);

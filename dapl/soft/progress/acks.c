@@ -55,7 +55,7 @@ void soft_acks_flush_sockets(struct dapl_device *dev)
 	while ((conn = TAILQ_FIRST(&dev->progress.acks))) {
 		struct soft_qp *qp = conn->qp;
 
-		soft_ack_forget(conn);
+		soft_acks_forget(conn);
 		if (!qp)
 			continue;
 		dapl_mutex_lock(&qp->lock);
@@ -75,7 +75,7 @@ void soft_acks_flush(struct dapl_device *dev)
 			soft_acks_flush_ring(shm);
 }
 
-void soft_ack_schedule(struct dapl_conn *conn, bool polling)
+void soft_acks_schedule(struct dapl_conn *conn, bool polling)
 {
 	struct dapl_device *dev = conn->dev;
 
@@ -95,7 +95,7 @@ void soft_ack_schedule(struct dapl_conn *conn, bool polling)
 	}
 }
 
-void soft_ack_forget(struct dapl_conn *conn)
+void soft_acks_forget(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
 	if (conn->progress.ack_listed)

@@ -12,9 +12,9 @@ struct shm_conn;
 /* Input of the connection was processed: sends an acknowledgement if one is due. It waits for a
  * message to ride on only while a thread polls, which will come back, or while the timer that
  * watches the polling threads runs. `polling`: the caller is such a thread. */
-void soft_ack_schedule(struct dapl_conn *conn, bool polling);
+void soft_acks_schedule(struct dapl_conn *conn, bool polling);
 /* The connection ends: its acknowledgement no longer waits. */
-void soft_ack_forget(struct dapl_conn *conn);
+void soft_acks_forget(struct dapl_conn *conn);
 
 /* Sends the acknowledgements over TCP that wait. */
 void soft_acks_flush_sockets(struct dapl_device *dev);

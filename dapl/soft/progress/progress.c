@@ -61,7 +61,7 @@ static bool serve_socket(struct dapl_conn *conn, uint32_t events, bool polling)
 		alive = soft_tcp_receive(conn, &came);
 	conn->dev->progress.busy_run += alive && came;
 	if (alive && (came || (events & ~EPOLLIN))) {
-		soft_ack_schedule(conn, polling);
+		soft_acks_schedule(conn, polling);
 		soft_conn_send(conn);
 		if (events & EPOLLOUT)
 			soft_conn_interest(conn);
@@ -118,7 +118,7 @@ void soft_progress_del(struct dapl_conn *conn)
 	struct dapl_device *dev = conn->dev;
 
 	assert_held(&conn->dev->progress_lock);
-	soft_ack_forget(conn);
+	soft_acks_forget(conn);
 	if (dev->progress.busy_conn == conn)
 		set_busy_conn(dev, NULL);
 	if (!conn->progress.in_data)

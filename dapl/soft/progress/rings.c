@@ -87,7 +87,7 @@ static void serve_ring(struct shm_conn *shm, bool polling)
 
 	more = shm_rx_receive(conn, polling && soft_owner_polls(conn->dev));
 	shm->ack_owed |= shm->ack_waits;
-	soft_ack_schedule(conn, polling);
+	soft_acks_schedule(conn, polling);
 	if (more)
 		soft_conn_send(conn);
 	if (!polling && shm_conn_ready(shm))	/* the budget was used up, and the eventfd was

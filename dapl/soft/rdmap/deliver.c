@@ -6,7 +6,7 @@
 #include "dapl/soft/wire/wire.h"
 #include <arpa/inet.h>
 
-int soft_receive_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)
+int soft_deliver_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)
 {
 	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
 
@@ -54,7 +54,7 @@ int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_
 
 /* Receives of a shared queue do not count, since other QPs may take them. While messages wait for a
  * receive there is none. */
-uint32_t soft_receives_ready(const struct dapl_conn *conn)
+uint32_t soft_deliver_ready(const struct dapl_conn *conn)
 {
 	const struct soft_qp *qp = conn->qp;
 	uint32_t come = conn->stream.rx.msn_send - 1;

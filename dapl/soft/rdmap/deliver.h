@@ -18,8 +18,8 @@ static inline const struct ibv_pd *soft_receive_pd(const struct soft_qp *qp)
 int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_t word,
 		 uint32_t length);
 /* The taken receive fails. Returns `term`, which goes to the peer. */
-int soft_receive_failed(struct soft_qp *qp, enum ibv_wc_status status, int term);
+int soft_deliver_failed(struct soft_qp *qp, enum ibv_wc_status status, int term);
 /* The number of the last Send that certainly finds a receive; without one, of the last Send that arrived. */
-uint32_t soft_receives_ready(const struct dapl_conn *conn);
+uint32_t soft_deliver_ready(const struct dapl_conn *conn);
 
 #endif

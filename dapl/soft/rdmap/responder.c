@@ -46,7 +46,7 @@ int soft_responder_send_begin(struct soft_qp *qp, struct dapl_conn *conn)
 	if (rx->unexpected)
 		return soft_unexpected_limit(conn);
 	if (rx->send_offset + (uint64_t)rx->payload_left > qp->taken->length)
-		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);	/* DTO-4 */
+		return soft_deliver_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);	/* DTO-4 */
 	return WIRE_TERM_NONE;
 }
 

@@ -20,7 +20,7 @@ static int place_recv(struct soft_qp *qp, struct dapl_conn *conn, uint32_t lengt
 			       conn->stream.rx.send_offset, length, IBV_ACCESS_LOCAL_WRITE, iov, max);
 
 	if (n < 0)
-		*term = soft_receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
+		*term = soft_deliver_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
 	return n;
 }
 

@@ -46,7 +46,7 @@ static void frame_ack(struct soft_batch *b, const struct dapl_conn *conn, struct
 	if (!b->frames && !conn->stream.tx.ack_now && !conn->stream.tx.close_notice && !conn->stream.tx.terminate)
 		return;
 	wire_put32(body, conn->stream.delivered);
-	wire_put32(body + 4, soft_receives_ready(conn));
+	wire_put32(body + 4, soft_deliver_ready(conn));
 	wire_put64(body + 8, conn->stream.consumed);
 	batch_put(b, conn->stream.crc,
 	      &(struct wire_segment){ .last = true, .op = WIRE_ACK, .qn = WIRE_QN_DAPL,

@@ -75,7 +75,7 @@ void soft_ud_close(struct dapl_device *dev)
 	soft_mcast_close(dev);
 }
 
-int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
+int soft_ud_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
 		   struct ibv_ah **ah)
 {
 	struct soft_ah *new = calloc(1, sizeof *new);
@@ -91,7 +91,7 @@ int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t p
 	return 0;
 }
 
-int soft_ah_destroy(struct ibv_ah *ah)
+int soft_ud_ah_destroy(struct ibv_ah *ah)
 {
 	__atomic_sub_fetch(&((struct soft_pd *)ah->pd)->refs, 1, __ATOMIC_RELEASE);
 	free(ah);

@@ -39,8 +39,8 @@ bool soft_ud_parse(struct soft_datagram *datagram, const uint8_t *p, size_t leng
  * address to which it was sent. Progress lock held. */
 void soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *datagram,
 		     const struct sockaddr_storage *from, const struct sockaddr_storage *to);
-int soft_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
+int soft_ud_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
 		   struct ibv_ah **ah);
-int soft_ah_destroy(struct ibv_ah *ah);
+int soft_ud_ah_destroy(struct ibv_ah *ah);
 
 #endif

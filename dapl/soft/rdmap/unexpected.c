@@ -83,11 +83,11 @@ static int unexpected_copy(struct soft_qp *qp, const struct dapl_conn *conn, con
 	int n;
 
 	if (length > qp->taken->length)
-		return soft_receive_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);	/* DTO-4 */
+		return soft_deliver_failed(qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG);	/* DTO-4 */
 	n = soft_mem_slice(qp->dev, soft_receive_pd(qp), qp->taken->sge, qp->taken->sges, 0,
 			   unexpected->length, IBV_ACCESS_LOCAL_WRITE, iov, SOFT_MAX_SGE);
 	if (n < 0)
-		return soft_receive_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
+		return soft_deliver_failed(qp, IBV_WC_LOC_PROT_ERR, WIRE_TERM_LOCAL);
 	copy_scatter(iov, n, unexpected->data);
 	return WIRE_TERM_NONE;
 }

@@ -229,7 +229,7 @@ static struct server *server_new(void)
 
 	if (!new)
 		return NULL;
-	new->name = soft_random64() | 1;
+	new->name = soft_random_64() | 1;
 	fd = attach_socket_listen(new->name, false);
 	err = fd < 0 ? errno : dapl_watch_start(&new->watch, fd, server_ready);
 	if (!err) {

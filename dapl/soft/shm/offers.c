@@ -29,7 +29,7 @@ struct attach_offer *offer_new(struct dapl_device *dev, struct dapl_conn *conn, 
 
 	if (!offer)
 		return NULL;
-	offer->key = *key = soft_random64() | 1;
+	offer->key = *key = soft_random_64() | 1;
 	offer->conn = conn;
 	offer->process = dev->shm.process;
 	shm_process_get(offer->process);

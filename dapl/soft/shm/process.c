@@ -132,7 +132,7 @@ static struct shm_process *process_new(bool direct)
 		return NULL;
 	}
 	fcntl(process->file, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);	/* Linux 5.1 */
-	process->id = soft_random64();
+	process->id = soft_random_64();
 	process->sleep_count = &process->mr_dir->sleep_count;
 	*process->sleep_count = 1;				/* no thread polls */
 	if (direct)

@@ -157,7 +157,7 @@ int soft_qp_reset(struct dapl_device *dev, struct ibv_qp *ibqp)
 	struct soft_qp *qp = soft_qp(ibqp);
 
 	soft_progress_lock(dev);
-	soft_cm_detach(qp);
+	cm_detach(qp);
 	soft_progress_unlock(dev);
 	revoke_instead_of_flush(qp);
 	dapl_mutex_lock(&qp->lock);
@@ -177,7 +177,7 @@ int soft_qp_destroy(struct ibv_qp *ibqp)
 	struct dapl_device *dev = qp->dev;
 
 	soft_progress_lock(dev);
-	soft_cm_detach(qp);
+	cm_detach(qp);
 	dapl_mutex_lock(&dev->qps_lock);
 	LIST_REMOVE(qp, link);
 	LIST_REMOVE(qp, number_link);

@@ -47,7 +47,7 @@ static bool processed(bool polling)
 
 	soft_progress_lock(stream_device.dev);
 	dapl_mutex_lock(&s.qp->lock);
-	soft_ack_schedule(s.conn, polling);
+	soft_acks_schedule(s.conn, polling);
 	now = s.conn->stream.tx.ack_now;
 	dapl_mutex_unlock(&s.qp->lock);
 	soft_progress_unlock(stream_device.dev);
@@ -178,7 +178,7 @@ static void ended_connection_waits_no_longer(void **state)
 	processed(true);
 	for (int i = 0; i < 2; i++) {		/* the second time it does not wait */
 		soft_progress_lock(stream_device.dev);
-		soft_ack_forget(s.conn);
+		soft_acks_forget(s.conn);
 		soft_progress_unlock(stream_device.dev);
 		assert_int_equal(waiting(), 0);
 	}
@@ -271,9 +271,9 @@ static void acknowledgement_through_a_ring_waits_while_a_thread_polls(void **sta
 
 	dapl_mutex_lock(&conn->qp->lock);
 	conn->shm->ack_owed = false;
-	soft_ack_schedule(conn, true);
+	soft_acks_schedule(conn, true);
 	waits = conn->shm->ack_owed && !all_acknowledged(conn);
-	soft_ack_schedule(conn, false);
+	soft_acks_schedule(conn, false);
 	waits &= all_acknowledged(conn);
 	dapl_mutex_unlock(&conn->qp->lock);
 	expect_completions();

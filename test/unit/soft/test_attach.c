@@ -58,7 +58,7 @@ static int set_up(void **state)
 	}
 	send_err = 0;
 	offer = NULL;
-	other_name = soft_random64() | 1;
+	other_name = soft_random_64() | 1;
 	listener = attach_socket_listen(other_name, false);
 	accepted = -1;
 	return listener < 0;

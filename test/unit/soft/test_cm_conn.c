@@ -27,7 +27,7 @@ static struct dapl_conn_cause explain(void)
 
 	memset(&cause, 0xff, sizeof cause);
 	progress_locks = 0;
-	soft_cm_explain(conn, &cause);
+	cm_explain(conn, &cause);
 	assert_int_equal(progress_locks, 1);
 	no_lock_is_held();
 	return cause;
@@ -100,7 +100,7 @@ CASE(carrier_is_a_word)
 		conn->cm->ud = cases[i].ud;
 		conn->shm = cases[i].shm ? &rings : NULL;
 		conn->stream.crc = cases[i].crc;
-		word = soft_cm_carrier(conn);
+		word = cm_carrier(conn);
 		if (cases[i].word)
 			assert_string_equal(word, cases[i].word);
 		else
@@ -351,7 +351,7 @@ CASE(associations_share_a_queue_pair)
 static void detach(void)
 {
 	lock();
-	soft_cm_detach(&qp);
+	cm_detach(&qp);
 	unlock();
 }
 

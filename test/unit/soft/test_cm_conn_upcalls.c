@@ -56,7 +56,7 @@ CASE(association_is_told_with_its_peer)
 	work(SOFT_UP_ESTABLISHED);
 	left_is("established");	/* its address handle belongs to core now */
 	assert_ptr_equal(told.peer.ah, conn->cm->peer.ah);
-	soft_ah_destroy(told.peer.ah);
+	soft_ud_ah_destroy(told.peer.ah);
 	assert_int_equal(told.peer.qpn, 5);
 	assert_int_equal(told.peer.qkey, 6);
 }

@@ -106,7 +106,7 @@ CASE(failed_receive_returns_what_goes_to_the_peer)
 	assert_true(stream_receive(&s, 9, 0, 64));
 	dapl_mutex_lock(&s.qp->lock);
 	assert_true(soft_qp_take_receive(s.qp));
-	assert_int_equal(soft_receive_failed(s.qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG), WIRE_TERM_TOO_LONG);
+	assert_int_equal(soft_deliver_failed(s.qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG), WIRE_TERM_TOO_LONG);
 	dapl_mutex_unlock(&s.qp->lock);
 	wc = completion();
 	assert_int_equal(wc.wr_id, 9);
@@ -120,23 +120,23 @@ CASE(receives_are_announced_by_number)
 	struct soft_unexpected waits = { .op = WIRE_SEND };
 	struct soft_qp *qp = s.conn->qp;
 
-	assert_int_equal(soft_receives_ready(s.conn), 0);
+	assert_int_equal(soft_deliver_ready(s.conn), 0);
 	for (uint64_t i = 1; i <= 3; i++)
 		assert_true(stream_receive(&s, i, 0, 64));
-	assert_int_equal(soft_receives_ready(s.conn), 3);
+	assert_int_equal(soft_deliver_ready(s.conn), 3);
 	s.conn->stream.rx.msn_send = 11;	/* ten Sends have come */
-	assert_int_equal(soft_receives_ready(s.conn), 13);
+	assert_int_equal(soft_deliver_ready(s.conn), 13);
 	s.conn->stream.rx.send_open = true;	/* the eleventh has its receive already */
-	assert_int_equal(soft_receives_ready(s.conn), 14);
+	assert_int_equal(soft_deliver_ready(s.conn), 14);
 	TAILQ_INSERT_TAIL(&s.conn->stream.unexpected, &waits, link);
-	assert_int_equal(soft_receives_ready(s.conn), 10);
+	assert_int_equal(soft_deliver_ready(s.conn), 10);
 	TAILQ_REMOVE(&s.conn->stream.unexpected, &waits, link);
 	s.conn->qp = NULL;
-	assert_int_equal(soft_receives_ready(s.conn), 10);
+	assert_int_equal(soft_deliver_ready(s.conn), 10);
 	s.conn->qp = qp;
 	s.conn->stream.rx.send_open = false;
 	s.conn->stream.rx.msn_send = 0;	/* UINT32_MAX Sends have come */
-	assert_int_equal(soft_receives_ready(s.conn), 2);
+	assert_int_equal(soft_deliver_ready(s.conn), 2);
 	s.conn->stream.rx.msn_send = 1;
 }
 

@@ -232,12 +232,12 @@ UNIT_TEST(child_draws_other_random_numbers)
 	soft_random();			/* more of them are ready now */
 	child = fork_child();
 	if (!child) {
-		of_child = soft_random64();
+		of_child = soft_random_64();
 		_exit(write(up[1], &of_child, sizeof of_child) != sizeof of_child);
 	}
 	expect_success(child);
 	assert_int_equal(read(up[0], &of_child, sizeof of_child), sizeof of_child);
-	assert_true(of_child != soft_random64());
+	assert_true(of_child != soft_random_64());
 	close(up[0]);
 	close(up[1]);
 	soft_fork_remove_device(&dev);

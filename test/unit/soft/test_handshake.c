@@ -109,7 +109,7 @@ static int tear_down(void **state)
 	dapl_service_flush();		/* upcalls */
 	dapl_timer_drain(&dev.cm.sweep_timer);
 	if (conn.cm->peer.ah)
-		soft_ah_destroy(conn.cm->peer.ah);
+		soft_ud_ah_destroy(conn.cm->peer.ah);
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
 	free(conn.stream.answers);

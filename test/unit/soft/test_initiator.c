@@ -435,7 +435,7 @@ T(reply_without_an_offer_leaves_tcp)
  * that socket. */
 static int offer_and_meet(void)
 {
-	uint64_t token[2] = { soft_random64() | 1, 5 };
+	uint64_t token[2] = { soft_random_64() | 1, 5 };
 	int offering = attach_socket_listen(token[0], false), met;
 
 	assert_true(offering >= 0);
@@ -453,7 +453,7 @@ static int offer_and_meet(void)
 
 T(offer_of_a_process_that_is_gone_leaves_tcp)
 {
-	uint64_t token[2] = { soft_random64() | 1, 5 };
+	uint64_t token[2] = { soft_random_64() | 1, 5 };
 
 	request();
 	put_trailer_reply(WIRE_TRAILER_VERSION, (uint8_t *)token, 0);

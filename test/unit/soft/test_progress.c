@@ -67,7 +67,7 @@ static bool is_signaled(void)
 	return poll(&on, 1, 0) > 0;
 }
 
-REPLACE(epoll_wait, epoll_ctl, soft_rings_poll, soft_rings_add, soft_rings_del, soft_ack_schedule, soft_tcp_receive)
+REPLACE(epoll_wait, epoll_ctl, soft_rings_poll, soft_rings_add, soft_rings_del, soft_acks_schedule, soft_tcp_receive)
 REPLACE(soft_conn_send, soft_unexpected_deliver, dapl_task_queue, setsockopt, sched_yield)
 
 /* Of SO_RCVLOWAT, which suppresses wake-ups. */
@@ -118,7 +118,7 @@ bool __wrap_soft_rings_poll(struct dapl_device *d, bool polling)
 void __wrap_soft_rings_add(struct shm_conn *shm) { did.ring_adds += shm == &ring; }
 void __wrap_soft_rings_del(struct shm_conn *shm) { did.ring_dels += shm == &ring; }
 
-void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling)
+void __wrap_soft_acks_schedule(struct dapl_conn *conn, bool polling)
 {
 	did.acks++;
 	did.ack_by_poller = polling;

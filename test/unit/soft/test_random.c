@@ -63,7 +63,7 @@ CASE(each_number_of_the_kernel_is_used_once)
 
 CASE(long_number_has_two_halves)
 {
-	uint64_t number = soft_random64();
+	uint64_t number = soft_random_64();
 
 	assert_in_range(number >> 32, 1000, 1000 + POOL - 1);
 	assert_in_range((uint32_t)number, 1000, 1000 + POOL - 1);

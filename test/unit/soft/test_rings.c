@@ -36,7 +36,7 @@ static struct {
 	bool more, stays;		/* what shm_rx_receive() answers; the ring has still something */
 } did;
 
-REPLACE(shm_rx_receive, soft_ack_schedule, soft_acks_flush_ring, soft_conn_send)
+REPLACE(shm_rx_receive, soft_acks_schedule, soft_acks_flush_ring, soft_conn_send)
 
 bool __wrap_shm_rx_receive(struct dapl_conn *conn, bool later)
 {
@@ -46,7 +46,7 @@ bool __wrap_shm_rx_receive(struct dapl_conn *conn, bool later)
 	return did.more;
 }
 
-void __wrap_soft_ack_schedule(struct dapl_conn *conn, bool polling)
+void __wrap_soft_acks_schedule(struct dapl_conn *conn, bool polling)
 {
 	did.schedules++;
 	did.by_poller = polling;

@@ -81,12 +81,12 @@ static int set_up(void **state)
 		stream_device.memory->local[i] = (char)(i * 167 >> 3);
 	memset(fails, 0, sizeof fails);
 	sent_length = calls = datagrams = 0;
-	return soft_ah_create(stream_device.pd, (struct sockaddr *)&peer, 4444, &ah);
+	return soft_ud_ah_create(stream_device.pd, (struct sockaddr *)&peer, 4444, &ah);
 }
 
 static int tear_down(void **state)
 {
-	soft_ah_destroy(ah);
+	soft_ud_ah_destroy(ah);
 	return soft_qp_destroy(&qp->qp);
 }
 
@@ -175,11 +175,11 @@ CASE(address_handle_keeps_its_domain)
 	unsigned refs = pd->refs;
 	struct ibv_ah *made;
 
-	assert_int_equal(soft_ah_create(stream_device.pd, (struct sockaddr *)&peer, 5555, &made), 0);
+	assert_int_equal(soft_ud_ah_create(stream_device.pd, (struct sockaddr *)&peer, 5555, &made), 0);
 	assert_int_equal(pd->refs, refs + 1);
 	assert_ptr_equal(made->pd, stream_device.pd);
 	assert_int_equal(address_port((struct sockaddr *)&((struct soft_ah *)made)->address), 5555);
-	assert_int_equal(soft_ah_destroy(made), 0);
+	assert_int_equal(soft_ud_ah_destroy(made), 0);
 	assert_int_equal(pd->refs, refs);
 }
 

@@ -15,7 +15,7 @@ struct eth_headers parse_cut(const struct frame *f, size_t length, struct eth_ta
 	assert_non_null(copy);
 	memcpy(copy, f->bytes, length);
 	memset(&headers, 255, sizeof headers);
-	eth_parse(copy, length, stripped, &headers);
+	eth_match_parse(copy, length, stripped, &headers);
 	free(copy);
 	return headers;
 }

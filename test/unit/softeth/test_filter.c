@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_matches()
+/* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_match_rule()
  * does, as few others as it can, and reads nothing behind the end of a frame. The hash of groups is
  * test_filter_hash.c's. */
 #include <arpa/inet.h>
@@ -100,7 +100,7 @@ UNIT_TEST(frames_of_a_rule_are_accepted_and_others_rejected)
 
 			f.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 			headers = parse(&f);
-			if (eth_matches(&rule, &headers))
+			if (eth_match_rule(&rule, &headers))
 				assert_true(accepts(&rule, &f));
 			else if (is_tested(&rule, part) && !is_structure(bit / 8, part))
 				assert_false(accepts(&rule, &f));
@@ -118,7 +118,7 @@ UNIT_TEST(cut_frame_is_accepted_only_if_it_may_match)
 
 		for (size_t length = 0; length < f.length; length++) {
 			const struct eth_headers headers = parse_cut(&f, length, (struct eth_tag){ 0, 0 });
-			bool matches = eth_matches(&rule, &headers);
+			bool matches = eth_match_rule(&rule, &headers);
 
 			if (matches || is_tested(&rule, i % PARTS))
 				assert_int_equal(accepts_cut(&rule, &f, length), matches);
@@ -141,7 +141,7 @@ UNIT_TEST(unreadable_ip_headers_are_accepted_and_readable_ones_rejected)
 			for (size_t length = 0; length <= f.length; length++) {
 				const struct eth_headers headers = parse_cut(&f, length, (struct eth_tag){ 0, 0 });
 
-				assert_int_equal(accepts_cut(&rule, &f, length), eth_matches(&rule, &headers));
+				assert_int_equal(accepts_cut(&rule, &f, length), eth_match_rule(&rule, &headers));
 			}
 		}
 		rule.mask.ether_type = htons(0xff00);	/* not a type alone */

@@ -23,7 +23,7 @@ static unsigned announced;		/* filters that were renewed while the newest table 
 
 /* --- rules and filters of ports, the clock, memory ------------------------------------------------------- */
 
-REPLACE(eth_rule_unsteer, eth_rule_detach, eth_rules_free, port_filter_renew, setsockopt, clock_gettime)
+REPLACE(eth_rule_unsteer, eth_rule_detach, eth_rule_end_all, port_filter_renew, setsockopt, clock_gettime)
 EXTEND(calloc, malloc, free)
 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
@@ -42,7 +42,7 @@ static void note_locked(char letter, const struct eth_port *port)
 	note_call(letter, port);
 }
 
-void __wrap_eth_rules_free(struct eth_port *port)
+void __wrap_eth_rule_end_all(struct eth_port *port)
 {
 	note_locked('f', port);
 }
@@ -62,9 +62,9 @@ static bool other_was_in;		/* atomic */
 
 static void *lock_groups(void *unused)
 {
-	eth_groups_lock();
+	eth_group_lock();
 	__atomic_store_n(&other_was_in, true, __ATOMIC_RELAXED);
-	eth_groups_unlock();
+	eth_group_unlock();
 	return unused;
 }
 
@@ -267,7 +267,7 @@ TEST(closed_port_leaves_all_its_groups)
 	struct eth_group *other;
 
 	assert_int_equal(create(&other), 0);
-	eth_rule_free_all(&ports[1]);
+	eth_group_leave(&ports[1]);
 	assert_string_equal(calls, "f1 n1");	/* its own rules, and those of groups */
 	assert_null(group->ports[1]);
 	assert_null(other->ports[1]);
@@ -281,7 +281,7 @@ TEST(table_that_names_a_port_that_left_is_refused)
 {
 	static const uint16_t without_port_1[SIZE] = { 0, 0, 0, 2 }, last_is_port_1[SIZE] = { [SIZE - 1] = 1 };
 
-	eth_rule_free_all(&ports[1]);
+	eth_group_leave(&ports[1]);
 	forget_calls();
 	assert_int_equal(eth_group_set(group, second_table), EINVAL);
 	assert_int_equal(eth_group_set(group, last_is_port_1), EINVAL);
@@ -311,8 +311,8 @@ static struct group_rule *add_rule(void)
 	struct group_rule *rule = calloc(1, sizeof *rule);
 
 	assert_non_null(rule);
-	rule->part.counts = rule_counts_new();
-	rule->part.times = rule_times_new(0);
+	rule->part.counts = eth_rule_counts_new();
+	rule->part.times = eth_rule_times_new(0);
 	rule->next = group->rules;
 	group->rules = rule;
 	return rule;
@@ -335,8 +335,8 @@ TEST(rules_of_a_freed_group_go_from_all_programs_first)
 	assert_string_equal(calls, "u0 u2 d0 d2 u0 u2 d0 d2 t0");
 	assert_int_equal(counts->refs, 1);
 	assert_int_equal(times->refs, 1);
-	rule_counts_put(counts);
-	rule_times_put(times);
+	eth_rule_counts_put(counts);
+	eth_rule_times_put(times);
 }
 
 TEST(table_outlives_the_group_at_rules_that_were_moved)
@@ -359,11 +359,11 @@ TEST(freed_group_is_forgotten)
 	assert_int_equal(create(&second), 0);
 	assert_int_equal(create(&third), 0);
 	eth_group_free(second);
-	eth_rule_free_all(&ports[0]);
+	eth_group_leave(&ports[0]);
 	assert_null(group->ports[0]);
 	assert_null(third->ports[0]);
 	eth_group_free(third);
-	eth_rule_free_all(&ports[1]);
+	eth_group_leave(&ports[1]);
 	assert_null(group->ports[1]);
 }
 

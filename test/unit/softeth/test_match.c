@@ -320,21 +320,21 @@ TEST(bit_is_compared_if_it_is_in_the_mask)
 		*byte_of_headers(&headers, i) = *byte_of_key(&rule, i) = (uint8_t)(i * 37);
 		*byte_of_mask(&rule, i) = 255;
 	}
-	assert_true(eth_matches(&rule, &headers));
+	assert_true(eth_match_rule(&rule, &headers));
 	for (size_t i = 0; i < 8 * KEYS_SIZE; i++) {
 		uint8_t bit = (uint8_t)(1 << i % 8), kept = *byte_of_key(&rule, i / 8);
 
 		*byte_of_headers(&headers, i / 8) ^= bit;
-		assert_false(eth_matches(&rule, &headers));
+		assert_false(eth_match_rule(&rule, &headers));
 		*byte_of_mask(&rule, i / 8) ^= bit;
 		*byte_of_key(&rule, i / 8) &= (uint8_t)~bit;
-		assert_true(eth_matches(&rule, &headers));
+		assert_true(eth_match_rule(&rule, &headers));
 		*byte_of_headers(&headers, i / 8) ^= bit;
-		assert_true(eth_matches(&rule, &headers));
+		assert_true(eth_match_rule(&rule, &headers));
 		*byte_of_mask(&rule, i / 8) ^= bit;
 		*byte_of_key(&rule, i / 8) = kept;
 	}
-	assert_true(eth_matches(&rule, &headers));
+	assert_true(eth_match_rule(&rule, &headers));
 }
 
 TEST(rule_without_a_mask_matches_all)
@@ -342,12 +342,12 @@ TEST(rule_without_a_mask_matches_all)
 	struct dapl_eth_rule rule = { .mode = ETH_TAKE, .flags = ETH_ALL, .priority = 3, .tag = 9 };
 	struct eth_headers headers;
 
-	assert_true(eth_matches_all(&rule));
+	assert_true(eth_match_all(&rule));
 	memset(&headers, 255, sizeof headers);
-	assert_true(eth_matches(&rule, &headers));
+	assert_true(eth_match_rule(&rule, &headers));
 	for (size_t i = 0; i < KEYS_SIZE; i++) {
 		*byte_of_mask(&rule, i) = 0x10;
-		assert_false(eth_matches_all(&rule));
+		assert_false(eth_match_all(&rule));
 		*byte_of_mask(&rule, i) = 0;
 	}
 }
@@ -361,8 +361,8 @@ TEST(rule_with_a_value_outside_its_mask_matches_none)
 	memset(&headers, 255, sizeof headers);
 	for (size_t i = 0; i < KEYS_SIZE; i++) {
 		*byte_of_key(&rule, i) = 1;
-		assert_false(eth_matches(&rule, &headers));
-		assert_false(eth_matches_all(&rule));
+		assert_false(eth_match_rule(&rule, &headers));
+		assert_false(eth_match_all(&rule));
 		*byte_of_key(&rule, i) = 0;
 	}
 }

@@ -24,8 +24,8 @@ static struct {
 static void end_rule(unsigned i)
 {
 	attached[i].port = NULL;
-	rule_counts_put(attached[i].rule.counts);
-	rule_times_put(attached[i].rule.times);
+	eth_rule_counts_put(attached[i].rule.counts);
+	eth_rule_times_put(attached[i].rule.times);
 }
 
 REPLACE(eth_rule_attach, eth_rule_steer, eth_rule_unsteer, eth_rule_detach, eth_rule_has, eth_steer_count)
@@ -115,8 +115,8 @@ static int tear_down(void **state)
 		struct group_rule *rule = group->rules;
 
 		group->rules = rule->next;
-		rule_counts_put(rule->part.counts);
-		rule_times_put(rule->part.times);
+		eth_rule_counts_put(rule->part.counts);
+		eth_rule_times_put(rule->part.times);
 		free(rule);
 	}
 	for (unsigned i = 0; i < RULES; i++)

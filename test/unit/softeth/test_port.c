@@ -34,7 +34,7 @@ static uint32_t ring_frames, ring_max_frame;
 /* --- system calls and functions of other files -------------------------------------------------------------- */
 
 REPLACE(socket, ioctl, if_indextoname, setsockopt, bind, getifaddrs, freeifaddrs, bpf_has_tcx)
-REPLACE(packet_ring_open, packet_ring_close, eth_rule_free_all)
+REPLACE(packet_ring_open, packet_ring_close, eth_group_leave)
 EXTEND(close, calloc)
 
 /* A packet socket of a protocol would receive before it is bound. */
@@ -182,7 +182,7 @@ void __wrap_packet_ring_close(struct eth_port *port)
 	step("unmap");
 }
 
-void __wrap_eth_rule_free_all(struct eth_port *port)
+void __wrap_eth_group_leave(struct eth_port *port)
 {
 	step("rules");
 }

@@ -66,7 +66,7 @@ static int set_up(void **state)
 	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
 	frame = frame_over(4, IPPROTO_UDP, 4791);	/* to 02:00:00:00:00:01 */
-	counts = rule_counts_new();
+	counts = eth_rule_counts_new();
 	spread = NULL;
 	filter_refused = join_refused = false;
 	filter_size = filter_room = 0;
@@ -77,11 +77,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	eth_rules_free(&port);
+	eth_rule_end_all(&port);
 	assert_null(port.rules);
 	assert_int_equal(port.rule_count, 0);
 	assert_int_equal(counts->refs, 1);
-	rule_counts_put(counts);
+	eth_rule_counts_put(counts);
 	if (spread) {
 		assert_int_equal(spread->refs, 1);
 		spread_put(spread);
@@ -94,23 +94,23 @@ static int tear_down(void **state)
 static int attach_at(const struct dapl_eth_rule *rule, struct rule_counts *of_rule, uint64_t from_ns,
 		     uint64_t until_ns, uint16_t member, struct eth_rule **added)
 {
-	struct rule_part part = { .rule = *rule, .counts = of_rule, .times = rule_times_new(from_ns),
+	struct rule_part part = { .rule = *rule, .counts = of_rule, .times = eth_rule_times_new(from_ns),
 		.spread = spread };
 	int err;
 
 	part.times->until_ns = until_ns;
 	err = eth_rule_attach(&port, &part, member, added);
-	rule_times_put(part.times);
+	eth_rule_times_put(part.times);
 	return err;
 }
 
 static struct eth_rule *attach(const struct dapl_eth_rule *rule, uint16_t member)
 {
-	struct rule_counts *own = rule_counts_new();
+	struct rule_counts *own = eth_rule_counts_new();
 	struct eth_rule *added = NULL;
 
 	assert_int_equal(attach_at(rule, own, 0, 0, member, &added), 0);
-	rule_counts_put(own);
+	eth_rule_counts_put(own);
 	return added;
 }
 
@@ -320,7 +320,7 @@ TEST(frame_of_a_group_is_its_owners)
 	uint16_t owner;
 
 	make_spread();
-	eth_parse(frame.bytes, frame.length, (struct eth_tag){ 0 }, &headers);
+	eth_match_parse(frame.bytes, frame.length, (struct eth_tag){ 0 }, &headers);
 	expected = spread_hash(spread, &headers);
 	owner = expected & 1 ? 0 : 1;
 	added = attach(&all, owner);

@@ -61,7 +61,7 @@ static int set_up(void **state)
 /* A membership that stays would make the device receive for ever. */
 static int tear_down(void **state)
 {
-	eth_rules_free(&port);
+	eth_rule_end_all(&port);
 	assert_null(port.rules);
 	assert_int_equal(port.rule_count, 0);
 	for (int i = 0; i < KINDS; i++)
@@ -71,11 +71,11 @@ static int tear_down(void **state)
 
 static int attach(const struct dapl_eth_rule *rule, struct eth_rule **added)
 {
-	struct rule_part part = { .rule = *rule, .counts = rule_counts_new(), .times = rule_times_new(0) };
+	struct rule_part part = { .rule = *rule, .counts = eth_rule_counts_new(), .times = eth_rule_times_new(0) };
 	int err = eth_rule_attach(&port, &part, 0, added);
 
-	rule_counts_put(part.counts);
-	rule_times_put(part.times);
+	eth_rule_counts_put(part.counts);
+	eth_rule_times_put(part.times);
 	return err;
 }
 
@@ -157,7 +157,7 @@ TEST(filter_is_replaced_where_there_is_room_for_one)
 	assert_int_equal(attach(&first, &added), 0);
 	assert_int_equal(attach(&second, &added), 0);
 	size = filter_size;
-	eth_rules_free(&port);
+	eth_rule_end_all(&port);
 	filter_size = 0;
 	filter_room = size + 1;
 	assert_int_equal(attach(&first, &added), 0);

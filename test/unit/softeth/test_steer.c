@@ -67,7 +67,7 @@ static void assert_read_alike(void)
 	struct dapl_eth_rule rule = { .mode = ETH_TAKE, .flags = ETH_ALL };
 	struct eth_headers headers;
 
-	eth_parse(seen.bytes, seen.length, tag, &headers);
+	eth_match_parse(seen.bytes, seen.length, tag, &headers);
 	rule.key = headers.outer;
 	rule.inner_key = headers.inner;
 	memset(&rule.mask, 255, sizeof rule.mask);
@@ -295,7 +295,7 @@ TEST(bit_is_compared_if_it_is_in_the_mask)
 	FRAME_PUT(&frame, "\x08\x00\x00\x00\x01\x02\x03\xff");
 	put_inner_frame();
 	frame_is_complete();
-	eth_parse(frame.bytes, frame.length, (struct eth_tag){ 0, 0 }, &headers);
+	eth_match_parse(frame.bytes, frame.length, (struct eth_tag){ 0, 0 }, &headers);
 	for (size_t i = 0; i < 16 * SIZE; i++) {
 		bool inner = i >= 8 * SIZE;
 		size_t at = i / 8 % SIZE;

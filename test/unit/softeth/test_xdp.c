@@ -163,8 +163,8 @@ static int set_up(void **state)
 	port = (struct eth_port){ .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .index = 5,
 		.queues = QUEUES };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
-	marked = found = (struct eth_rule){ .counts = rule_counts_new() };
-	found.counts = rule_counts_new();
+	marked = found = (struct eth_rule){ .counts = eth_rule_counts_new() };
+	found.counts = eth_rule_counts_new();
 	marked.rule.tag = 1;
 	marked.id = PORT_ID;
 	port.rules = &marked;
@@ -180,8 +180,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	eth_xdp_close(&port);
-	rule_counts_put(marked.counts);
-	rule_counts_put(found.counts);
+	eth_rule_counts_put(marked.counts);
+	eth_rule_counts_put(found.counts);
 	__real_close(port.fd);
 	return 0;
 }

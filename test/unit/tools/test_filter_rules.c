@@ -131,11 +131,11 @@ static bool matches(const struct filter_rules *made, const struct frame *f)
 	struct eth_headers headers;
 	bool is = false;
 
-	eth_parse(f->bytes, f->length, (struct eth_tag){ 0, 0 }, &headers);
+	eth_match_parse(f->bytes, f->length, (struct eth_tag){ 0, 0 }, &headers);
 	for (unsigned i = 0; i < made->n; i++) {
 		const struct dapl_eth_rule rule = rule_of(&made->rules[i]);
 
-		is |= eth_matches(&rule, &headers);
+		is |= eth_match_rule(&rule, &headers);
 	}
 	return is;
 }
