@@ -104,6 +104,7 @@ again:
 			n = c->pending_error ? -1 : 0;
 			errno = c->pending_error;
 			c->pending_error = 0;
+			c->look_at_tcp = true; /* the next read finds the end, too */
 			return n;
 		}
 		if (c->pending_error) {
