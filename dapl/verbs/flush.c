@@ -87,8 +87,8 @@ static bool needs_flush(const struct ibv_send_wr *wr)
 	       wr->send_flags & IBV_SEND_SIGNALED && length_of(wr);
 }
 
-/* Posts both requests or, after an error, none. Nothing is sent inline: with rdma-core 56 rxe sends zeros in place of
- * inline data of this interface. */
+/* Posts both requests or, after an error, none. Nothing is sent inline: rxe sends zeros in place of a list of inline
+ * data (findings/rxe-inline-data-list.sh). */
 static int post_pair(struct ibv_qp *qp, const struct ibv_send_wr *posted)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
