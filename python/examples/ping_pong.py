@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """ping_pong.py - a message goes back and forth.   ping_pong.py IA [HOST]   (without HOST it serves)"""
 import sys

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """rdma_write.py - writes into the peer's memory, and reads it.   rdma_write.py IA [HOST]   (without HOST it serves)"""
 import sys
