@@ -223,6 +223,8 @@ int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct i
 	assert_ptr_equal(of, &qp);
 	assert_int_not_equal(conn->lock.state, MUTEX_FREE);
 	step("tap");
+	attr->dest_qp_num = 99;
+	attr->path_mtu = IBV_MTU_1024;
 	return 0;
 }
 
