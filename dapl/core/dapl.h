@@ -324,13 +324,6 @@ static inline void dapl_count(struct dapl_ia *ia, unsigned counter)
 	__atomic_add_fetch(&ia->counters[counter], 1, __ATOMIC_RELAXED);
 }
 
-/* Adds the counters of an endpoint, which may be counting. */
-static inline void dapl_ep_add_counters(uint64_t sum[DCNT_EP_ALL_COUNTERS], const struct dapl_ep *ep)
-{
-	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
-		sum[i] += __atomic_load_n(&ep->counters[i], __ATOMIC_RELAXED);
-}
-
 /* The endpoint's EVDs as completions see them: the consumer's, or the discard EVD. */
 static inline struct dapl_evd *dapl_ep_recv_evd(const struct dapl_ep *ep)
 {

@@ -4,6 +4,7 @@
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/terminate.h"
 #include "dapl/core/conn/ud.h"
+#include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_evds.h"
 #include "dapl/core/ep/ep_qp.h"
 #include "dapl/core/ep/ep_state.h"
@@ -80,9 +81,15 @@ static void keep_counters(struct dapl_ep *ep)
 {
 	struct dapl_ia *ia = ep->obj.ia;
 
+	assert_held(&ep->lock);
 	dapl_mutex_lock(&ia->lock);
-	if (!ep->counters_kept)
-		dapl_ep_add_counters(ia->freed_counters, ep);
+	if (!ep->counters_kept) {
+		struct dapl_evd *evd = dapl_ep_lock_counters(ep);
+
+		for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
+			ia->freed_counters[i] += __atomic_load_n(&ep->counters[i], __ATOMIC_RELAXED);
+		dapl_ep_unlock_counters(ep, evd);
+	}
 	ep->counters_kept = true;
 	dapl_mutex_unlock(&ia->lock);
 }

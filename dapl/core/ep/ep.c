@@ -335,3 +335,24 @@ DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 		*span = n;
 	return DAT_SUCCESS;
 }
+
+/* Receives are counted under the lock of the EVD that they complete to. */
+struct dapl_evd *dapl_ep_lock_counters(struct dapl_ep *ep)
+{
+	struct dapl_evd *evd = dapl_ep_recv_evd(ep);
+
+	assert_held(&ep->lock);
+	if (evd)
+		dapl_spin_lock(&evd->lock);
+	dapl_post_lock(&ep->sq.lock);
+	dapl_post_lock(&ep->rq.lock);
+	return evd;
+}
+
+void dapl_ep_unlock_counters(struct dapl_ep *ep, struct dapl_evd *evd)
+{
+	dapl_post_unlock(&ep->rq.lock);
+	dapl_post_unlock(&ep->sq.lock);
+	if (evd)
+		dapl_spin_unlock(&evd->lock);
+}

@@ -18,6 +18,10 @@ DAT_RETURN dapl_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_H
 DAT_RETURN dapl_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
 DAT_RETURN dapl_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			      DAT_BOOLEAN *request_idle);
+/* Takes the locks that guard the counters of an endpoint, inside of ep->lock. dapl_ep_unlock_counters() gets what it
+ * returned. */
+struct dapl_evd *dapl_ep_lock_counters(struct dapl_ep *ep);
+void dapl_ep_unlock_counters(struct dapl_ep *ep, struct dapl_evd *evd);
 DAT_RETURN dapl_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span);
 
 #endif

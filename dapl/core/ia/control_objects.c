@@ -81,10 +81,11 @@ static const char *write_ia_counters(struct json_writer *json, struct dapl_ia *i
 	dapl_answer_object(json, ia);
 	write_counters(json, &ia->obj);
 	json_write_open(json, "totals", '{');
-	dapl_counters_each_total(ia, write_counter, json);
+	failed = dapl_counters_each_total(ia, write_counter, json) ? NULL : "no memory";
 	json_write_close(json, '}');
 	json_write_open(json, "endpoints", '[');
-	failed = dapl_answer_each_object(json, ia, DAPL_EP, write_counted);
+	if (!failed)
+		failed = dapl_answer_each_object(json, ia, DAPL_EP, write_counted);
 	json_write_close(json, ']');
 	json_write_open(json, "evds", '[');
 	if (!failed)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dapl/core/ep/ep.h"
 #include "dapl/core/ia/counters.h"
 
 static const char *const ia_names[DCNT_IA_ALL_COUNTERS] = {
@@ -200,23 +201,15 @@ static void copy_of_evd(struct dapl_evd *evd, const struct set *set, int from, i
 	dapl_spin_unlock(&evd->lock);
 }
 
-/* Receives are counted under the lock of the EVD that they complete to. */
 static void copy_of_ep(struct dapl_ep *ep, const struct set *set, int from, int to, uint64_t *out,
 		       int reset)
 {
 	struct dapl_evd *evd;
 
 	dapl_mutex_lock(&ep->lock);
-	evd = dapl_ep_recv_evd(ep);
-	if (evd)
-		dapl_spin_lock(&evd->lock);
-	dapl_post_lock(&ep->sq.lock);
-	dapl_post_lock(&ep->rq.lock);
+	evd = dapl_ep_lock_counters(ep);
 	copy(set, from, to, out, reset);
-	dapl_post_unlock(&ep->rq.lock);
-	dapl_post_unlock(&ep->sq.lock);
-	if (evd)
-		dapl_spin_unlock(&evd->lock);
+	dapl_ep_unlock_counters(ep, evd);
 	dapl_mutex_unlock(&ep->lock);
 }
 
@@ -318,20 +311,44 @@ void dapl_counters_of_ep(struct dapl_ep *ep, uint64_t value[DCNT_EP_ALL_COUNTERS
 		copy_of(&ep->obj, &set, 0, set.n, value, false);
 }
 
-/* An endpoint leaves the list under the IA's lock, too, so its memory is valid here. */
-void dapl_counters_each_total(struct dapl_ia *ia,
+static void add_and_leave(struct dapl_ep *ep, bool kept, uint64_t sum[DCNT_EP_ALL_COUNTERS])
+{
+	uint64_t value[DCNT_EP_ALL_COUNTERS] = { 0 };
+
+	if (!kept)
+		dapl_counters_of_ep(ep, value);
+	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
+		sum[i] += value[i];
+	dapl_object_leave(&ep->obj);
+}
+
+/* The endpoints are entered first, as their locks are taken before the IA's. One that is freed until the sums are read
+ * is in the sums, and has said so. */
+bool dapl_counters_each_total(struct dapl_ia *ia,
 			      void (*each)(void *arg, const char *name, uint64_t value), void *arg)
 {
 	uint64_t sum[DCNT_EP_ALL_COUNTERS];
+	struct dapl_object **eps;
+	size_t count;
+	bool *kept;
 
+	if (!dapl_object_enter_all(ia, DAPL_EP, &eps, &count))
+		return false;
+	kept = calloc(count + 1, sizeof *kept);
 	dapl_mutex_lock(&ia->lock);
 	memcpy(sum, ia->freed_counters, sizeof sum);
-	for (const struct dapl_object *o = ia->objects[DAPL_EP]; o; o = o->next)
-		if (!((const struct dapl_ep *)o)->counters_kept)
-			dapl_ep_add_counters(sum, (const struct dapl_ep *)o);
+	for (size_t i = 0; kept && i < count; i++)
+		kept[i] = ((const struct dapl_ep *)eps[i])->counters_kept;
 	dapl_mutex_unlock(&ia->lock);
-	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
+	for (size_t i = 0; i < count; i++)
+		add_and_leave((struct dapl_ep *)eps[i], !kept || kept[i], sum);
+	for (int i = 0; kept && i < DCNT_EP_ALL_COUNTERS; i++)
 		each(arg, ep_names[i], sum[i]);
+	free(eps);
+	if (!kept)
+		return false;
+	free(kept);
+	return true;
 }
 
 static bool group_argument(struct dapl_object *obj, int group)

@@ -15,8 +15,8 @@ void dapl_counters_each(struct dapl_object *obj,
 void dapl_counters_of_ep(struct dapl_ep *ep, uint64_t value[DCNT_EP_ALL_COUNTERS]);
 
 /* Calls `each` for each counter of endpoints, with the sum over all endpoints that the IA has or had. Without a reset
- * no sum gets smaller. */
-void dapl_counters_each_total(struct dapl_ia *ia,
+ * no sum gets smaller. Returns false if memory lacks. */
+bool dapl_counters_each_total(struct dapl_ia *ia,
 			      void (*each)(void *arg, const char *name, uint64_t value), void *arg);
 
 /* Groups DCNT_IA_LNK and DCNT_IA_DIAG are the device's own; they count from start to stop.
