@@ -201,20 +201,10 @@ static void add_dumps(struct report *report)
 /* What the libraries have written to the system's journal, by the ids of their messages. */
 static void add_journal(struct report *report)
 {
-#define X(name, id, priority, title) "MESSAGE_ID=" id,
-	static const char *const ids[] = { LOG_MESSAGES(X) };
+#define X(name, id, priority, title) " MESSAGE_ID=" id
+	static const char *const command[WORDS] = { "sh", "-c", "journalctl -q --no-pager -n 500" LOG_MESSAGES(X) };
 #undef X
-	enum { IDS = sizeof ids / sizeof *ids };
-	const char *const options[] = { "-q", "--no-pager", "-n", "500" };
-	const char *command[WORDS] = { "sh", "-c", NULL };
-	char line[64 + IDS * 48], *end = line;
 
-	end += sprintf(end, "journalctl");
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		end += sprintf(end, " %s", options[i]);
-	for (size_t i = 0; i < IDS; i++)
-		end += sprintf(end, " %s", ids[i]);
-	command[2] = line;
 	add(report, "journal", command);
 }
 
