@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "sock/rate.h"
 #include "sock/real.h"
 #include "sock/settings.h"
 
@@ -312,10 +313,7 @@ void conn_after_fork(void)
 		if (!c->share || c->regs || c->mode == CONN_ATTACHED || c->resend)
 			c->never = true;
 		c->asked = false, c->why = DAT_SOCKET_WHY_FORK, c->tries = 0, c->logged = false;
-		c->ask_calls = (c->reads > c->writes ? c->reads : c->writes) + settings.after_calls;
-		c->ask_bytes = (c->tcp_in > c->tcp_out ? c->tcp_in : c->tcp_out) + settings.after_bytes;
-		c->rate.at = clock_now_ns(), c->rate.calls = c->ask_calls - settings.after_calls;
-		c->rate.bytes = c->ask_bytes - settings.after_bytes;
+		rate_ask_after(c, settings.after_calls, settings.after_bytes);
 		c->mode = CONN_PLAIN;
 		c->efd = c->peer_efd = c->control = c->listener = -1;
 		c->link = LINK_NONE, c->timer.place = 0;

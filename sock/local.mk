@@ -7,6 +7,7 @@ noinst_LTLIBRARIES += libsockparts.la
 libsockparts_la_SOURCES = \
 	sock/conn.c sock/conn.h \
 	sock/polls.c sock/polls.h \
+	sock/rate.h \
 	sock/real.c sock/real.h \
 	sock/ring.c sock/ring.h \
 	sock/settings.c sock/settings.h \

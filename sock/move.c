@@ -17,11 +17,11 @@
 #include "common/clock.h"
 #include "sock/conn.h"
 #include "sock/epoll.h"
+#include "sock/rate.h"
 #include "sock/real.h"
 #include "sock/service.h"
 #include "sock/settings.h"
 #include "sock/share.h"
-#include "sock/stream.h"
 
 enum { LAST_BYTES = 256 << 10 }; /* a quarter of it goes to TCP at the end of a connection */
 
@@ -152,9 +152,7 @@ void move_detach(struct conn *c)
 	__atomic_store_n(&c->mode, c->resend || c->pending_error ? CONN_WATCHED : CONN_PLAIN, __ATOMIC_SEQ_CST);
 	c->since = clock_now_ns();
 	c->asked = false;
-	c->ask_calls = (c->reads > c->writes ? c->reads : c->writes) + settings.after_calls;
-	c->ask_bytes = (c->tcp_in > c->tcp_out ? c->tcp_in : c->tcp_out) + settings.after_bytes;
-	stream_measure_rate(c);
+	rate_ask_after(c, settings.after_calls, settings.after_bytes);
 	conn_wake(c);
 }
 

@@ -28,10 +28,10 @@
 #include "sock/conn.h"
 #include "sock/move.h"
 #include "sock/peer.h"
+#include "sock/rate.h"
 #include "sock/real.h"
 #include "sock/settings.h"
 #include "sock/share.h"
-#include "sock/stream.h"
 
 enum {
 	MESSAGE_MAGIC = 0x44534b31,
@@ -167,22 +167,19 @@ static void note_shortage(void)
  * goes on asking. */
 static void ask_later(struct conn *c, enum dat_socket_why why)
 {
-	uint64_t calls = c->reads > c->writes ? c->reads : c->writes;
-	uint64_t bytes = c->tcp_in > c->tcp_out ? c->tcp_in : c->tcp_out;
-
 	c->why = why;
 	c->asked = false;
 	service_counts.refused[why]++;
 	if (why == DAT_SOCKET_WHY_MEMORY) {
 		note_shortage();
-		c->ask_calls = calls + LATER_CALLS, c->ask_bytes = bytes + LATER_BYTES;
+		rate_ask_after(c, LATER_CALLS, LATER_BYTES);
 	} else if (why == DAT_SOCKET_WHY_FORK) {
-		c->ask_calls = calls + SHARED_CALLS, c->ask_bytes = bytes + SHARED_BYTES;
+		rate_ask_after(c, SHARED_CALLS, SHARED_BYTES);
 	} else {
 		c->ask_calls = c->ask_calls * 2 + 8, c->ask_bytes = c->ask_bytes * 2 + 65536;
 		c->tries++;
+		rate_begin(c);
 	}
-	stream_measure_rate(c);
 }
 
 /* The move does not take place. After `for_good` it is not tried again; otherwise at twice the traffic. */

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "sock/conn.h"
 #include "sock/move.h"
+#include "sock/rate.h"
 #include "sock/real.h"
 #include "sock/settings.h"
 #include "sock/wait.h"
@@ -269,37 +270,22 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 	return done;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-void stream_measure_rate(struct conn *c)
-{
-	c->rate.at = clock_now_ns();
-	c->rate.calls = larger(c->reads, c->writes);
-	c->rate.bytes = larger(c->tcp_in, c->tcp_out);
-}
-
 /* A slow connection gains little, and a ring has its price in memory, descriptors and the time of a move. */
 static bool is_fast(const struct conn *c)
 {
 	uint64_t ns = clock_now_ns() - c->rate.at;
-	uint64_t calls = larger(c->reads, c->writes) - c->rate.calls;
-	uint64_t bytes = larger(c->tcp_in, c->tcp_out) - c->rate.bytes;
+	uint64_t calls = rate_calls(c) - c->rate.calls;
+	uint64_t bytes = rate_bytes(c) - c->rate.bytes;
 
 	return !settings.after_calls || ns <= RATE_NS || calls * SLOW_CALL_NS >= ns || bytes * SLOW_BYTE_NS >= ns;
 }
 
 void stream_shows_traffic(struct conn *c)
 {
-	if (is_fast(c)) {
+	if (is_fast(c))
 		service_ask(c);
-		return;
-	}
-	stream_measure_rate(c);
-	c->ask_calls = c->rate.calls + settings.after_calls;
-	c->ask_bytes = c->rate.bytes + settings.after_bytes;
+	else
+		rate_ask_after(c, settings.after_calls, settings.after_bytes);
 }
 
 /* For tests: ends or begins epochs at random. */

@@ -15,8 +15,6 @@ int stream_readable_bytes(struct conn *c, int fd);
 /* Asks for the move when there was enough traffic. No lock held. */
 /* The connection has done as much over TCP as one that moves. Asks for the move if it was fast enough, too. */
 void stream_shows_traffic(struct conn *c);
-/* The rate is measured from now on. */
-void stream_measure_rate(struct conn *c);
 
 /* Whether a vector has room for no byte. */
 bool stream_is_empty(const struct iovec *iov, int count);
