@@ -132,6 +132,7 @@ struct reg {
 	bool disabled;           /* EPOLLONESHOT has fired */
 	bool parked;             /* attached, and the program has deleted it: only the kernel still has it */
 	bool listed;             /* in epoll->attached. If not, the peer's wake-up brings it back */
+	bool on_tcp;             /* counted in epoll->on_tcp */
 	uint8_t empty_scans;     /* in a row */
 	uint32_t kernel_events;  /* as registered with the kernel while attached */
 	uint64_t seen_in;        /* position of the ring at the last report; edge-triggered */
@@ -147,6 +148,7 @@ struct epoll {
 	bool nested;  /* watched by another poll or epoll: holds no attached connection */
 	bool used;    /* it has had attached registrations */
 	bool waits_for_tcp; /* a registration may wait for room on TCP, of which only the kernel can tell */
+	int on_tcp;          /* atomic: registrations of connections that are not attached */
 	unsigned turn;
 	int spin_miss;
 	struct reg *attached; /* list of the attached registrations that are scanned */

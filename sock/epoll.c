@@ -21,6 +21,7 @@ enum {
 	REGS = 1 << 20,      /* registrations at most; memory is used as they are */
 	LEAST_LOW = 1 << 24, /* above all numbers of descriptors */
 	KERNEL_TURN = 8,     /* while rings have events, the kernel is asked at one of so many calls */
+	TCP_EVENTS = 64,     /* of the kernel that are put before those of rings at a time */
 	EMPTY_SCANS = 64,    /* after so many in a row a registration is not scanned: they cost as much as a wake-up */
 	IN = EPOLLIN | EPOLLRDNORM,
 	OUT = EPOLLOUT | EPOLLWRNORM,
@@ -142,8 +143,18 @@ static void list(struct epoll *ep, struct reg *r)
 	r->listed = true;
 }
 
+/* out_lock held. Notes whether the kernel alone tells of this connection. */
+static void set_on_tcp(struct reg *r, bool on_tcp)
+{
+	if (r->on_tcp == on_tcp)
+		return;
+	r->on_tcp = on_tcp;
+	__atomic_add_fetch(&r->epoll->on_tcp, on_tcp ? 1 : -1, __ATOMIC_RELAXED);
+}
+
 static void unlink_reg(struct conn *c, struct reg *r)
 {
+	set_on_tcp(r, false);
 	for (struct reg **p = &c->regs; *p; p = &(*p)->next)
 		if (*p == r) {
 			*p = r->next;
@@ -226,6 +237,7 @@ static void attach_reg(struct conn *c, struct reg *r)
 {
 	struct epoll *ep = r->epoll;
 
+	set_on_tcp(r, false);
 	dapl_mutex_lock(&ep->lock);
 	r->attached = true;
 	r->seen_in = r->seen_full = UINT64_MAX;
@@ -280,6 +292,7 @@ void epoll_detach(struct conn *c)
 		dapl_mutex_lock(&r->epoll->lock);
 		unlink_attached(r->epoll, r);
 		dapl_mutex_unlock(&r->epoll->lock);
+		set_on_tcp(r, true);
 		if (r->disabled)
 			event.events = EPOLLONESHOT | EPOLLET;
 		if (!c->closed)
@@ -473,6 +486,8 @@ static int control(int epfd, struct epoll *ep, int op, int fd, struct conn *c, s
 		if (attached) {
 			attach_reg(c, r);
 			conn_wake(c);
+		} else {
+			set_on_tcp(r, c->connector || c->acceptor);
 		}
 		return 0;
 	}
@@ -774,11 +789,44 @@ static bool waits_for_tcp(struct epoll *ep)
 	return false;
 }
 
-/* Looks at the rings and, now and then, at the kernel. Returns events, -1: errno. */
+/* Puts events of the kernel before `n` events of rings: what a peer has sent on a connection over TCP is found before
+ * what it has sent later on another one. The lock is released meanwhile, so events[] has the program's data already.
+ * Returns how many there are. */
+static int add_tcp(int epfd, struct epoll *ep, struct epoll_event *events, int n, int max, const sigset_t *mask)
+{
+	static const struct timespec none;
+	struct epoll_event on_tcp[TCP_EVENTS];
+	int room = max - n < TCP_EVENTS ? max - n : TCP_EVENTS, got, kept = 0;
+
+	if (!room)
+		return n;
+	dapl_mutex_unlock(&ep->lock);
+	got = kernel_wait(epfd, on_tcp, room, &none, mask);
+	dapl_mutex_lock(&ep->lock);
+	got = sort_out(ep, on_tcp, got);
+	for (int i = 0; i < got; i++) {
+		bool attached = is_reg(on_tcp[i].data.u64);
+		int same = 0;
+
+		finish(&on_tcp[i], 1);
+		while (same < n && !(attached && events[same].data.u64 == on_tcp[i].data.u64))
+			same++;
+		if (same < n)
+			events[same].events |= on_tcp[i].events;
+		else
+			on_tcp[kept++] = on_tcp[i];
+	}
+	memmove(events + kept, events, n * sizeof *events);
+	memcpy(events, on_tcp, kept * sizeof *events);
+	return n + kept;
+}
+
+/* Looks at the rings and at the kernel: now and then, and while it alone tells of connections. Returns events, -1:
+ * errno. */
 static int look(int epfd, struct epoll *ep, struct epoll_event *events, int max, const sigset_t *mask, bool kernel_too)
 {
 	static const struct timespec none;
-	int n = 0;
+	int n = 0, told;
 
 	dapl_mutex_lock(&ep->lock);
 	if (kernel_too || waits_for_tcp(ep)) {
@@ -789,8 +837,11 @@ static int look(int epfd, struct epoll *ep, struct epoll_event *events, int max,
 		dapl_mutex_lock(&ep->lock);
 		n = sort_out(ep, events, n);
 	}
+	told = n;
 	n = scan(ep, events, n, max);
 	finish(events, n);
+	if (!told && n && __atomic_load_n(&ep->on_tcp, __ATOMIC_RELAXED))
+		n = add_tcp(epfd, ep, events, n, max, mask);
 	dapl_mutex_unlock(&ep->lock);
 	return n;
 }
