@@ -252,8 +252,15 @@ void conn_wake_peer(struct conn *c)
 bool conn_ring_readable(struct conn *c)
 {
 	bool broken = false;
+	uint64_t before;
 
 	if (!c->segment || (!c->rx.active && !ring_has_epoch(&c->rx)))
+		return false;
+	/* Bytes that TCP has not brought yet come first. A start that cannot be is for the read to find. */
+	before = c->rx.active ? c->rx_left
+			      : __atomic_load_n(&c->rx.ring->start, __ATOMIC_RELAXED) -
+					__atomic_load_n(&c->tcp_in, __ATOMIC_RELAXED);
+	if (before && before <= 1ull << 40)
 		return false;
 	return ring_available(&c->rx, &broken) || broken;
 }

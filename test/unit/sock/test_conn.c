@@ -135,6 +135,37 @@ UNIT_TEST(lock_is_not_taken_twice_by_a_thread)
 	forget(FD);
 }
 
+UNIT_TEST(ring_is_readable_when_tcp_has_brought_what_comes_before)
+{
+	static _Alignas(RING_LINE) char memory[sizeof(struct segment)];
+	static char data[RING_MIN];
+	struct conn *c = track(FD);
+	struct iovec iov = { "ring", 4 };
+	struct ring_sender s;
+	bool broken = false;
+
+	assert_false(conn_ring_readable(c));
+	c->segment = (struct segment *)memory;
+	ring_sender_init(&s, &c->segment->ring[0], data, sizeof data);
+	ring_receiver_init(&c->rx, &c->segment->ring[0], data, sizeof data);
+	ring_begin(&s, 10);
+	assert_int_equal(ring_write(&s, &iov, 1, 0, 4, &broken), 4);
+	c->tcp_in = 9;
+	assert_false(conn_ring_readable(c));
+	c->tcp_in = 10;
+	assert_true(conn_ring_readable(c));
+	assert_int_equal(ring_enter(&c->rx, &broken), 10);
+	c->rx_left = 1;
+	assert_false(conn_ring_readable(c));
+	c->rx_left = 0;
+	assert_true(conn_ring_readable(c));
+	/* The read finds a start that cannot be. */
+	c->rx.active = false, c->rx.epoch = 0, c->tcp_in = 11;
+	assert_true(conn_ring_readable(c));
+	c->segment = NULL;
+	forget(FD);
+}
+
 /* --- positions --- */
 
 static struct conn *end[2]; /* 0: called connect() */
