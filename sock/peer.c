@@ -55,9 +55,10 @@ static int ask(int diag, int family, const struct sockaddr_storage *local, const
 		return -((struct nlmsgerr *)NLMSG_DATA(head))->error;
 	if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY || head->nlmsg_len < NLMSG_LENGTH(sizeof *msg))
 		return EPROTO;
-	if (msg->id.idiag_sport != m.req.id.idiag_sport || msg->id.idiag_dport != m.req.id.idiag_dport ||
-	    !msg->idiag_inode)
+	if (msg->id.idiag_sport != m.req.id.idiag_sport || msg->id.idiag_dport != m.req.id.idiag_dport)
 		return ENOENT;
+	if (!msg->idiag_inode)
+		return EAGAIN;
 	*found = (struct peer){ msg->idiag_inode, msg->idiag_uid };
 	return 0;
 }

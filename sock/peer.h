@@ -12,7 +12,8 @@ struct peer {
 	uid_t uid;      /* of the user that owns it */
 };
 /* `diag` is a socket of NETLINK_SOCK_DIAG. Looks for the socket whose local address is `peer` and whose peer is
- * `local`. Returns 0, ENOENT if it is not in this network namespace, or another errno. */
+ * `local`. Returns 0, ENOENT if it is not in this network namespace, EAGAIN if its program has not accepted it
+ * yet, or another errno. */
 int peer_find(int diag, const struct sockaddr_storage *local, const struct sockaddr_storage *peer, struct peer *found);
 
 #endif

@@ -389,6 +389,10 @@ static bool find_peer(struct conn *c, uint32_t *own_inode, struct peer *peer)
 		return false;
 	}
 	err = peer_find(diag, &local, &other, peer);
+	if (err == EAGAIN) {
+		retry(c, DAT_SOCKET_WHY_PEER);
+		return false;
+	}
 	if (err) {
 		refuse(c, err == ENOENT ? DAT_SOCKET_WHY_HOST : DAT_SOCKET_WHY_MEMORY, err == ENOENT);
 		return false;
