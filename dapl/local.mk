@@ -271,7 +271,7 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/rules.c dapl/softeth/rules.h \
 	dapl/softeth/send.c dapl/softeth/send.h \
 	dapl/softeth/spread.c dapl/softeth/spread.h \
-	dapl/softeth/steer.c dapl/softeth/steer.h dapl/softeth/steer_code.h \
+	dapl/softeth/steer.c dapl/softeth/steer.h \
 	dapl/softeth/steer_headers.c dapl/softeth/steer_headers.h \
 	dapl/softeth/validate.c dapl/softeth/validate.h \
 	dapl/softeth/xdp.c dapl/softeth/xdp.h \
