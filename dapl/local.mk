@@ -176,7 +176,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/obj/async_event.c dapl/soft/obj/async_event.h \
 	dapl/soft/obj/cq.c dapl/soft/obj/cq.h \
 	dapl/soft/obj/qp.c dapl/soft/obj/qp.h \
-	dapl/soft/obj/rq.c dapl/soft/obj/rq.h \
+	dapl/soft/obj/rq.h \
 	dapl/soft/obj/srq.c dapl/soft/obj/srq.h \
 	dapl/soft/cm/cm.c dapl/soft/cm/cm.h \
 	dapl/soft/cm/conn.c dapl/soft/cm/conn.h \

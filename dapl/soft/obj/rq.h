@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rq.h - receive rings, of a QP or of an SRQ. What the data path calls is inline. The lock of the QP or
- * of the SRQ guards a ring. */
+/* rq.h - receive rings, of a QP or of an SRQ. The lock of the QP or of the SRQ guards a ring. */
 #ifndef SOFT_OBJ_RQ_H
 #define SOFT_OBJ_RQ_H
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include "common/bits.h"
 
 struct soft_rwqe {
 	uint64_t wr_id;
@@ -28,7 +29,14 @@ static inline struct soft_rwqe *soft_rwqe(const struct soft_rq *rq, uint32_t ind
 }
 
 /* Allocates the ring. Returns an errno value. */
-int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge);
+static inline int soft_rq_init(struct soft_rq *rq, uint32_t wr, uint32_t sge)
+{
+	rq->max_sge = sge ? sge : 1;
+	rq->stride = sizeof(struct soft_rwqe) + rq->max_sge * sizeof(struct ibv_sge);
+	rq->size = round_up_power_of_two(wr ? wr : 1);
+	rq->ring = malloc((size_t)rq->size * rq->stride);
+	return rq->ring ? 0 : ENOMEM;
+}
 
 static inline void rwqe_copy(struct soft_rwqe *to, const struct soft_rwqe *from)
 {
