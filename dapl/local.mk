@@ -161,7 +161,6 @@ noinst_LTLIBRARIES += libdaplsoftdev.la
 libdaplsoftdev_la_SOURCES = \
 	dapl/soft/tunables.h \
 	dapl/soft/device.c \
-	dapl/soft/device_attr.c dapl/soft/device_attr.h \
 	dapl/soft/fork.c dapl/soft/fork.h \
 	dapl/soft/local_address.c dapl/soft/local_address.h \
 	dapl/soft/wire/wire.c dapl/soft/wire/wire.h dapl/soft/wire/message.h \

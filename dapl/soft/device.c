@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* device.c - opens and closes a software RNIC, and has the table of operations, which the folders and files beside it
- * implement. A device is one local address. */
+/* device.c - opens and closes a software RNIC, reports what it is (limits, address, abilities, the present MTU and
+ * state of its interface), and has the table of operations, which the folders and files beside it implement. A device
+ * is one local address. */
+#include "config.h"
+#include "common/address.h"
 #include "common/ia_params.h"
 #include "common/interface.h"
 #include "common/log.h"
@@ -12,7 +15,6 @@
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/mcast.h"
-#include "dapl/soft/device_attr.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/fork.h"
 #include "dapl/soft/local_address.h"
@@ -28,16 +30,19 @@
 #include "dapl/soft/settings.h"
 #include "dapl/soft/shm/dm.h"
 #include "dapl/soft/shm/proto_table.h"
+#include "dapl/soft/tunables.h"
 #include "dapl/soft/verbs/mr.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/verbs/tap.h"
+#include "dapl/soft/wire/wire.h"
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 static int read_options(struct dapl_device *dev, const char *params)
 {
@@ -153,6 +158,68 @@ static int soft_open(const char *params, void *ia, struct dapl_device **out)
 	return 0;
 }
 
+/* --- what the device reports of itself ------------------------------------------------------------ */
+
+static void fill_limits(struct ibv_device_attr *limits)
+{
+	struct rlimit files;
+	int connections = SOFT_USUAL_FILES;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files))
+		connections = files.rlim_cur < SOFT_MAX_QP ? (int)files.rlim_cur : SOFT_MAX_QP;
+	*limits = (struct ibv_device_attr){
+		.fw_ver = PACKAGE_VERSION, .max_mr_size = INT64_MAX, .page_size_cap = 4096,
+		.max_qp = connections, .max_qp_wr = SOFT_MAX_WR,
+		.device_cap_flags = IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = SOFT_MAX_SGE, .max_sge_rd = SOFT_MAX_SGE,
+		.max_cq = connections, .max_cqe = SOFT_MAX_CQE, .max_mr = SOFT_MAX_MR,
+		.max_pd = SOFT_MAX_PD, .max_qp_rd_atom = SOFT_MAX_READS,
+		.max_res_rd_atom = INT32_MAX, .max_qp_init_rd_atom = SOFT_MAX_READS,
+		.atomic_cap = IBV_ATOMIC_GLOB, .max_mw = SOFT_MAX_MR, .max_ah = SOFT_MAX_AH,
+		.max_srq = SOFT_MAX_SRQ, .max_srq_wr = SOFT_MAX_WR, .max_srq_sge = SOFT_MAX_SGE,
+		.max_pkeys = 1, .phys_port_cnt = 1,
+	};
+}
+
+static unsigned present_mtu(const struct dapl_device *dev)
+{
+	struct ifreq ifr;
+	unsigned mtu = interface_request_index(dev->netdev_index, SIOCGIFMTU, &ifr) ? dev->mtu : (unsigned)ifr.ifr_mtu;
+
+	return mtu < SOFT_UD_MTU ? mtu : SOFT_UD_MTU;
+}
+
+static int query(struct dapl_device *dev, struct dapl_device_attr *attr)
+{
+	struct ifreq ifr;
+
+	*attr = (struct dapl_device_attr){
+		.vendor = "software RNIC", .address = dev->address, .port = 1,
+		.mtu = present_mtu(dev),
+		.iwarp = true, .atomics = true, .write_immediate = true,
+		.send_invalidate = true, .ud = true, .multicast = true, .raw_ethernet = true, .windows_1 = true,
+		.windows_2 = true, .bind_access = true, .delayed_ack = true, .zero_based = true,
+		.inline_by_lkey = true, .tunes = DAPL_TUNES_ACK | DAPL_TUNES_CLASS,
+		.dm_size = dev->shm.dm_size, .dm_unit = 1, .dm_windows = true, .max_read_sge = SOFT_MAX_SGE,
+		.max_inline = SOFT_MAX_INLINE, .max_message = SOFT_MAX_MESSAGE,
+		.pdata_connect = WIRE_PDATA_MAX, .pdata_accept = WIRE_PDATA_MAX,
+		.pdata_reject = WIRE_PDATA_MAX,
+	};
+	snprintf(attr->device, sizeof attr->device, "%s", dev->identity.name);
+	snprintf(attr->netdev, sizeof attr->netdev, "%s", dev->netdev);
+	attr->netdev_index = dev->netdev_index;
+	address_set_port((struct sockaddr *)&attr->address, 0);
+	fill_limits(&attr->limits);
+	address_gid((const struct sockaddr *)&dev->address, attr->gid.raw);
+	memcpy(&attr->limits.node_guid, attr->gid.raw + 8, 8);
+	attr->limits.sys_image_guid = attr->limits.node_guid;
+	attr->port_active = !interface_request_index(dev->netdev_index, SIOCGIFFLAGS, &ifr) &&
+			    (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
+	return 0;
+}
+
 /* --- queue pairs: raw Ethernet ones are of eth/, all others of verbs/ ---------------------------- */
 
 static int create_qp(struct dapl_device *dev, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **qp)
@@ -178,7 +245,7 @@ static int destroy_qp(struct ibv_qp *qp)
 
 const struct dapl_device_ops dapl_device_ops = {
 	.name = "soft", .parameters = soft_parameters, .posts_may_sleep = true,
-	.open = soft_open, .close = soft_close, .query = soft_device_query,
+	.open = soft_open, .close = soft_close, .query = query,
 	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
 	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,
 	.alloc_dm = soft_dm_alloc, .free_dm = soft_dm_free, .reg_dm = soft_dm_reg,

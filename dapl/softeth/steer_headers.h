@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* steer_headers.h - a frame to keys, and what this part of the compiler shares with steer.c: the program that is being
- * made, its use of the stack and of registers, and a function for each kind of instruction. Their names are short, since
- * the callers read like assembly. */
+ * made, its use of the stack and of registers, and a function for each kind of instruction. Their names are short,
+ * since the callers read like assembly. */
 #ifndef SOFTETH_STEER_HEADERS_H
 #define SOFTETH_STEER_HEADERS_H
 #include <stddef.h>

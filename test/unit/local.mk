@@ -585,6 +585,7 @@ test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=sche
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
 test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
+test_unit_soft_test_device_attr_SOURCES = test/unit/soft/test_device_attr.c $(device_harness)
 test_unit_soft_test_device_attr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_request_index,--wrap=getrlimit64
 test_unit_soft_test_fork_SOURCES = test/unit/soft/test_fork.c $(soft_ends)

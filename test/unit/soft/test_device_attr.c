@@ -8,7 +8,6 @@
 #include "common/address.h"
 #include "common/interface.h"
 #include "dapl/core/device.h"
-#include "dapl/soft/device_attr.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/wire/wire.h"
@@ -78,7 +77,7 @@ static int set_up(void **state)
 static void query(void)
 {
 	memset(&attr, 0xee, sizeof attr);
-	assert_int_equal(soft_device_query(&dev, &attr), 0);
+	assert_int_equal(dapl_device_ops.query(&dev, &attr), 0);
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
