@@ -20,4 +20,8 @@
 
 enum { BACK_FOR_EVER = -1 };
 
+/* A child of vfork() makes a copy of a descriptor, or keeps it, for the program that it will execute: the connection
+ * goes back to TCP. Does nothing in other processes. */
+void process_passes_on(int fd);
+
 #endif

@@ -234,7 +234,10 @@ EXPORT void closefrom(int first)
 
 EXPORT int dup(int old)
 {
-	int fd = REAL(dup)(old);
+	int fd;
+
+	process_passes_on(old);
+	fd = REAL(dup)(old);
 
 	if (fd >= 0)
 		conn_share(old, fd);
@@ -249,6 +252,7 @@ static int replace(int old, int fd, int flags)
 		errno = EBUSY;
 		return -1;
 	}
+	process_passes_on(old);
 	if (old != fd && REAL(fcntl)(old, F_GETFD) >= 0 && fd >= 0)
 		release(fd);
 	result = flags < 0 ? REAL(dup2)(old, fd) : REAL(dup3)(old, fd, flags);
@@ -279,6 +283,8 @@ EXPORT int fcntl(int fd, int command, ...)
 	va_start(args, command);
 	arg = va_arg(args, long);
 	va_end(args);
+	if (command == F_DUPFD || (command == F_SETFD && !(arg & FD_CLOEXEC)))
+		process_passes_on(fd);
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
 		result = REAL(fcntl)(fd, command, arg);
 		if (result >= 0)
@@ -315,6 +321,8 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		*(int *)arg = result;
 		return 0;
 	}
+	if (request == FIONCLEX)
+		process_passes_on(fd);
 	if (request == FIOASYNC || request == FIOSETOWN || request == SIOCSPGRP)
 		move_back(c, DAT_SOCKET_WHY_CALL, true, BACK_FOR_EVER);
 	result = REAL(ioctl)(fd, request, arg);

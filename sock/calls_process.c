@@ -294,6 +294,26 @@ EXPORT int execle(const char *path, const char *first, ...)
 	EXEC_LIST(path, first, true, execve);
 }
 
+void process_passes_on(int fd)
+{
+	struct conn *c = conn_of(fd);
+
+	if (!c || !conn_is_vfork_child() || !(c->connector || c->acceptor))
+		return;
+	move_back(c, DAT_SOCKET_WHY_EXEC, true, FORK_MS);
+	flush(c, clock_now_ns() + FLUSH_MS * 1000000ull);
+}
+
+/* The new program gets a copy, though the descriptor itself may be closed there. */
+EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int copy)
+{
+	struct conn *c = conn_of(fd);
+
+	if (c && (c->connector || c->acceptor))
+		move_back(c, DAT_SOCKET_WHY_EXEC, true, FORK_MS);
+	return REAL(posix_spawn_file_actions_adddup2)(actions, fd, copy);
+}
+
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attr, char *const *argv, char *const *env)
 {

@@ -40,8 +40,10 @@ TESTS += test/sock/datsock
 endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
-TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/limits test/sock/registrations test/sock/streams
+TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
+	test/sock/registrations test/sock/streams
 endif
-dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/limits \
+dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
 	test/sock/registrations test/sock/streams test/sock/datsock
-EXTRA_DIST += sock/libdatsock.map sock/libdatsock.symbols test/sock/preload.py
+EXTRA_DIST += sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/preload.py \
+	test/sock/programs

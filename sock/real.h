@@ -66,6 +66,7 @@
 	X(int, execve, (const char *, char *const *, char *const *)) \
 	X(int, execvpe, (const char *, char *const *, char *const *)) \
 	X(int, fexecve, (int, char *const *, char *const *)) \
+	X(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *, int, int)) \
 	X(int, posix_spawn, \
 	  (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, \
 	   char *const *)) \
