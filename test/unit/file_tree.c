@@ -2,7 +2,6 @@
 /* file_tree.c - see file_tree.h. */
 #include <ftw.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include "test/unit/file_tree.h"
 #include "test/unit/unit.h"

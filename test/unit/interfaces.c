@@ -2,11 +2,7 @@
 /* interfaces.c - see interfaces.h. Each message of a dump is a datagram of its own. */
 #include "test/unit/interfaces.h"
 #include "test/unit/unit.h"
-#include <arpa/inet.h>
 #include <linux/rtnetlink.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { INTERFACES = 48, RTNETLINK_FD = 1 << 20 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tap_records.c - see tap_records.h. */
-#include <sys/mman.h>
 #include "dapl/core/base/tap.h"
 #include "test/unit/tap_records.h"
 #include "test/unit/unit.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* unit.h - what each unit test includes: cmocka with the headers that it needs, and tests that register themselves.
+/* unit.h - what each unit test includes: cmocka with the headers that it needs, those of the system that many tests
+ * use, and tests that register themselves.
  *
  *	UNIT_TEST(queue_is_empty_at_first)
  *	{
@@ -14,14 +15,23 @@
 #ifndef TEST_UNIT_UNIT_H
 #define TEST_UNIT_UNIT_H
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -2,8 +2,6 @@
 /* test_address.c - length, port, text, GID, copy and comparison of IP socket addresses. */
 #include "common/address.h"
 #include "test/unit/unit.h"
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/un.h>
 
 /* Returns the address of `text`, with a scope for IPv6, in static memory. */

@@ -2,7 +2,6 @@
 /* test_descriptors.c - the line about a lack of file descriptors. */
 #include "common/descriptors.h"
 #include "common/log.h"
-#include <stdio.h>
 #include <sys/resource.h>
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"

@@ -3,9 +3,7 @@
 #include "common/file_size.h"
 #include "test/unit/unit.h"
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 enum { LIMIT = 100 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_frame_layout.c - offsets of the headers of a frame, frames that are cut off, and one's complement sums. */
-#include <netinet/in.h>
 #include "common/frame_layout.h"
 #include "test/unit/unit.h"
 

@@ -5,13 +5,9 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "test/unit/unit.h"
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 static char dir[] = "/tmp/dapl-journal-XXXXXX", path[64], error_text[4096];
 static int journal = -1;

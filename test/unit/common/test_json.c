@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_json.c - what the reader of requests takes and refuses, and what the writer escapes. */
-#include <stdio.h>
 #include "common/json_read.h"
 #include "common/json_write.h"
 #include "test/unit/unit.h"

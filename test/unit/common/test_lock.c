@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_lock.c - spin lock, sleeping lock and condition variable. Built with DAPL_LOCK_CHECK in every build. */
-#include <pthread.h>
-#include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 #include "common/lock.h"
 #include "test/unit/unit.h"
 

@@ -3,7 +3,6 @@
  * must abort: a child commits it. */
 #include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "common/lock.h"
 #include "test/unit/child.h"
 #include "test/unit/unit.h"

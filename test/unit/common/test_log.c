@@ -2,9 +2,7 @@
 /* Messages: which are printed, their destinations, and the variables that control both. */
 #include "common/log.h"
 #include "test/unit/unit.h"
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static char out[8192], err[8192];
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mapping.c - the mappings of this process: bounds, rights, file and offset of each. */
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "common/mapping.h"
 #include "test/unit/unit.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_parameters.c - which of the sources of a parameter counts, and what of dapl.conf is taken. */
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "common/log.h"
 #include "common/parameters.h"
 #include "test/unit/unit.h"

@@ -3,11 +3,7 @@
  * DAPL_LOCK_CHECK in every build. */
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdarg.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 #include "common/post_lock.h"
 #include "test/unit/unit.h"
 

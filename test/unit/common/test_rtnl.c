@@ -2,9 +2,6 @@
 /* test_rtnl.c - answers of rtnetlink, malformed ones too. A socket pair is in place of the netlink socket. */
 #include "common/rtnl.h"
 #include "test/unit/unit.h"
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static int kernel;		/* its end of the pair */
 static int library;

@@ -2,12 +2,8 @@
 /* Trace records: printed at once, kept for later, from many threads. */
 #include "common/trace.h"
 #include "test/unit/unit.h"
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static char text[1 << 20];
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_conn.c - see core_conn.h. */
-#include <netinet/in.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/event/event.h"
 #include "test/unit/core/core_conn.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_objects.c - see core_objects.h. */
-#include <netinet/in.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/event/calls.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_async.c - to which EVD the asynchronous events of an IA go. */
-#include <unistd.h>
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/calls.h"
 #include "test/unit/core/core_device.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attr.c - attributes of an IA on devices of many kinds: limits at their edges, and what a device lacks. */
 #include <limits.h>
-#include <stdio.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/core/ia/attr.h"
 #include "dapl/core/ia/ia.h"

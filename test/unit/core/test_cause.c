@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cause.c - causes, steps and addresses in words. The whole line is test_diag's. */
-#include <arpa/inet.h>
 #include "dapl/core/base/cause.h"
 #include "test/unit/unit.h"
 

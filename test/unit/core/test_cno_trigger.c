@@ -2,7 +2,6 @@
 /* test_cno_trigger.c - triggered EVDs of a CNO: their order, and when the CNO's descriptor is readable. */
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/core/event/cno_trigger.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"

@@ -3,7 +3,6 @@
 #include "test/unit/core/core_cno.h"
 #include <poll.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 #include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd_notify.h"
 #include "test/unit/unit.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn.c - what the device reports of an endpoint's connection: which event the consumer gets, with which data
  * and cause, and which reports are ignored. Reports of the dequeuing side: test_conn_hooks.c. */
-#include <netinet/in.h>
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/ud.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_step.c - a step of a connection is made whole, with its event and its consequences, or not at all;
  * the endpoint's timer has a reference of the endpoint. */
-#include <unistd.h>
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/event/evd.h"

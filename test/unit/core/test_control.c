@@ -2,10 +2,7 @@
 /* test_control.c - the names of the control socket: which is taken when others are in use, and that nothing is
  * left when none is free. What the socket answers is in test/life/control.c. */
 #include <dirent.h>
-#include <stdio.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 #include "common/control.h"
 #include "dapl/core/base/control.h"
 #include "dapl/core/base/service.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_control_verbs.c - what the control socket tells of a program, what it changes, and why it refuses: each verb,
  * called as the socket calls it (ia/control_*.c). doc/design/control.md has the members. */
-#include <netinet/in.h>
-#include <stdio.h>
-#include <unistd.h>
 #include <dat/dat_trace.h>
 #include "common/control.h"
 #include "common/trace.h"

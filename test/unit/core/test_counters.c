@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_counters.c - what queries of counters give, reset and print (counters.c). The IA has no device in sysfs, so its
  * counters of the device read as 0. */
-#include <stdio.h>
 #include "dapl/core/ia/counters.h"
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/printed.h"

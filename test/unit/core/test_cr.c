@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cr.c - connection requests: each is answered once, by accept, reject or handoff, and a refused answer
  * leaves the request and the endpoint as they were. */
-#include <netinet/in.h>
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"

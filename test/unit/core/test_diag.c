@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_diag.c - the text about a failed connection: addresses, steps, causes, hints.
  * test/life/diagnosis tests that there is one line, and when. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/core/base/diag.h"
 #include "test/unit/unit.h"
 

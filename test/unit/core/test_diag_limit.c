@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_diag_limit.c - one line in five seconds for the same failure, and how many there were. The clock and
  * the timer are the test's. */
-#include <stdio.h>
-#include <time.h>
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/base/service.h"
 #include "test/unit/printed.h"

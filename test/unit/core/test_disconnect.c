@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_disconnect.c - when a graceful disconnect ends: at once, with the last request, or not before the
  * consumer dequeues, which it must not wait for. */
-#include <unistd.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/disconnect.h"
 #include "dapl/core/event/calls.h"

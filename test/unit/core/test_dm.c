@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_dm.c - device memory as an object (mem/dm.c): which calls are refused, what the device is asked, what a failure
  * leaves, and what a child of fork() has. What the memory holds is the device's matter. */
-#include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"

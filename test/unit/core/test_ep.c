@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep.c - dat_ep_create and dat_ep_create_with_srq: what they refuse, and that a refused endpoint uses nothing; and
  * what the queries tell (ep.c). Limits of attributes are in test_ep_attr.c. */
-#include <netinet/in.h>
-#include <unistd.h>
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"

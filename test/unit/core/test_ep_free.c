@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_free.c - the end of an endpoint: in which states it can be freed and reset, what is done to its connection,
  * and that nothing it was made from stays in use (ep_free.c). Resets beside posts are in test_ep_reset.c. */
-#include <netinet/in.h>
-#include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 #include "dapl/core/conn/conn_step.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_modify.c - dat_ep_modify: which changes are refused, and that a change is made whole or not at
  * all. The endpoint has no queue pair, since it has no receive EVD. */
-#include <pthread.h>
-#include <unistd.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"
 #include "dapl/core/ep/ep_evds.h"

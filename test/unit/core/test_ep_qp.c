@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_qp.c - the queue pair of an endpoint: what it is made of, when it is made, emptied, exchanged and
  * destroyed, and the discard EVDs in place of missing ones. */
-#include <pthread.h>
-#include <unistd.h>
 #include "dapl/core/base/qp_table.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/ep.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ep_reset.c - dat_ep_reset of an endpoint that was connected, and receives that other threads post
  * meanwhile. */
-#include <pthread.h>
 #include <sched.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/ep/calls.h"

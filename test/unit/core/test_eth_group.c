@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_group.c - groups of raw Ethernet endpoints as objects (eth/group.c): which are refused, what the device is
  * asked, and what a failure or a free leaves. Which frame comes to which endpoint is the device's matter. */
-#include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/eth.h"
 #include "dapl/core/eth/group.h"

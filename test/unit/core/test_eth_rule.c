@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_rule.c - rules of raw Ethernet endpoints and groups as objects (eth/rule.c): which are refused, what the
  * device is asked, and what ends them. Which frames match is the device's matter. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 #include "common/trace.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/eth/ep.h"

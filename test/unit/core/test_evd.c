@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd.c - event dispatchers as objects: which streams and lengths are accepted, what a query tells, and what a
  * free does with the events that are left (evd.c). */
-#include <unistd.h>
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_notify.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_channel.c - a completion channel that cannot be read any more is reported once, and ends waits. */
-#include <unistd.h>
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/calls.h"

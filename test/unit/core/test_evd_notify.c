@@ -2,7 +2,6 @@
 /* test_evd_notify.c - events that are queued: room, overflow, and whether the CNO is triggered. The thread
  * that waits is test_evd_wait's. */
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_resize.c - dat_evd_resize keeps what is queued, and lets other threads work meanwhile. */
-#include <pthread.h>
-#include <unistd.h>
 #include "dapl/core/event/evd_notify.h"
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/calls.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_evd_wait.c - what a wait without an event takes, returns and leaves. */
-#include <unistd.h>
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/calls.h"
 #include "test/unit/core/core_endpoint.h"

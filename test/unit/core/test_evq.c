@@ -3,7 +3,6 @@
  * consumer. */
 #include "dapl/core/event/evq.h"
 #include "test/unit/unit.h"
-#include <pthread.h>
 #include <sched.h>
 
 enum { SLOTS = 8, ROOM = 6 };

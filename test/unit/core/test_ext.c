@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ext.c - extension operations: which handles, endpoints and arguments each one refuses, what the device is given,
  * and that every argument reaches its place (ia/ext.c). Open-query is in test_open_query.c. */
-#include <netinet/in.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <dat/dat_diag_extensions.h>
 #include <dat/dat_dm_extensions.h>
 #include <dat/dat_mcast_extensions.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_failure.c - what an endpoint keeps of its last failure, and which failures are worth a line. */
-#include <arpa/inet.h>
 #include "dapl/core/base/diag_limit.h"
 #include "dapl/core/conn/failure.h"
 #include "test/unit/core/core_endpoint.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fork.c - the order in which parts of the library are called around a fork, and the wait for threads
  * that are in these handlers. */
-#include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 #include "dapl/core/base/fork.h"
 #include "test/unit/child.h"
 #include "test/unit/unit.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ia.c - asynchronous events of a device: which DAT events they become, which object they are about, and that a
  * device is lost once. */
-#include <stdio.h>
-#include <unistd.h>
 #include <dat/dat_net_extensions.h>
 #include "common/log.h"
 #include "dapl/core/conn/conn.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_lmr.c - memory regions: what is registered with the device, what is refused before, and how a region is found
  * by its contexts (lmr.c). */
-#include <sys/mman.h>
-#include <unistd.h>
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"

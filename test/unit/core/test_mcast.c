@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mcast.c - the multicast groups of a datagram endpoint (conn/mcast.c): from the join until the endpoint leaves,
  * the join fails, or the endpoint is freed. */
-#include <arpa/inet.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
-#include <unistd.h>
 #include <dat/dat_mcast_extensions.h>
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/mcast.h"

@@ -3,14 +3,9 @@
  * net_socket.c of dapl/core/ia): which messages are counted, how many changes an event reports as lost, and what
  * follows an overflow of the socket. The socket is replaced by one that the test writes to. Which watches get an event
  * is test_net_watch.c's. */
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/event/calls.h"
 #include "dapl/core/ia/net_watch.h"

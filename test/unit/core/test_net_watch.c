@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_net_watch.c - events of a device's port and of its loss: which watches get them; and that a child of a fork
  * has no watch. Changes of interfaces are in test/life/net_events.c. */
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
 #include <dat/dat_net_extensions.h>
 #include "dapl/core/event/calls.h"
 #include "dapl/core/ia/net_watch.h"

@@ -2,7 +2,6 @@
 /* test_post.c - the calls that post: what the device, the record and the counters are given on the fast path, that a
  * refused post leaves none of them, and which posts take the slow path (post.c). The slow path is in test_post_slow.c
  * and test_post_recv.c. */
-#include <unistd.h>
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post.h"
 #include "dapl/core/event/calls.h"

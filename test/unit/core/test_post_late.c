@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_late.c - posts to a queue pair in ERR of a device that would never complete them: which are
  * completed by core, and that the others are refused and leave no lock behind. */
-#include <unistd.h>
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"

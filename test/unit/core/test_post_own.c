@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_own.c - requests of the provider's own: markers, which take no room of the consumer's, and the work
  * requests that bind windows of both types (post_slow.c). The checks of a bind are in test_rmr_bind.c. */
-#include <unistd.h>
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/event/calls.h"
 #include "test/unit/core/core_endpoint.h"

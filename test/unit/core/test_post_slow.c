@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_post_slow.c - the slow path of requests: what is refused, and what the device and the record of the post are
  * given (post_slow.c). */
-#include <unistd.h>
 #include "dapl/core/ep/post.h"
 #include "dapl/core/ep/post_slow.h"
 #include "dapl/core/ep/sge_list.h"

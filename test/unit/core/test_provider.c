@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_provider.c - the library as the registry sees it: entries from dat_provider_init to dat_provider_fini, the
  * table of calls, and the calls that take any handle (ia/provider.c). */
-#include <unistd.h>
 #include "dapl/core/ia/ia.h"
 #include "dapl/core/ia/provider.h"
 #include "test/unit/core/core_endpoint.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_pz.c - protection zones: one protection domain of the device for each, and when they may be freed (pz.c). */
-#include <unistd.h>
 #include "dapl/core/base/service.h"
 #include "dapl/core/mem/pz.h"
 #include "test/unit/core/core_device.h"

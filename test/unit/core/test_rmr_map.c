@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_rmr_map.c - mapped memory of a peer: which endpoints may map, errors of the device, and that each
  * mapping ends. */
-#include <sys/mman.h>
-#include <unistd.h>
 #include "dapl/core/mem/rmr_map.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/unit.h"

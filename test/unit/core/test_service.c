@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_service.c - the service thread: what flush, stop and drain wait for, and that tasks and timers run once. */
-#include <stdio.h>
 #include <dirent.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/core/base/service.h"
 #include "test/unit/unit.h"
 

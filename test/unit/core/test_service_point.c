@@ -2,7 +2,6 @@
 /* test_service_point.c - requests that come while a service point begins to listen: the device has its port,
  * and core does not know it yet; requests that are refused without the program, and counted; what is printed if the
  * device does not listen. */
-#include <netinet/in.h>
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/service_point.h"

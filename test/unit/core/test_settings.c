@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_settings.c - the ranges of the environment variables, and what may change in a running program. */
-#include <stdio.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "test/unit/core/core_device.h"

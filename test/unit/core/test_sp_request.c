@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sp_request.c - what a request at a service point brings: its event, an endpoint where the service point has or
  * makes one, and what is left of a request that finds no room. */
-#include <netinet/in.h>
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
 #include "dapl/core/conn/service_point.h"

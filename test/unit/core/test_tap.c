@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tap.c - the ring of captured messages, read as a client reads it. */
 #include "dapl/core/base/tap.h"
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/unit.h"
 

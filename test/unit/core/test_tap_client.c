@@ -2,9 +2,6 @@
 /* test_tap_client.c - begin and end of the capture that a client of the control socket asks for (ia/tap.c): one
  * client at a time, whose requests keep the capture alive. The device and the timer are replaced here; test_tap.c is
  * about the ring. */
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "dapl/core/base/tap.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/ia/tap.h"

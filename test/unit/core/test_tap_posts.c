@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tap_posts.c - records of work requests and completions: what each operation becomes, and whose memory is
  * remembered. */
-#include <arpa/inet.h>
 #include "dapl/core/base/tap_posts.h"
 #include "test/unit/unit.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ud.c - the peers of a datagram endpoint (doc/spec/extensions.md 4.1): from connect or accept until the
  * consumer has freed the connection and the address handle of each, or the endpoint. */
-#include <netinet/in.h>
-#include <unistd.h>
 #include "dapl/core/conn/connect.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"

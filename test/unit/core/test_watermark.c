@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_watermark.c - the high watermarks of an endpoint on an SRQ: when they are passed, and what is reported. */
-#include <unistd.h>
 #include "dapl/core/event/event.h"
 #include "dapl/core/event/watermark.h"
 #include "test/unit/core/core_device.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conf_text.c - see conf_text.h. */
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "test/unit/dat/conf_text.h"
 #include "test/unit/unit.h"
 

@@ -2,7 +2,6 @@
 /* libraries.c - see libraries.h. */
 #include "test/unit/dat/libraries.h"
 #include <dlfcn.h>
-#include <stdio.h>
 #include "dat/busy.h"
 #include "dat/lookup.h"
 #include "dat/providers.h"

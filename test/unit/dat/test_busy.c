@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_busy.c - entries whose library is being loaded: which threads wait for them, and what a fork leaves of them. */
 #include "dat/busy.h"
-#include <pthread.h>
-#include <unistd.h>
 #include "dat/registry_state.h"
 #include "test/unit/unit.h"
 

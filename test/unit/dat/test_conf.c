@@ -2,7 +2,6 @@
 /* The grammar of dat.conf: text in, entries and reports of wrong lines out. */
 #include "dat/conf.h"
 #include "test/unit/unit.h"
-#include <stdio.h>
 
 static struct conf conf;
 static char complaints[65536];

@@ -3,9 +3,7 @@
  * and order of the entries, and shortages. The files around them are test/registry/test_devices.c's. */
 #include "dat/devices.h"
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include "test/unit/file_tree.h"
 #include "test/unit/unit.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_entry_table.c - entries by key, and what becomes of them when the files are read again. */
 #include "dat/entry_table.h"
-#include <stdio.h>
 #include "test/unit/dat/conf_text.h"
 #include "test/unit/unit.h"
 

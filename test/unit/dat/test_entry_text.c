@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_entry_text.c - keys and positions of entries, as messages and DAT_DBG_TYPE show them. */
 #include "dat/entry_text.h"
-#include <stdio.h>
 #include "common/log.h"
 #include "dat/debug.h"
 #include "test/unit/printed.h"

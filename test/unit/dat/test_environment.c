@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_environment.c - reports of variables that no library reads. */
 #include "dat/environment.h"
-#include <stdio.h>
 #include "common/log.h"
 #include "common/trace.h"
 #include "test/unit/printed.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_forks.c - what libraries do around a fork: when they are called, and that the list stays as it is meanwhile. */
 #include "dat/forks.h"
-#include <pthread.h>
-#include <unistd.h>
 #include "dat/error.h"
 #include "test/unit/unit.h"
 

@@ -6,8 +6,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <stdio.h>
-#include <unistd.h>
 
 static const char *own;			/* path of libdat2; NULL: not known */
 static const char *loadable, *readable;	/* the one library that can be loaded, and the one file that can be read */

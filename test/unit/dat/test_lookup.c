@@ -3,7 +3,6 @@
  * unloaded, and why none serves it. Calls during a load are test_lookup_busy.c's; what programs see of it is in
  * test/registry. */
 #include "dat/lookup.h"
-#include <stdio.h>
 #include "common/log.h"
 #include "dat/error.h"
 #include "test/unit/dat/libraries.h"

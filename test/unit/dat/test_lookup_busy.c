@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_lookup_busy.c - opens and closes while a library is being loaded or unloaded: by its own init and fini, by other
  * threads, and during a fork. */
-#include <pthread.h>
 #include "dat/busy.h"
 #include "dat/error.h"
 #include "dat/lookup.h"

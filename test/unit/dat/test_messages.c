@@ -3,7 +3,6 @@
 #include "common/log.h"
 #include "common/log_handler.h"
 #include <dat/dat_messages.h>
-#include <stdio.h>
 #include <syslog.h>
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"

@@ -3,9 +3,7 @@
  * being loaded meanwhile, and what a fork leaves to both processes. A change of files as programs see it is
  * test/registry/test_reread.c's. */
 #include "dat/registry.h"
-#include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 #include <dat/dat_entries.h>
 #include "dat/busy.h"
 #include "dat/error.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sources.c - which files are read in which order, and where generated entries go. */
 #include "dat/sources.h"
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "common/log.h"
 #include "dat/devices.h"
 #include "test/unit/file_tree.h"

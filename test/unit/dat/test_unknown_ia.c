@@ -2,7 +2,6 @@
 /* test_unknown_ia.c - the line about an adapter that does not exist. */
 #include "dat/unknown_ia.h"
 #include <dat/udat.h>
-#include <stdio.h>
 #include "common/log.h"
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ips.c - see ips.h. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "net/netlink.h"
 #include "test/unit/net/ips.h"
 #include "test/unit/unit.h"

@@ -3,7 +3,6 @@
  * here; the sockets that they come from are monitor.c's. */
 #include "net/changes.h"
 #include <net/if.h>
-#include <netinet/in.h>
 #include <netlink/errno.h>
 #include "test/unit/net/ips.h"
 #include "test/unit/net/messages.h"

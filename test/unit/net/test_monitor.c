@@ -6,8 +6,6 @@
 #include <net/if.h>
 #include <netlink/errno.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "test/unit/net/ips.h"
 #include "test/unit/net/messages.h"
 #include "test/unit/net/namespace.h"

@@ -3,11 +3,8 @@
  * kernel's table, its routes, the socket that asks, and the clock are the test's. */
 #include "net/lookup.h"
 #include <net/if.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
 #include "test/unit/net/answers.h"
 #include "test/unit/net/ips.h"
 #include "test/unit/net/namespace.h"

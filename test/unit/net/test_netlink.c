@@ -7,7 +7,6 @@
 #include <netlink/msg.h>
 #include <netlink/route/nexthop.h>
 #include <netlink/route/route.h>
-#include <unistd.h>
 
 enum { ENDLESS_S = 5 };	/* ends a test in which libnl allocates without end, before it has all memory */
 

@@ -6,9 +6,7 @@
 #include <dirent.h>
 #include <ftw.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define IB "/sys/class/infiniband/"
 

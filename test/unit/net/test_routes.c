@@ -3,10 +3,8 @@
  * devices and the entries of dat.conf, all of which are given here (net/routes.c). Their order is test_order.c's. */
 #include "net/entries.h"
 #include "net/lookup.h"
-#include <arpa/inet.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include "test/unit/net/ips.h"
 #include "test/unit/net/namespace.h"
 #include "test/unit/unit.h"

@@ -2,14 +2,11 @@
 /* test_table.c - the table of interfaces and addresses that is made of the kernel's answers (net/table.c). */
 #include "net/table.h"
 #include "test/unit/unit.h"
-#include <arpa/inet.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
-#include <stdio.h>
 
 enum { LINKS = 9, TRIES = 8 };	/* more than one growth of an array; dumps that changes may interrupt */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_address.c - the address that an adapter publishes, and which address of a peer it connects to. */
 #include "test/unit/openmpi/btl.h"
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include "contrib/openmpi/address.h"
 #include "opal/mca/hwloc/base/base.h"

@@ -4,7 +4,6 @@
 #include "test/unit/openmpi/btl.h"
 #include "test/unit/openmpi/modex.h"
 #include <dat/dat_messages.h>
-#include <stdio.h>
 #include <syslog.h>
 #include "contrib/openmpi/help.h"
 #include "contrib/openmpi/module.h"

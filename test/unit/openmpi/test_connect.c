@@ -2,8 +2,6 @@
 /* test_connect.c - decisions about connections: which requests of a peer are accepted, what each connection event
  * does, what a disconnect means, when an attempt is repeated, and what is reported to Open MPI. */
 #include "test/unit/openmpi/eps.h"
-#include <stdio.h>
-#include <time.h>
 #include "contrib/openmpi/conn.h"
 #include "contrib/openmpi/connect.h"
 #include "contrib/openmpi/frag.h"

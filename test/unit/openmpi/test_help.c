@@ -2,7 +2,6 @@
 /* test_help.c - messages for users: from which file, what is printed of them, and the text of DAT errors. */
 #include "test/unit/openmpi/btl.h"
 #include <dlfcn.h>
-#include <stdio.h>
 #include "contrib/openmpi/help.h"
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"

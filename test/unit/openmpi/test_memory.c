@@ -2,11 +2,7 @@
 /* test_memory.c - registered memory of the component: what is mapped and registered, the privileges of peers, and that
  * nothing remains after a failure. */
 #include "test/unit/openmpi/btl.h"
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "contrib/openmpi/memory.h"
 #include "test/unit/unit.h"
 

@@ -4,8 +4,6 @@
 #include "test/unit/openmpi/adapters.h"
 #include "test/unit/openmpi/eps.h"
 #include "test/unit/openmpi/modex.h"
-#include <stdio.h>
-#include <time.h>
 #include "contrib/openmpi/completed.h"
 #include "contrib/openmpi/conn.h"
 #include "contrib/openmpi/endpoint.h"

@@ -2,7 +2,6 @@
 /* test_reg_cache.c - the registration cache: which requests need no call of Open MPI's cache, what happens to a region
  * that it drops, and what the device is asked for. */
 #include "test/unit/openmpi/btl.h"
-#include <unistd.h>
 #include "contrib/openmpi/help.h"
 #include "contrib/openmpi/reg_cache.h"
 #include "test/unit/unit.h"

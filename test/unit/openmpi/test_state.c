@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_state.c - changes of the state of connections and endpoints: which are made, and which lines are written. */
 #include "test/unit/openmpi/btl.h"
-#include <stdio.h>
 #include "contrib/openmpi/state.h"
 #include "opal/util/output.h"
 #include "test/unit/unit.h"

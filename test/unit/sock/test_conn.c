@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The table of descriptors, the list of connections, and the positions in a stream that the kernel tells. */
 #include "sock/conn.h"
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "test/unit/unit.h"
 
 enum { FD = 700, OTHER = 1500, FAR = 5000 }; /* in different chunks of the table; no descriptors are behind them */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The settings of a process: what is accepted, what is refused and how that is told, and which connections may move. */
 #include "sock/settings.h"
-#include <arpa/inet.h>
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"
 

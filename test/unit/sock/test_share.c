@@ -2,7 +2,6 @@
 /* The count of processes that hold a connection, with real forks. */
 #include "sock/share.h"
 #include <sys/wait.h>
-#include <unistd.h>
 #include "test/unit/unit.h"
 
 UNIT_TEST(connection_that_was_never_forked_is_alone)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The queue of times of the library's thread: the first comes first, whatever was added, changed and taken out. */
 #include "sock/timers.h"
-#include <stdlib.h>
 #include "test/unit/unit.h"
 
 enum { TIMERS = 300, STEPS = 20000 };

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_steps.c - see conn_steps.h. */
-#include <stdio.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/cm/conn.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_data.c - tests of test_device: sends, writes, reads and atomics of all sizes, their order, and messages that
  * come before their receive. */
-#include <arpa/inet.h>
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
 #include "test/unit/unit.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_processes.c - tests of test_device: two processes and the end of one, a fork, and many threads. */
 #include <assert.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include "dapl/soft/progress/progress.h"

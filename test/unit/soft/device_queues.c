@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_queues.c - tests of test_device: shared receive queues, completion queues and their channels, datagrams. */
-#include <arpa/inet.h>
 #include <poll.h>
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/device_ends.h"

@@ -6,7 +6,6 @@
 #include "common/address.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/unit/unit.h"
-#include <pthread.h>
 #include <signal.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_sends.c - see eth_sends.h. */
 #include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/eth/receive.h"
 #include "dapl/soft/eth/send.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* foreign_ends.c - how a connection to another implementation ends: a Terminate, a disorderly end, a
  * peer that sends more than there are receives. */
-#include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
 #include "test/unit/unit.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* foreign_half_open.c - connections that send no Request: how long they stay, how many there may be, what
  * is told of them. */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"

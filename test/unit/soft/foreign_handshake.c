@@ -2,8 +2,6 @@
 /* foreign_handshake.c - the MPA exchange with another implementation: Requests and Replies, good and
  * bad, of both revisions, and which end sends first. */
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"
 #include "test/unit/unit.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* foreign_peer.c - see foreign_peer.h. */
-#include <arpa/inet.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/unit.h"
 

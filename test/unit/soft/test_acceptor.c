@@ -4,8 +4,6 @@
  * that are malformed. */
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/conn.h"

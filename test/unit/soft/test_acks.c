@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_acks.c - when an acknowledgement is sent at once, when it waits, and what sends one that waits: over TCP on
  * a connection in memory, through rings between two devices. */
-#include <sys/socket.h>
 #include "common/lock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/progress/acks.h"

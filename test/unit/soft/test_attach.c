@@ -4,8 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/attach.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attach_message.c - messages with descriptors: whole, or not at all, and without a descriptor left open. */
-#include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "dapl/soft/shm/attach_message.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/unit.h"

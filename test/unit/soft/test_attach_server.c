@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attach_server.c - a process without the token cannot attach to the memory of a connection; the server listens
  * at two names, one of them a file, and goes on without what it cannot have. */
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/soft/ends.h"

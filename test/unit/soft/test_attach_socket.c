@@ -2,12 +2,8 @@
 /* test_attach_socket.c - the sockets through which peers attach shared memory: other
  * users cannot block the one in the runtime directory, the abstract one is used if there is no
  * runtime directory, and a directory that other users can write is not used. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 #include "dapl/soft/shm/attach_socket.h"
 #include "test/unit/child.h"
 #include "test/unit/unit.h"

@@ -2,13 +2,9 @@
 /* test_cm.c - which function handles the input and the deadline of a connection, what a sweep does and when the next
  * one is due, and how connections are disconnected, released and closed. The handshake, sends,
  * the revocation of memory and the service thread are replaced here. */
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"

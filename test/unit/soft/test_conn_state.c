@@ -5,8 +5,6 @@
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/obj/rnic.h"
 #include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/unit.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cq.c - completion queues alone: the order of completions, room, notification, and
  * resizing. Progress is replaced by a script of the test, which runs during a poll. */
-#include <pthread.h>
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/owner.h"

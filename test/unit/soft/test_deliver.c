@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_deliver.c - how the receive of each kind of message completes, and which receives are announced. */
-#include <arpa/inet.h>
 #include "dapl/soft/rdmap/deliver.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/unit.h"

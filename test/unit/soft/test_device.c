@@ -6,7 +6,6 @@
 #include "config.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include "common/address.h"

@@ -2,7 +2,6 @@
 /* test_device_attr.c - what the software device reports of itself: names and addresses, the present state of its
  * interface, its abilities, and limits that its objects keep. The interface and the limit of descriptors are replaced
  * here. */
-#include <arpa/inet.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include "common/address.h"

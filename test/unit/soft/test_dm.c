@@ -4,9 +4,7 @@
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/mem.h"
 #include "test/unit/unit.h"
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

@@ -2,7 +2,6 @@
 /* test_eth.c - raw Ethernet QPs of the software device (eth/eth.c): loading of the library, their life, rules and
  * groups. Receives are test_eth_receive.c's matter, sends test_eth_send.c's. */
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/soft/eth/send.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/eth_port.h"

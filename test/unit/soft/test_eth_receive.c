@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_receive.c - how raw Ethernet QPs of the software device receive (eth/receive.c): posted receives, those of
  * an SRQ, and the ring; when the socket is watched. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "test/unit/soft/eth_port.h"
 #include "test/unit/unit.h"

@@ -3,7 +3,6 @@
  * only a part of a message or nothing: the rest follows, and the receiver joins the parts. */
 #include "test/unit/soft/ends.h"
 #include "test/unit/unit.h"
-#include <sys/socket.h>
 
 enum {
 	OVER_TCP = 3,

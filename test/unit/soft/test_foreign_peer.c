@@ -2,8 +2,6 @@
 /* test_foreign_peer.c - the software RNIC and a peer of another implementation (foreign_peer.h), in both
  * roles, with CRC and without, with FPDUs in parts of any size. foreign_tests.h names the other files. */
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/soft/foreign_tests.h"

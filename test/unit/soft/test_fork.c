@@ -3,7 +3,6 @@
  * its parent, and a device that was closed is left alone. */
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/half_open.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_fpdu_rx.c - what the receiver of the software RNIC refuses: each check has a Terminate and a trace line, and
  * ends the connection in the same way. */
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "test/unit/device_harness.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"

@@ -6,10 +6,7 @@
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "test/unit/unit.h"
-#include <arpa/inet.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* With 64 descriptors all sources share 16, one source has 8, and the last 8 are the reserve. */
 enum { DESCRIPTORS = 64, ALL = DESCRIPTORS / HALF_OPEN_FRACTION, SOURCE = ALL / HALF_OPEN_SOURCES,

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_handshake.c - how the stream of a connection begins on each side, over TCP and through rings, and how a
  * datagram association ends its handshake. The socket is one of a pair: what is sent can be read from the other. */
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "common/address.h"
 #include "common/clock.h"
 #include "dapl/core/base/service.h"

@@ -3,8 +3,6 @@
  * MPA revision 1 is tried, and what becomes of a connection that waits for shared memory. foreign_handshake.c and
  * test_shm_fallback.c have the rest. */
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/liveness.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_large.c - protocols of large payloads: reads by CMA or through the ring, and the rendezvous of large writes
  * and sends, which the target copies. */
-#include <pthread.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 #include "common/clock.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/progress/progress.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_listen.c - listeners of the software device: the address and the port of each, what ends with one, and what
  * becomes of a connection that cannot be accepted at once. */
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/listen.h"

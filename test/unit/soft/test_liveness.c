@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_liveness.c - when a peer that does not answer is lost, and when the sweep for it runs. The clock, the timer
  * and what TCP tells are the test's; test_tuning.c is about real connections. */
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/conn.h"

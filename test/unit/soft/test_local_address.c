@@ -2,10 +2,8 @@
 /* test_local_address.c - which local address the ia_params of an entry select for the software device, and the line
  * about why there is none (dapl/soft/local_address.c). Interfaces, memory, the name of the host and the name server are
  * replaced here. */
-#include <arpa/inet.h>
 #include <linux/if_addr.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include "common/address.h"
 #include "dapl/soft/local_address.h"
 #include "test/unit/interfaces.h"

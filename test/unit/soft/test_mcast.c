@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mcast.c - which sockets join which multicast groups, and which members get a datagram. The sockets are replaced
  * here. */
-#include <arpa/inet.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "common/address.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"

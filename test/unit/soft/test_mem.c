@@ -2,8 +2,6 @@
 /* test_mem.c - which memory an STag of a peer names: keys that are guessed, nearly right, stale, of another
  * PD, and ranges outside their region are all refused; keys of many regions are found. With DAPL_SOFT_GUARD, memory
  * that was unmapped or protected is refused. DAPL_TEST_KEYS sets the number of guesses, DAPL_TEST_SEED repeats them. */
-#include <stdio.h>
-#include <sys/mman.h>
 #include "test/unit/printed.h"
 #include "test/unit/soft/ends.h"
 #include "common/log.h"

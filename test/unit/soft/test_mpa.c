@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mpa.c - MPA frames of a handshake on a socket: whole, in pieces, and malformed. */
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/soft/cm/mpa.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"

@@ -7,7 +7,6 @@
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/verbs/mr.h"
 #include "test/unit/unit.h"
-#include <sys/mman.h>
 
 enum { LENGTH = 2 * HUGE_PAGE, FILE_NUMBER = 33, OFFSET = 8192 };
 

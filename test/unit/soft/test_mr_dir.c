@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mr_dir.c - the MR directory: what is published, which permissions a peer finds there, and when they end.
  * Both sides are in this process. */
-#include <fcntl.h>
-#include <unistd.h>
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/mr_dir.h"

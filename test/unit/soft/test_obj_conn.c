@@ -2,7 +2,6 @@
 /* test_obj_conn.c - what obj/conn.c records of a connection: the step it is at, the cause of its end, the upcalls
  * it owes, and the events that epoll reports of its socket. */
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include "dapl/core/base/service.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"

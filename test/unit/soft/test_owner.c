@@ -3,12 +3,8 @@
  * stop polling: threads hand over progress to each other at random. The tests read the owner
  * from the device. */
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/owner_state.h"
 #include "test/unit/soft/ends.h"

@@ -10,11 +10,8 @@
 #include "dapl/soft/shm/process.h"
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/unit.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_populate.c - which memory the software device registers, with MADV_POPULATE and on
  * a kernel without it. */
-#include <sys/mman.h>
 #include <sys/uio.h>
-#include <unistd.h>
 #include "dapl/soft/obj/populate.h"
 #include "test/unit/unit.h"
 

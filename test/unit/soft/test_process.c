@@ -3,8 +3,6 @@
  * lives, and how often it is woken. */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/obj/stags.h"

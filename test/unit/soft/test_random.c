@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_random.c - where random numbers come from, how often the kernel is asked, and what a forked child discards. */
 #include <sys/random.h>
-#include <time.h>
 #include "dapl/soft/obj/random.h"
 #include "test/unit/unit.h"
 

@@ -3,9 +3,7 @@
  * and it must live. The peer is a child that shares a directory with the test. */
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/reach.h"

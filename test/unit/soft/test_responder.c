@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_responder.c - what the target does with the head of each segment and at the end of each message, and with
  * which Terminate it refuses one. */
-#include <arpa/inet.h>
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/responder.h"
 #include "test/unit/soft/stream_test.h"

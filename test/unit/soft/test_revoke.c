@@ -4,10 +4,8 @@
 #include "test/unit/soft/mapped.h"
 #include "dapl/soft/shm/peer.h"
 #include "test/unit/unit.h"
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 UNIT_TEST(revoked_region_is_not_written)

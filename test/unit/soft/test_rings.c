@@ -2,7 +2,6 @@
 /* test_rings.c - which rings a poll looks at, what it does with a message, and when peers have to mark their rings in
  * the pending bitmap. The rings' contents are replaced here. */
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/progress/acks.h"
 #include "dapl/soft/progress/rings.h"

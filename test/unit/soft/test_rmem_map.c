@@ -5,10 +5,8 @@
 #include "test/unit/soft/mapped.h"
 #include "dapl/soft/shm/peer.h"
 #include "test/unit/unit.h"
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 /* --- requests on mapped memory ------------------------------------------------------------ */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_sealed_file.c - memory files whose size cannot change, and how a file of a peer is told from others. */
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include "dapl/soft/shm/sealed_file.h"
 #include "test/unit/child.h"
 #include "test/unit/descriptors.h"

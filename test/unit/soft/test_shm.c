@@ -3,9 +3,6 @@
  * leaves nothing behind. The tests read from the device which protocol carries the data. test_device.c tests the
  * messages themselves. */
 #include <linux/tcp.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/obj/random.h"

@@ -2,7 +2,6 @@
 /* test_shm_conn.c - the rings of a connection: their life, messages of the slow path and of the rendezvous, and
  * acknowledgements. test_shm_conn_post.c is about the fast path. */
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/cma.h"

@@ -3,7 +3,6 @@
  * left of a request that takes neither way (shm_conn.c). Mapped memory, CMA and the choice of a protocol are replaced
  * here. */
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"

@@ -2,12 +2,8 @@
 /* test_shm_fallback.c - connections within this host for which shared memory fails: one
  * line for each cause and peer process, and none if shared memory is switched off; a full
  * backlog is retried; a listener without descriptors pauses. */
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include "common/log.h"

@@ -4,8 +4,6 @@
  * the messages.
  *
  * DAPL_TEST_SEED repeats a run, DAPL_TEST_MESSAGES is the number of messages. */
-#include <pthread.h>
-#include <stdio.h>
 #include <sched.h>
 #include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/wire/message.h"

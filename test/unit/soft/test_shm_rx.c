@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_shm_rx.c - a peer that stores invalid data in its ring ends its own connection, and no other. */
-#include <sys/socket.h>
-#include <time.h>
 #include "test/unit/soft/ends.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/receive/shm_rx.h"

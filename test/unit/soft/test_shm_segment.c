@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_shm_segment.c - which memory a segment gets, what is kept of it for the next one, and when its references
  * end. */
-#include <sys/mman.h>
-#include <unistd.h>
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/sealed_file.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_socket.c - which addresses are the same, which peers are on this host, and the traffic class of a socket. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/ip.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/socket.h"
 #include "dapl/soft/cm/conn.h"

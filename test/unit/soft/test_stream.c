@@ -2,8 +2,6 @@
 /* test_stream.c - the stream of the software RNIC, byte by byte: it has the same effect wherever it is cut, it
  * acknowledges what was received, and ends with the status that a Terminate stands for. test_fpdu_rx.c tests
  * what is refused, test_foreign_peer.c the device over TCP, including the MPA handshake. */
-#include <sys/socket.h>
-#include <unistd.h>
 #include "test/unit/device_harness.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/soft/peer_bytes.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tap.c - captures of the software device: its verbs before, during and after one, and what is recorded of posts
  * and completions. The socket is full, so requests wait in the send queue; completions are the test's. */
-#include <arpa/inet.h>
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
 #include "dapl/soft/verbs/post.h"

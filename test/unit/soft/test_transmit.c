@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_transmit.c - what the socket is given, what happens if it takes a part or fails, when acknowledgements and
  * last frames are sent, and which requests take the fast path. The socket is replaced here. */
-#include <sys/socket.h>
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/soft/stream_test.h"

@@ -5,10 +5,8 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/liveness.h"
 #include "test/unit/unit.h"
-#include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 
 static int option(const struct end *e, int level, int name)
 {

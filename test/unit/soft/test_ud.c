@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ud.c - the format of datagrams, which ones are sent and taken, and what their receives hold. The UDP socket is
  * replaced here. */
-#include <arpa/inet.h>
 #include <limits.h>
-#include <sys/socket.h>
 #include "common/address.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/rdmap/ud.h"

@@ -7,7 +7,6 @@
 #include "test/unit/unit.h"
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 enum { OVER_TCP = 3 };		/* both ends */
 

@@ -3,7 +3,6 @@
  * test_foreign_peer.c tests what a device does with them. */
 #include "dapl/soft/wire/wire.h"
 #include "test/unit/unit.h"
-#include <stdio.h>
 
 UNIT_TEST(numbers_are_big_endian)
 {

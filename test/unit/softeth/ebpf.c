@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* ebpf.c - see ebpf.h. A pointer is a number: its upper half says what it points to. */
-#include <arpa/inet.h>
 #include "test/unit/softeth/ebpf.h"
 #include "test/unit/unit.h"
 

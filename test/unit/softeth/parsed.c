@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* parsed.c - see parsed.h. */
-#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include "test/unit/softeth/parsed.h"
 #include "test/unit/unit.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* steps.c - see steps.h. */
-#include <stdio.h>
 #include "test/unit/softeth/steps.h"
 #include "test/unit/unit.h"
 

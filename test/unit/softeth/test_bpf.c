@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 #include "dapl/softeth/bpf.h"
 #include "test/unit/child.h"
 #include "test/unit/unit.h"

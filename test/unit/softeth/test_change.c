@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_change.c - a change and the threads that look at frames meanwhile. A thread that nothing stops would be through
  * within PAUSE_US; one that is slower hides an error, and fails no correct program. */
-#include <time.h>
-#include <pthread.h>
-#include <unistd.h>
 #include "dapl/softeth/change.h"
 #include "test/unit/unit.h"
 

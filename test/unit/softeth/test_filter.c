@@ -2,10 +2,8 @@
 /* test_filter.c - the kernel's filter for rules (dapl/softeth/filter.c): it accepts each frame that eth_match_rule()
  * does, as few others as it can, and reads nothing behind the end of a frame. The hash of groups is
  * test_filter_hash.c's. */
-#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <netinet/in.h>
 #include "dapl/softeth/filter.h"
 #include "test/unit/softeth/cbpf.h"
 #include "test/unit/softeth/parsed.h"

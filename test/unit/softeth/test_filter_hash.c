@@ -3,7 +3,6 @@
  * of the table that spread_hash() does, and lets a frame through where it cannot know. */
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <netinet/in.h>
 #include "common/tunnel.h"
 #include "dapl/softeth/filter.h"
 #include "test/unit/softeth/cbpf.h"

@@ -2,9 +2,6 @@
 /* test_group.c - groups of ports: their life, ports that leave, and changes of the table, which filters must know
  * before it begins. Rules and filters of ports (rules.c) are replaced here; tables themselves are spread.c's. */
 #include <linux/filter.h>
-#include <pthread.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/rules.h"

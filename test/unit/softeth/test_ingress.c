@@ -3,7 +3,6 @@
  * replaced and recorded here; what the program does is steer.c's matter. */
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include "common/interface.h"
 #include "dapl/softeth/ingress.h"
 #include "dapl/softeth/spread.h"

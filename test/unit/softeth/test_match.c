@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_match.c - what the parser reads from a frame without a tunnel, whole and cut off, and which rules match. That
  * the kernel's filter and the program for TAKE and DROP agree is tested by test/eth/match.c. */
-#include <arpa/inet.h>
 #include <linux/if_ether.h>
-#include <netinet/in.h>
 #include "test/unit/softeth/parsed.h"
 #include "test/unit/unit.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_match_tunnels.c - headers within VXLAN, Geneve, GRE, NVGRE and MPLS, as the parser of match.c reads them. The
  * tunnels' own headers are read by common/tunnel.c. */
-#include <arpa/inet.h>
 #include <linux/if_ether.h>
-#include <netinet/in.h>
 #include "test/unit/softeth/parsed.h"
 #include "test/unit/unit.h"
 

@@ -2,11 +2,9 @@
 /* test_packet_ring.c - ring receive: which frames come from a ring that the test fills as the kernel does, and what is
  * known of them, and when a block goes back. Blocks are small; rules are those of a first byte. How a ring
  * is opened is test_ring_open.c's. */
-#include <stdio.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include "dapl/softeth/counters.h"
 #include "dapl/softeth/packet_ring.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_port.c - opening and closing a port over a packet socket, and what a device can do. System calls are
  * replaced and recorded here; receiving is test_receive.c's matter. */
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if_arp.h>
 #include <linux/ethtool.h>
@@ -11,8 +10,6 @@
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include "dapl/softeth/bpf.h"
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/packet_ring.h"

@@ -6,9 +6,7 @@
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include "dapl/softeth/port.h"
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/rule_find.h"

@@ -2,8 +2,6 @@
 /* test_ring_open.c - opening and closing of a ring of TPACKET_V3: what the kernel is asked for, how large the ring
  * is, and what a step that fails leaves. What is polled from a ring is test_ring.c's. */
 #include <linux/if_packet.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include "dapl/softeth/packet_ring.h"
 #include "test/unit/unit.h"
 

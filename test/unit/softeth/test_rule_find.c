@@ -2,9 +2,7 @@
 /* test_rule_find.c - which rule of a port gets a frame (dapl/softeth/rule_find.c): by priority, direction, destination,
  * time and the member of a group; rules that leave a port and come back; groups that the socket joins. Order and
  * memberships are test_rules.c's. */
-#include <netinet/in.h>
 #include <linux/filter.h>
-#include <sys/socket.h>
 #include "dapl/softeth/counters.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"

@@ -3,7 +3,6 @@
  * which the kernel counts. Matching is filter.c's, and rules as objects are place.c's. */
 #include <linux/filter.h>
 #include <linux/if_packet.h>
-#include <sys/socket.h>
 #include "dapl/softeth/rules.h"
 #include "test/unit/unit.h"
 

@@ -2,14 +2,12 @@
 /* test_send.c - how frames are given to a port's socket, one or a batch: its errors, a lowered MTU, the end of a
  * bypass, and the time at which a frame left. The socket is replaced here; tags, checksums and segments are
  * test_send_offload.c's matter. */
-#include <time.h>
 #include <linux/errqueue.h>	/* needs struct timespec */
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <linux/virtio_net.h>
-#include <sys/socket.h>
 #include "common/interface.h"
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/send.h"

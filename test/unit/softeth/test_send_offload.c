@@ -4,8 +4,6 @@
  * matter. */
 #include <linux/if_ether.h>
 #include <linux/virtio_net.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include "common/frame_layout.h"
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/send.h"

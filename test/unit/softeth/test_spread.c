@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_spread.c - how a group distributes frames: what of a frame is hashed, and which table names the owner at
  * what time. The hash function: test/eth/toeplitz.c. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/softeth/spread.h"
 #include "test/unit/unit.h"
 

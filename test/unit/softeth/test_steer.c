@@ -3,7 +3,6 @@
  * rule decides. It runs in ebpf.c; test/eth/match.c runs random programs in the kernel. */
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <netinet/in.h>
 #include "dapl/softeth/match.h"
 #include "dapl/softeth/steer.h"
 #include "test/unit/softeth/ebpf.h"

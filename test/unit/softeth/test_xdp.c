@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_xdp.c - a port over AF_XDP sockets: its sockets and their order, what is known of a frame with and without a
  * mark, and the order of releases. Sockets (xsk.c) and the program are replaced. test/eth/xdp.c has real ones. */
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 #include "dapl/softeth/ingress.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"

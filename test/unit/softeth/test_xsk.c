@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_xsk.c - the rings of an AF_XDP socket: which frames come, when chunks go back, and what counts as lost. The
  * test is the kernel's side of the rings. test/eth/xdp.c opens real sockets. */
-#include <sys/socket.h>
 #include "dapl/softeth/xsk.h"
 #include "test/unit/unit.h"
 

@@ -2,7 +2,6 @@
 /* test_anonymous.c - which parts of a text are replaced, and that a value keeps its word. */
 #include "tools/info/anonymous.h"
 #include "test/unit/unit.h"
-#include <stdio.h>
 
 static void becomes(const char *text, const char *expected)
 {

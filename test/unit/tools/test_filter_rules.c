@@ -4,9 +4,7 @@
  * off. */
 #include "tools/datcap/filter_rules.h"
 #include <pcap/pcap.h>
-#include <stdio.h>
 #include <linux/if_ether.h>
-#include <netinet/in.h>
 #include "dapl/softeth/match.h"
 #include "test/unit/softeth/frames.h"
 #include "test/unit/unit.h"

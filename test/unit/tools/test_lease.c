@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include "tools/datcap/lease.h"
 #include "test/unit/unit.h"
-#include <unistd.h>
 
 static unsigned asked[2];	/* requests to each program; atomic */
 static const struct control_socket programs[2] = { { "a", 1 }, { "b", 2 } };

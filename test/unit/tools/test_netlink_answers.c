@@ -6,15 +6,11 @@
 #include "tools/info/listeners.h"
 #include "tools/info/output.h"
 #include "test/unit/unit.h"
-#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
-#include <netinet/in.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
-#include <pthread.h>
 #include <rdma/rdma_netlink.h>
-#include <unistd.h>
 
 enum { TCP_PS = 0x106, UDP_PS = 0x111, LISTEN = 8, RC = 2, RTS = 3 };
 

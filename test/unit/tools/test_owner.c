@@ -3,10 +3,8 @@
  * (tools/control/owner.c). */
 #include "tools/control/owner.h"
 #include "test/unit/unit.h"
-#include <stdio.h>
 #include <sys/types.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { NOBODY = 4200000000u };	/* a user without a name */
 

@@ -3,7 +3,6 @@
 #include "tools/datcap/pcapng.h"
 #include "test/unit/unit.h"
 #include <pcap/pcap.h>
-#include <stdio.h>
 
 enum { FRAMES_MAX = 400 };
 

@@ -2,8 +2,6 @@
 /* test_rdma.c - the loop of `datcap rdma`, with programs that send faster than it prints. What taps.c would
  * read from their rings is made up here. */
 #include "tools/datcap/taps.h"
-#include <fcntl.h>
-#include <unistd.h>
 #include "tools/datcap/datcap.h"
 #include "tools/datcap/stop.h"
 #include "test/unit/unit.h"

@@ -3,9 +3,6 @@
  * stands in for a program; what its control socket answers is made up here. */
 #include "tools/datcap/taps.h"
 #include <signal.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "common/clock.h"
 #include "tools/control/client.h"
 #include "tools/datcap/lease.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* conn_sides.c - see conn_sides.h. */
-#include <stdio.h>
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "common/address.h"
 #include "dapl/verbs/conn.h"
 #include "dapl/verbs/siw_queue.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* device_steps.c - see device_steps.h. */
-#include <arpa/inet.h>
 #include <dlfcn.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include "common/address.h"
 #include "dapl/verbs/probe.h"
 #include "test/unit/unit.h"

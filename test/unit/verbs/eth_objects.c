@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_objects.c - see eth_objects.h. */
-#include <stdio.h>
 #include "test/unit/unit.h"
 #include "test/unit/verbs/eth_objects.h"
 

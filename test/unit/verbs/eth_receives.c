@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* eth_receives.c - see eth_receives.h. */
-#include <sys/mman.h>
 #include "dapl/verbs/eth_clock.h"
 #include "dapl/verbs/eth_recv.h"
 #include "dapl/verbs/eth_rule.h"

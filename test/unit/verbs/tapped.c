@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* tapped.c - see tapped.h. */
-#include <arpa/inet.h>
 #include "dapl/core/base/tap_posts.h"
 #include "test/unit/unit.h"
 #include "test/unit/verbs/tapped.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_address.c - ia_params as text, and the small address functions. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/verbs/address.h"
 #include "test/unit/reported.h"
 #include "test/unit/unit.h"

@@ -2,13 +2,9 @@
 /* test_address_places.c - which local addresses a name in ia_params means (dapl/verbs/address.c): a network device, an
  * address, an RDMA device, a host. Interfaces, sysfs, /etc/hosts and the name server are replaced here; the text
  * and the small address functions are test_address.c's. */
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <linux/if_addr.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <unistd.h>
 #include "dapl/verbs/address.h"
 #include "test/unit/file_tree.h"
 #include "test/unit/interfaces.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_cm.c - the event channel of a device: which file gets an event, which requests are refused, which connections
  * get a notice, and what its end leaves. Listeners are in test_cm_listen.c. */
-#include <stdio.h>
 #include "common/address.h"
 #include "common/log.h"
 #include "common/trace.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_conn_report.c - upcalls of a connection: each without its lock and after its state has changed, and what a
  * refused peer gets. Core, the capture and librdmacm are replaced here. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/verbs/conn_report.h"
 #include "dapl/verbs/tap.h"
 #include "test/unit/unit.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_device.c - opening a device: which texts and places are refused, with what message, and what is undone when a
  * step fails; its asynchronous events, its state and its end. */
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <unistd.h>
 #include "dapl/verbs/conn_types.h"
 #include "dapl/verbs/tap.h"
 #include "test/unit/unit.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_attr.c - what an IA says about raw Ethernet endpoints, which devices have them, and the counter of frames
  * that found no receive. The network interface and /sys are replaced here. */
-#include <stdio.h>
 #include <net/if_arp.h>
 #include <sys/ioctl.h>
 #include "common/interface.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_cq.c - the poll of an EVD's CQ finds the frames of raw QPs beside the device's own completions: shares of a
  * batch, notifications, moderation, and devices and QPs that are gone. The device and eth_recv.c are replaced here. */
-#include <pthread.h>
 #include <sched.h>
 #include "dapl/verbs/eth_cq.h"
 #include "dapl/verbs/eth_recv.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_flow.c - flow specifications of rules: each field alone, masks, tunnels, inner headers, types, and rules
  * that flows cannot express. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/verbs/eth_flow.h"
 #include "test/unit/unit.h"
 

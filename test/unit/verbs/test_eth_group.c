@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_group.c - groups of raw QPs: the work queues that a table names, hashes made when a rule needs one,
  * another table, members that leave, and what is left after a failure. The device and the rules are replaced here. */
-#include <arpa/inet.h>
 #include "dapl/verbs/eth_group.h"
 #include "dapl/verbs/eth_hash.h"
 #include "dapl/verbs/eth_rule.h"

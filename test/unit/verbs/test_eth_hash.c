@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_hash.c - which headers a group's rule is hashed by, and the fields of each kind. */
-#include <arpa/inet.h>
 #include "dapl/verbs/eth_hash.h"
 #include "test/unit/unit.h"
 

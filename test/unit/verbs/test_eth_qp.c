@@ -2,7 +2,6 @@
 /* test_eth_qp.c - the life of raw QPs: the device's QP that a configuration asks for, the steps of beginning, ending,
  * resetting and destroying in their order, and what is left when one fails. The other files of raw QPs are replaced
  * here. */
-#include <stdio.h>
 #include "test/unit/printed.h"
 #include "dapl/verbs/eth_attr.h"
 #include "dapl/verbs/eth_cq.h"

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_rule.c - rules of raw QPs and groups: a flow each, tags of flows, memberships of the network device,
  * counting, and what is left after a failure. The device, the sockets and the groups are replaced here. */
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include "dapl/verbs/eth_flow.h"
 #include "dapl/verbs/eth_group.h"
 #include "dapl/verbs/eth_rule.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_send.c - sends of raw QPs: the request that the device gets, headers that do not fit the offload, what is
  * counted, and the rate. The device is replaced here. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/verbs/eth_send.h"
 #include "dapl/verbs/eth_types.h"
 #include "dapl/verbs/hw.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_flush.c - the flush behind each RDMA write of some queue pairs: what reaches the device, and that each write
  * completes once, whatever became of it. The device is replaced here. */
-#include <stdlib.h>
-#include <string.h>
 #include "dapl/verbs/flush.h"
 #include "dapl/verbs/object_table.h"
 #include "dapl/verbs/segments.h"

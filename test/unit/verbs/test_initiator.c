@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_initiator.c - the active side of a connection, step by step: what is asked of the connection manager, what is
  * tried again, and what core is told when a step fails. */
-#include <netinet/in.h>
 #include "common/address.h"
 #include "dapl/verbs/initiator.h"
 #include "test/unit/unit.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_mcast.c - memberships in multicast groups: the join, what an event of the RDMA CM makes of it, and what is left
  * after it was left. libibverbs, librdmacm, the service thread and core are replaced here. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include "dapl/verbs/hw.h"
 #include "dapl/verbs/mcast.h"
 #include "test/unit/softeth/steps.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_objects.c - what the device's operations on objects make of libibverbs: errors, what is asked again, which
  * states a queue pair goes through, and what is left when a step fails. libibverbs is replaced here. */
-#include <fcntl.h>
-#include <unistd.h>
 #include <rdma/rdma_cma.h>
 #include "dapl/verbs/eth_qp.h"
 #include "dapl/verbs/flush.h"

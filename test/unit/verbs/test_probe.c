@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_probe.c - what an opened device is said to be and to have: limits that drivers report wrongly, abilities that
  * only an attempt shows, the P_Key and the GID of the address. The device and rdma_cm are replaced here. */
-#include <arpa/inet.h>
 #include <limits.h>
 #include <rdma/rdma_cma.h>
 #include "common/log.h"

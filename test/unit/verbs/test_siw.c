@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_siw.c - the send queue in front of siw's, on the device of siw_below.h:
  * which requests it gets and when, and the order of completions. */
-#include <pthread.h>
 #include "dapl/core/base/service.h"
 #include "dapl/verbs/siw.h"
 #include "test/unit/unit.h"

@@ -2,7 +2,6 @@
 /* test_tap.c - captures of an RDMA device: its functions before, during and after one, and which connections are
  * recorded with which ends. What is recorded of a message is test_tap_messages.c's. */
 #include "dapl/verbs/tap.h"
-#include <unistd.h>
 #include "test/unit/child.h"
 #include "test/unit/unit.h"
 #include "test/unit/verbs/tapped.h"

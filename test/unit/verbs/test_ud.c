@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_ud.c - address handles of datagram peers: on Ethernet from the address that a request came from, on InfiniBand
  * from what the peer tells; and which GID of this side they use. libibverbs is replaced here. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <rdma/rdma_cma.h>
 #include "dapl/core/base/settings.h"
 #include "dapl/verbs/hw.h"
