@@ -59,6 +59,16 @@ struct unit_test {
 #define UNIT_7(m, a, ...) m(a) UNIT_6(m, __VA_ARGS__)
 #define UNIT_8(m, a, ...) m(a) UNIT_7(m, __VA_ARGS__)
 
+/* A set-up or tear-down that does not fail but by its assertions: UNIT_FIXTURE(set_up) { ... } */
+#define UNIT_FIXTURE(name) \
+	static void name##_steps(void **state); \
+	static int name(void **state) \
+	{ \
+		name##_steps(state); \
+		return 0; \
+	} \
+	static void name##_steps(void **state)
+
 /* The linker gathers pointers to all tests in one section and defines its two ends. */
 #define UNIT_TEST_WITH(name, set_up, tear_down) \
 	static void name(void **state); \

@@ -130,17 +130,15 @@ static const char *errors_of(void (*body)(void))
 	return error_text;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	open_journal();
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	journal_close();
 	close_journal();
-	return 0;
 }
 
 /* --- tests ------------------------------------------------------------------------------ */

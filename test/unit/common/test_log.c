@@ -29,13 +29,12 @@ static void catch(void (*body)(void))
 	}
 }
 
-static int fresh(void **state)
+UNIT_FIXTURE(fresh)
 {
 	unsetenv("T_TYPE");
 	unsetenv("T_LEVEL");
 	unsetenv("T_DEST");
 	log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3);
-	return 0;
 }
 
 static void init(void)

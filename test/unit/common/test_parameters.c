@@ -41,16 +41,15 @@ static void expect(const char *name, const char *text, enum parameter_origin fro
 		assert_null(found);
 }
 
-static int make_root(void **state)
+UNIT_FIXTURE(make_root)
 {
 	strcpy(root, "/tmp/dapl-parameters-XXXXXX");
 	assert_non_null(mkdtemp(root));
 	setenv("DAT_TEST_ROOT", root, 1);
 	log_init("t", NULL, NULL, NULL, 3);
-	return 0;
 }
 
-static int remove_root(void **state)
+UNIT_FIXTURE(remove_root)
 {
 	char path[512];
 
@@ -62,7 +61,6 @@ static int remove_root(void **state)
 	}
 	unsetenv("DAPL_CM_TOS");
 	parameters_fini();
-	return 0;
 }
 
 static char message[512];	/* the last one, of several if `messages` is not 1 */

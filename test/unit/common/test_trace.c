@@ -27,7 +27,7 @@ static void dump(void)
 /* Records are printed too, to this file. */
 static int saved_stderr;
 
-static int silence(void **state)
+UNIT_FIXTURE(silence)
 {
 	int null = open("/dev/null", O_WRONLY);
 
@@ -35,15 +35,13 @@ static int silence(void **state)
 	dup2(null, 2);
 	close(null);
 	trace_set_level(TRC_LVL_NORMAL);
-	return 0;
 }
 
-static int unsilence(void **state)
+UNIT_FIXTURE(unsilence)
 {
 	dup2(saved_stderr, 2);
 	close(saved_stderr);
 	trace_fini();
-	return 0;
 }
 
 static int count(const char *what)

@@ -10,7 +10,7 @@ enum { FIRST, SECOND, STRANGER, IAS };
 static DAT_PROVIDER other_adapter;
 static struct dapl_ia *ias[IAS];
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	for (int i = 0; i < IAS; i++)
@@ -18,16 +18,14 @@ static int set_up(void **state)
 	ias[STRANGER]->obj.provider = &other_adapter;
 	for (int i = 0; i < IAS; i++)
 		dapl_async_join(ias[i]);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	for (int i = 0; i < IAS; i++) {
 		dapl_async_leave(ias[i]);
 		core_ia_free(ias[i]);
 	}
-	return 0;
 }
 
 static struct dapl_evd *own_evd(int i, int qlen)

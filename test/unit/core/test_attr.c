@@ -11,19 +11,17 @@ static struct dapl_ia *ia;
 static struct dapl_entry entry = { .info = { .ia_name = "ofa-v2-test", .dapl_version_major = 2,
 	.is_thread_safe = DAT_TRUE } };
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	dapl_settings.wr_max = 0;
 	ia = core_ia_new();
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_attr_free(ia);
 	core_ia_free(ia);
-	return 0;
 }
 
 static void prepare(void)

@@ -22,10 +22,9 @@ static int set_up(void **state)
 	return cno.wake_fd < 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	close(cno.wake_fd);
-	return 0;
 }
 
 static bool is_readable(void)

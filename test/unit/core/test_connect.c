@@ -6,11 +6,10 @@
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(0, 0, 16);
 	ep->qp = core_qp();
-	return 0;
 }
 
 static struct dapl_conn_params params(const void *pdata, int length)

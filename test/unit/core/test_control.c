@@ -30,13 +30,12 @@ static int set_up(void **state)
 	return dapl_service_get();
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	for (int i = 0; i < NAMES; i++)
 		if (taken[i] >= 0)
 			close(taken[i]);
 	dapl_service_put();
-	return 0;
 }
 
 /* Counts the descriptors of this process, and finds the name of its control socket; "": it has none. */

@@ -54,7 +54,7 @@ void *__wrap_dapl_registry_function(const char *name)
 	return *(void *const *)&modifies;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	struct sockaddr_in *address;
 
@@ -71,7 +71,6 @@ static int set_up(void **state)
 	address = (struct sockaddr_in *)&ia->attr.address;
 	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(0x0a000001) } };
 	dapl_async_join(ia);
-	return 0;
 }
 
 /* No verb has left an object entered. */

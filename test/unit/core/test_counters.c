@@ -8,12 +8,11 @@
 
 static struct dapl_pz *pz;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 16);
 	pz = dapl_object_new(DAPL_PZ, sizeof *pz, ia, NULL);
 	dapl_object_publish(&pz->obj);
-	return 0;
 }
 
 static int tear_down(void **state)

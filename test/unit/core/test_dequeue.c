@@ -33,13 +33,12 @@ static void note_completed(struct dapl_ep *of)
 	completed++;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	broken = completed = established = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken,
 		.comm_established = note_established, .completed = note_completed };
 	core_endpoint_open(64, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 64);
-	return 0;
 }
 
 static DAT_RETURN dequeue(DAT_EVENT *event)

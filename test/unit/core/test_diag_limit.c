@@ -68,18 +68,16 @@ static void flush(void *unused)
 	dapl_diag_flush();
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	log_init("t", NULL, NULL, NULL, 3);
 	now_s += 100;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	after_seconds(2 * DIAG_WINDOW_S + 2);
 	assert_null(timer);		/* it does not tick for nothing */
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

@@ -46,7 +46,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_timer_drain(&ep->timer);
 	core_ep_free(ep);
@@ -54,7 +54,6 @@ static int tear_down(void **state)
 	core_evd_free(evd);
 	core_ia_free(ia);
 	dapl_service_put();
-	return 0;
 }
 
 static void disconnect(DAT_CLOSE_FLAGS flags)

@@ -69,7 +69,7 @@ static DAT_RETURN alloc(DAT_VLEN length, DAT_UINT32 log2_alignment, DAT_DM_HANDL
 	return dapl_dm_alloc((DAT_HANDLE)ia, length, log2_alignment, made);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	DAT_PZ_HANDLE handle;
 
@@ -88,11 +88,10 @@ static int set_up(void **state)
 	pz = (struct dapl_pz *)handle;
 	assert_int_equal(alloc(LENGTH, 0, &dm), DAT_SUCCESS);
 	core_dm.calls = 0;
-	return 0;
 }
 
 /* No case leaves a region or another memory behind, or an object entered or in use. `dm` NULL: it was freed. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(core_device.mrs, 0);
 	assert_null(ia->objects[DAPL_LMR]);
@@ -107,7 +106,6 @@ static int tear_down(void **state)
 	assert_int_equal(ia->ending, 0);
 	core_ia_free(other_ia);
 	core_ia_free(ia);
-	return 0;
 }
 
 static struct dapl_object *object(void)

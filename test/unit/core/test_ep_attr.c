@@ -5,14 +5,13 @@
 #include "test/unit/unit.h"
 
 /* Limits that all differ, so that none stands for another. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(0, 0, 4);
 	ia->ia_attr = (DAT_IA_ATTR){ .max_message_size = 5000, .max_rdma_size = 6000, .max_dto_per_ep = 100,
 		.max_iov_segments_per_dto = 20, .max_rdma_read_per_ep_in = 30, .max_rdma_read_per_ep_out = 40,
 		.max_iov_segments_per_rdma_read = 50, .max_iov_segments_per_rdma_write = 60 };
 	ia->provider_attr.dat_qos_supported = DAT_QOS_BEST_EFFORT | DAT_QOS_LOW_LATENCY;
-	return 0;
 }
 
 static DAT_EP_ATTR defaults(void)

@@ -9,7 +9,7 @@ static DAT_PROVIDER other_adapter;
 static struct dapl_ia *ia, *again, *stranger;	/* again: another open of the adapter of ia */
 static struct dapl_evd *dto, *connection;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
@@ -18,17 +18,15 @@ static int set_up(void **state)
 	stranger->obj.provider = &other_adapter;
 	dto = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
 	connection = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_evd_free(connection);
 	core_evd_free(dto);
 	core_ia_free(stranger);
 	core_ia_free(again);
 	core_ia_free(ia);
-	return 0;
 }
 
 /* Enters three EVDs for an IA, leaves them, and returns the result. */

@@ -14,7 +14,7 @@ static struct dapl_ia *ia, *again;	/* again: another open of the adapter of ia *
 static struct dapl_evd *dto, *connection, *of_again;
 static struct dapl_ep *ep;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
@@ -27,10 +27,9 @@ static int set_up(void **state)
 	of_again = core_evd_new(again, 8, DAT_EVD_CONNECTION_FLAG);
 	assert_int_equal(dapl_ep_make(ia, NULL, NULL, dto, of_again, NULL, NULL, 7, &ep), DAT_SUCCESS);
 	dapl_object_publish(&ep->obj);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	assert_false(dapl_in_use(&dto->obj) || dapl_in_use(&connection->obj));
@@ -39,7 +38,6 @@ static int tear_down(void **state)
 	core_evd_free(dto);
 	core_ia_free(again);
 	core_ia_free(ia);
-	return 0;
 }
 
 static DAT_RETURN modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)

@@ -60,7 +60,7 @@ static int look_at_the_lock(struct ibv_qp *qp)
 	return reset_error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 4);
 	core_device.post_recv = count_receive;
@@ -72,7 +72,6 @@ static int set_up(void **state)
 	ended = false;
 	in_device = reset_error = 0;
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -7,18 +7,16 @@
 static struct dapl_ia *ia;
 static struct dapl_conn_tuning tuning;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	ia = core_ia_new();
 	ia->attr.tunes = DAPL_TUNES_ACK | DAPL_TUNES_RNR | DAPL_TUNES_CLASS;
 	memset(&tuning, 0, sizeof tuning);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_ia_free(ia);
-	return 0;
 }
 
 static DAT_RETURN tune(const char *name, const char *value)

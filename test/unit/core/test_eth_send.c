@@ -35,7 +35,7 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	posts = paces = error = 0;
 	core_eth_start();
@@ -52,7 +52,6 @@ static int set_up(void **state)
 	ep->is_ud = ep->is_raw = true;
 	ep->max_send_iov = 2;
 	ep->max_message = MESSAGE;
-	return 0;
 }
 
 static DAT_RETURN send_frame(uint32_t length, DAT_ETH_SEND how)

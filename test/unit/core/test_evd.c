@@ -17,22 +17,20 @@ static void note_refusal(DAT_CR_HANDLE cr)
 	refused++;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	refused = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .refuse_request = note_refusal };
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(core_device.cqs, 0);
 	assert_null(ia->objects[DAPL_EVD]);
 	assert_int_equal(ia->obj.calls, 0);
 	core_ia_free(ia);
-	return 0;
 }
 
 static DAT_RETURN create(DAT_COUNT qlen, int flags, DAT_EVD_HANDLE *evd)

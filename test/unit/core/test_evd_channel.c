@@ -9,22 +9,20 @@
 static struct dapl_ia *ia;
 static struct dapl_evd *evd, *async_evd;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
 	async_evd = core_async_evd_new(ia);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	ia->async_evd = NULL;
 	core_evd_free(async_evd);
 	core_evd_free(evd);
 	core_ia_free(ia);
-	return 0;
 }
 
 static unsigned reports(DAT_HANDLE handle)

@@ -8,19 +8,17 @@
 static struct dapl_ia *ia;
 static struct dapl_evd *evd;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG));
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_evd_free(evd);
 	core_ia_free(ia);
-	return 0;
 }
 
 static void feed(DAT_COMPLETION_FLAGS flags)

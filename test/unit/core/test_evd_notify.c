@@ -23,13 +23,12 @@ static int set_up(void **state)
 	return cno.wake_fd < 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	evd->cno = NULL;
 	core_evd_free(evd);
 	core_ia_free(ia);
 	close(cno.wake_fd);
-	return 0;
 }
 
 static DAT_EVENT event(int number)

@@ -15,11 +15,10 @@ int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*ready)(stru
 	return watch_error ? watch_error : __real_dapl_watch_start(watch, fd, ready);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	watch_error = 0;
 	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 256);
-	return 0;
 }
 
 static void put_software_event(uintptr_t n)

@@ -5,10 +5,9 @@
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(8, DAT_EVD_DTO_FLAG, 16);
-	return 0;
 }
 
 static void complete(unsigned flags)

@@ -25,12 +25,11 @@ static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned c
 	broken++;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	broken = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken };
 	core_endpoint_open(64, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, 64);
-	return 0;
 }
 
 static int tear_down(void **state)

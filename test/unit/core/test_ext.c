@@ -44,7 +44,7 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	posts = error = 0;
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
@@ -57,7 +57,6 @@ static int set_up(void **state)
 	local = (DAT_LMR_TRIPLET){ .virtual_address = (uintptr_t)&word, .segment_length = sizeof word,
 		.lmr_context = CONTEXT };
 	remote = (DAT_RMR_TRIPLET){ .virtual_address = AT, .segment_length = sizeof word, .rmr_context = KEY };
-	return 0;
 }
 
 /* dat_extension_op() as the registry hands it to the provider. */

@@ -30,12 +30,11 @@ static unsigned port_of(const struct sockaddr_storage *storage)
 	return ntohs(((const struct sockaddr_in *)storage)->sin_port);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(0, 0, 4);
 	strcpy(ia->ia_attr.adapter_name, "ia0");
 	lines = 0;
-	return 0;
 }
 
 static void explain(struct dapl_conn *explained, struct dapl_conn_cause *cause)

@@ -10,11 +10,10 @@
 
 enum { POSTS = 256 };
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, POSTS);
 	ep->sq.in_error = ep->rq.in_error = true;
-	return 0;
 }
 
 static struct dapl_dto *post(unsigned flags, uint64_t cookie)

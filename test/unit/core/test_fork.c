@@ -54,7 +54,7 @@ int __wrap_usleep(useconds_t us)
 }
 
 /* Not in the order of their ranks. */
-static int register_parts(void **state)
+UNIT_FIXTURE(register_parts)
 {
 	sem_init(&inside, 0, 0);
 	sem_init(&go, 0, 0);
@@ -62,15 +62,13 @@ static int register_parts(void **state)
 	dapl_fork_register(&d);
 	dapl_fork_register(&a);
 	dapl_fork_register(&c);
-	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(calls, 0, sizeof calls);
 	blocking = left = false;
 	sleeps = go_at = 0;
-	return 0;
 }
 
 /* Forks; the child's result is that of `in_child`. */

@@ -26,7 +26,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_net_forget(ia);
 	ia->async_evd = NULL;
@@ -34,7 +34,6 @@ static int tear_down(void **state)
 	core_evd_free(evd);
 	core_ia_free(ia);
 	dapl_service_put();
-	return 0;
 }
 
 static void up(enum ibv_event_type type, struct ibv_cq *cq)

@@ -53,7 +53,7 @@ static struct dapl_pz *pz_new(void)
 	return (struct dapl_pz *)new;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	registrations = error = 0;
 	core_device = (struct core_device){ .reg_mr = note_registration };
@@ -62,11 +62,10 @@ static int set_up(void **state)
 	ia->ia_attr.max_lmr_block_size = 1 << 20;
 	pz = pz_new();
 	other_pz = pz_new();
-	return 0;
 }
 
 /* No call leaves a region behind, or an object entered or in use. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(core_device.mrs, 0);
 	assert_null(ia->objects[DAPL_LMR]);
@@ -76,7 +75,6 @@ static int tear_down(void **state)
 	assert_int_equal(ia->obj.calls, 0);
 	core_ia_free(other_ia);
 	core_ia_free(ia);
-	return 0;
 }
 
 static DAT_RETURN create(DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length, int priv, DAT_VA_TYPE va)

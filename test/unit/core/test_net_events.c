@@ -70,7 +70,7 @@ bool __wrap_dapl_async_offer(struct dapl_ia *of, const DAT_EVENT *event)
 
 /* --- fixture --------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true } };
 	started = NULL;
@@ -82,13 +82,11 @@ static int set_up(void **state)
 	ia->attr.address.ss_family = AF_INET;
 	w = (struct dapl_net_watch){ .ia = ia, .what = DAT_NET_MTU | DAT_NET_LINK | DAT_NET_ADDRESS };
 	dapl_net_watch_init(&w);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_ia_free(ia);
-	return 0;
 }
 
 static void message(enum dapl_net_kind kind, DAT_UINT32 value)
@@ -259,7 +257,7 @@ enum { IAS = 3 };
 static struct dapl_ia ias[IAS];
 static struct dapl_net_watch watches[IAS];
 
-static int set_up_list(void **state)
+UNIT_FIXTURE(set_up_list)
 {
 	dapl_mutex_lock(&dapl_net_lock);
 	assert_null(dapl_net_first());
@@ -267,15 +265,13 @@ static int set_up_list(void **state)
 		watches[i] = (struct dapl_net_watch){ .ia = &ias[i] };
 		dapl_net_add(&watches[i]);
 	}
-	return 0;
 }
 
-static int tear_down_list(void **state)
+UNIT_FIXTURE(tear_down_list)
 {
 	dapl_net_clear();
 	assert_null(dapl_net_first());
 	dapl_mutex_unlock(&dapl_net_lock);
-	return 0;
 }
 
 static unsigned listed(void)

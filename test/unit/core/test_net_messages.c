@@ -103,7 +103,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_net_forget(ia);
 	close(kernel);
@@ -112,7 +112,6 @@ static int tear_down(void **state)
 	core_evd_free(async_evd);
 	core_ia_free(ia);
 	dapl_service_put();
-	return 0;
 }
 
 static void watch(DAT_UINT32 what)

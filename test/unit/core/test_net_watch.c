@@ -22,14 +22,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_net_forget(ia);
 	ia->async_evd = NULL;
 	core_evd_free(async_evd);
 	core_ia_free(ia);
 	dapl_service_put();
-	return 0;
 }
 
 static bool change(DAT_NET_CHANGE_DATA *data)

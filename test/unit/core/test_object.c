@@ -25,18 +25,16 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	ia = core_ia_new();
 	ended = 0;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(ia->ending, 0);
 	core_ia_free(ia);
-	return 0;
 }
 
 static struct dapl_pz *pz_new(void)

@@ -23,21 +23,19 @@ struct dapl_entry *__wrap_dapl_entry_find(const char *name)
 	return strcmp(name, entry.info.ia_name) ? NULL : &entry;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .limits = { .max_qp = 33 } } };
 	handle = (DAT_HANDLE)&untouched;
 	ia_attr.max_eps = provider_attr.dapl_version_minor = 99;
 	descriptors = open_descriptors();
-	return 0;
 }
 
 /* The device is closed, and the service thread has ended with its descriptors. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(core_device.opens, 0);
 	assert_int_equal(open_descriptors(), descriptors);
-	return 0;
 }
 
 /* dat_extension_op() as the registry hands it to the provider. */

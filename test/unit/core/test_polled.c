@@ -25,7 +25,7 @@ static void expect_lock(struct ibv_cq *cq)
 	polls++;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	polls = 0;
 	core_device = (struct core_device){ .polling = expect_lock };
@@ -34,16 +34,14 @@ static int set_up(void **state)
 	ep = core_ep_new(ia, evd, 16);
 	other = core_ep_new(ia, evd, 16);
 	other->qpn = 18;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_ep_free(other);
 	core_ep_free(ep);
 	core_evd_free(evd);
 	core_ia_free(ia);
-	return 0;
 }
 
 static void complete(struct dapl_ep *of, int op, unsigned flags, uint64_t cookie, enum ibv_wc_status status)

@@ -48,7 +48,7 @@ static int note_receive(struct ibv_recv_wr *wr)
 	return error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	posts = receives = error = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, LIMIT);
@@ -60,7 +60,6 @@ static int set_up(void **state)
 	ep->max_rdma = RDMA;
 	ep->max_inline = INLINE;
 	ia->attr.send_invalidate = true;
-	return 0;
 }
 
 static DAT_LMR_TRIPLET *segment(uint32_t length)

@@ -7,7 +7,7 @@
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 16);
 	ia->attr.no_late_flush = true;
@@ -15,7 +15,6 @@ static int set_up(void **state)
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	ep->up = false;
 	ep->sq.in_error = ep->rq.in_error = true;
-	return 0;
 }
 
 static int tear_down(void **state)

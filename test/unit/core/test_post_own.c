@@ -38,7 +38,7 @@ static int note_bind(struct ibv_qp *qp, struct ibv_mw *window, struct ibv_mw_bin
 	return error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	posts = binds = error = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, PLACES);
@@ -46,7 +46,6 @@ static int set_up(void **state)
 	core_context()->ops.bind_mw = note_bind;
 	mw = (struct ibv_mw){ .context = core_context(), .type = IBV_MW_TYPE_2, .rkey = KEY };
 	ep->qp = core_qp();
-	return 0;
 }
 
 static DAT_RETURN dequeue(DAT_EVENT *event)

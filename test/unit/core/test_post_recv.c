@@ -19,7 +19,7 @@ static int note_post(struct ibv_recv_wr *wr)
 	return error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	posts = error = segments = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, 4);
@@ -27,7 +27,6 @@ static int set_up(void **state)
 	ep->qp = core_qp();
 	ep->max_recv_iov = 3;
 	ep->recv_flags = UNSIGNALLED;	/* what a post may not carry */
-	return 0;
 }
 
 static DAT_RETURN receive(int n, const DAT_LMR_TRIPLET *iov, int flags)

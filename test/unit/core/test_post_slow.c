@@ -29,7 +29,7 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return error;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	posts = error = 0;
 	core_endpoint_open(64, DAT_EVD_DTO_FLAG, LIMIT);
@@ -41,7 +41,6 @@ static int set_up(void **state)
 	ep->max_message = MESSAGE;
 	ep->max_rdma = RDMA;
 	ep->max_inline = INLINE;
-	return 0;
 }
 
 static DAT_LMR_TRIPLET segment(uint32_t length)

@@ -44,12 +44,11 @@ void *__wrap_calloc(size_t n, size_t size)
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	added = removed = NULL;
 	adds = removes = 0;
 	core_endpoint_open(16, DAT_EVD_DTO_FLAG, 4);
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)

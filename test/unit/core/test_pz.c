@@ -16,21 +16,19 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
 	return DAT_SUCCESS;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
-	return 0;
 }
 
 /* No call leaves a domain behind, or an object entered. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(core_device.pds, 0);
 	assert_int_equal(ia->obj.calls, 0);
 	assert_null(ia->objects[DAPL_PZ]);
 	core_ia_free(ia);
-	return 0;
 }
 
 static DAT_PZ_HANDLE create(void)

@@ -10,20 +10,18 @@ enum { SAME = 0x11, SAME_TOO = 0x0110, THIRD = 0x0213, OTHER = 0x12 };
 static struct dapl_ia *ia;
 static struct dapl_ep *eps[3];
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	ia = core_ia_new();
 	for (int i = 0; i < 3; i++)
 		eps[i] = core_ep_new(ia, NULL, 4);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	for (int i = 0; i < 3; i++)
 		core_ep_free(eps[i]);
 	core_ia_free(ia);
-	return 0;
 }
 
 static void add(int i, uint32_t qpn)

@@ -21,14 +21,13 @@ static int post_recv(struct ibv_recv_wr *wr)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .post_recv = post_recv };
 	ia = core_ia_new();
 	ep = core_ep_new(ia, NULL, POSTS);
 	posts = 0;
 	fails_at = -1;
-	return 0;
 }
 
 static struct dapl_saved_recv *detach(void)
@@ -51,12 +50,11 @@ static int repost(unsigned max_sge)
 	return err;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_saved_recv_free(detach());
 	core_ep_free(ep);
 	core_ia_free(ia);
-	return 0;
 }
 
 /* Posts a receive of n segments, which is recorded. The caller's segments are overwritten afterwards. */

@@ -13,23 +13,21 @@ static void make_pz(void)
 	dapl_object_publish(&pz->obj);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
 	ia->attr.windows_1 = ia->attr.windows_2 = true;
 	make_pz();
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(core_device.windows, 0);
 	assert_false(dapl_in_use(&pz->obj));
 	if (dapl_object_kill(&pz->obj))
 		dapl_object_bury(&pz->obj);
 	core_ia_free(ia);
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)

@@ -39,7 +39,7 @@ static void end(struct dapl_object *obj)
 	dapl_object_bury(obj);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	DAT_RMR_HANDLE handle;
 
@@ -59,7 +59,6 @@ static int set_up(void **state)
 	dapl_object_publish(&lmr->obj);
 	assert_int_equal(dapl_rmr_create_for_ep((DAT_PZ_HANDLE)pz, &handle), DAT_SUCCESS);
 	rmr = (struct dapl_rmr *)handle;
-	return 0;
 }
 
 static int tear_down(void **state)

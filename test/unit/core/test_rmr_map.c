@@ -29,22 +29,20 @@ static int map(uint32_t rkey, uint64_t remote, uint64_t length, struct dapl_mapp
 
 static const DAT_RMR_TRIPLET memory = { .rmr_context = 9, .virtual_address = 0x1234, .segment_length = 100 };
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .map_remote = map };
 	map_error = 0;
 	maps = 0;
 	ia = core_ia_new();
 	ep = core_ep_new(ia, NULL, 16);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_map_end(ep);
 	core_ep_free(ep);
 	core_ia_free(ia);
-	return 0;
 }
 
 static bool is_mapped(void *pages)

@@ -15,10 +15,9 @@ static int set_up(void **state)
 	return dapl_service_get();
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_service_put();
-	return 0;
 }
 
 static int count(const int *n)

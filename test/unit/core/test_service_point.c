@@ -24,12 +24,11 @@ static int set_up(void **state)
 	return dapl_service_get();
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_evd_free(evd);
 	core_ia_free(ia);
 	dapl_service_put();
-	return 0;
 }
 
 /* A request arrives, and what the service thread does because of it is done. */

@@ -8,14 +8,13 @@
 static const char *const set_here[] = { "DAPL_MAX_INLINE", "DAPL_IB_PKEY", "DAPL_RNR_TIMER", "DAPL_WR_MAX",
 	"TEST_PARAMETER", "DAPL_DBG_TYPE" };
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	for (size_t i = 0; i < sizeof set_here / sizeof *set_here; i++) {
 		unsetenv(set_here[i]);
 		parameter_unset(set_here[i]);
 	}
 	dapl_settings_read();
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -12,10 +12,9 @@ static int set_up(void **state)
 	return dapl_srq_add_records(&srq, 4);
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_srq_free_records(&srq);
-	return 0;
 }
 
 static struct dapl_dto *take(void)

@@ -20,12 +20,11 @@ static int begin(void **state)
 	return ring == MAP_FAILED;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	munmap(ring, TAP_HEAD + TAP_SIZE);
 	dapl_tap_end();
 	dapl_tap_release();
-	return 0;
 }
 
 static struct tap_entry *at(uint64_t position)

@@ -129,7 +129,7 @@ static void unmap(struct tap_ring *ring)
 	munmap(ring, TAP_HEAD + TAP_SIZE);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	static char devices[2];		/* their addresses are those of devices */
 
@@ -141,11 +141,10 @@ static int set_up(void **state)
 		recording[i] = false;
 	}
 	told = 0;
-	return 0;
 }
 
 /* No test leaves a lock held, or an IA entered. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	begin_error = 0;
 	no_list = false;
@@ -158,7 +157,6 @@ static int tear_down(void **state)
 		core_ia_free(ias[i]);
 	dapl_tap_fini();
 	running = NULL;
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)

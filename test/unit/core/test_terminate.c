@@ -58,7 +58,7 @@ static void deliver(struct dapl_ep *of)
 	dapl_mutex_unlock(&of->lock);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	errors = disconnects = releases = markers = 0;
 	core_device = (struct core_device){ .error_qp = note_error, .disconnect = note_disconnect,
@@ -72,10 +72,9 @@ static int set_up(void **state)
 	ep->qp = core_qp();
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	ep->up = false;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	core_ep_free(ep);
 	ia->async_evd = NULL;
@@ -83,7 +82,6 @@ static int tear_down(void **state)
 	core_evd_free(conn_evd);
 	core_evd_free(evd);
 	core_ia_free(ia);
-	return 0;
 }
 
 static void terminate(DAT_EVENT_NUMBER number)

@@ -32,7 +32,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(ep->obj.refs, 1);	/* each report has given its reference back */
 	core_ep_free(ep);
@@ -40,7 +40,6 @@ static int tear_down(void **state)
 	core_evd_free(async_evd);
 	core_ia_free(ia);
 	dapl_service_put();
-	return 0;
 }
 
 /* The reports of the soft watermark since the last call. */

@@ -23,7 +23,7 @@ static void pz_free(struct dapl_pz *old)
 		dapl_object_bury(&old->obj);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .polling = NULL };
 	ia = core_ia_new();
@@ -34,10 +34,9 @@ static int set_up(void **state)
 		eps[i]->pz = i < 2 ? pz : other_pz;
 		eps[i]->max_inline = 64;
 	}
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(eps[i]->obj.calls, 0);
@@ -46,7 +45,6 @@ static int tear_down(void **state)
 	pz_free(other_pz);
 	pz_free(pz);
 	core_ia_free(ia);
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)

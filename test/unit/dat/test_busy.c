@@ -10,7 +10,7 @@ static bool begun, may_end;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_t loader;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(entries, 0, sizeof entries);
 	for (int i = 0; i < 3; i++) {
@@ -20,13 +20,11 @@ static int set_up(void **state)
 	}
 	begun = may_end = false;
 	dat_mutex_lock(&registry.lock);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dat_mutex_unlock(&registry.lock);
-	return 0;
 }
 
 /* Makes entry 1 busy until the test lets it end. */

@@ -28,11 +28,10 @@ static const DAT_PROVIDER **object_new(void)
 	return object;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	closed_fini();
 	freed_count = 0;
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, NULL, tear_down)

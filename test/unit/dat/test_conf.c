@@ -31,10 +31,9 @@ static void parse(const char *text)
 	parse_bytes(text, strlen(text));
 }
 
-static int free_conf(void **state)
+UNIT_FIXTURE(free_conf)
 {
 	conf_free(&conf);
-	return 0;
 }
 
 #define REST " u2.0 nonthreadsafe default lib.so x.1.2 \"\" \"\""

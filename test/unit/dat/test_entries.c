@@ -53,7 +53,7 @@ int __wrap_sources_generate(struct conf *conf, bool with_soft)
 static DAT_ENTRY *list;
 static DAT_COUNT count;
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	allocations_left = INT32_MAX;
 	has_soft = false;
@@ -62,10 +62,9 @@ static int begin(void **state)
 	conf_text = A;
 	list = NULL;
 	count = 77;
-	return 0;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	allocations_left = INT32_MAX;	/* the end of the process allocates, too: with --enable-coverage */
 	free(list);
@@ -73,7 +72,6 @@ static int end(void **state)
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
 	registry.started = false;
-	return 0;
 }
 
 static void lists(DAT_COUNT expected)

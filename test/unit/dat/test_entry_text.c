@@ -11,11 +11,10 @@ static struct conf_entry conf = { .info = { .ia_name = "ia_a", .dapl_version_maj
 	.library = library, .ia_params = params, .file = "/etc/dat.conf", .line = 12 };
 static struct entry entry = { .conf = &conf };
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	conf.file = "/etc/dat.conf";
 	conf.info.is_thread_safe = DAT_FALSE;
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, NULL)

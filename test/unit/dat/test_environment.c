@@ -12,18 +12,16 @@ static void check(void *unused)
 	environment_check();
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	clearenv();
 	trace_set_level(TRC_LVL_NORMAL);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	clearenv();
 	trace_set_level(0);
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

@@ -26,17 +26,15 @@ static void before_b(void) { note('b'); }
 static void parent_b(void) { note('B'); }
 static void child_b(void) { note('2'); }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(calls, 0, sizeof calls);
 	assert_int_equal(dats_fork_add(before_a, parent_a, child_a), DAT_SUCCESS);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dats_fork_remove(before_a);
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

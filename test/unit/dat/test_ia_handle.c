@@ -17,10 +17,9 @@ static DAT_IA_HANDLE open_handle(void *ia)
 	return handle;
 }
 
-static int fini(void **state)
+UNIT_FIXTURE(fini)
 {
 	ia_handle_fini();
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, NULL, fini)

@@ -29,21 +29,19 @@ bool __wrap_unknown_ia_is_new(const char *name)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	reported_before = conf_unreadable = false;
 	conf_shortage = 0;
 	conf_text = "";
-	return 0;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	providers_free();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
 	registry.started = false;
-	return 0;
 }
 
 static void files(const char *text)

@@ -18,12 +18,11 @@ static DAT_LMR_HANDLE lmr(unsigned i)
 	return (DAT_LMR_HANDLE)&lmr_memory[i];
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	lmr_table_drop(ia(0));
 	lmr_table_drop(ia(1));
 	lmr_table_fini();
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, NULL, tear_down)

@@ -114,7 +114,7 @@ int __wrap_usleep(useconds_t us)
 static struct library loaded;
 static char reason[128];
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	own = "/opt/lib/libdat2.so.2";
 	loadable = "libp.so";
@@ -124,7 +124,6 @@ static int begin(void **state)
 	dirs[0] = dirs[1] = NULL;
 	*tried = *reason = '\0';
 	opened = sleeps = leaves_at = 0;
-	return 0;
 }
 
 /* Each handle is closed. */

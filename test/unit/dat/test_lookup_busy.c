@@ -50,13 +50,12 @@ static void note_load(void)
 		tell(&acted);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	libraries_begin(state);
 	during_load = note_load;
 	forks = waits = acted = false;
 	other_provider = NULL;
-	return 0;
 }
 
 /* --- calls of a library that is being loaded or unloaded -------------------------------------------------------- */

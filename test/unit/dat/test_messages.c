@@ -25,21 +25,19 @@ static DAT_BOOLEAN handle(const DAT_MESSAGE *message)
 	return takes ? DAT_TRUE : DAT_FALSE;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	log_init("t", "T_TYPE", NULL, "T_DEST", 3);
 	dats_set_message_handler(handle);
 	offered = 0;
 	takes = true;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dats_set_message_handler(NULL);
 	unsetenv("T_TYPE");
 	unsetenv("T_DEST");
-	return 0;
 }
 
 static void report(void *unused)

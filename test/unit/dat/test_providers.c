@@ -25,14 +25,13 @@ void *__wrap_calloc(size_t n, size_t size)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	a = key_of("ia_a");
 	b = key_of("ia_b");
 	no_memory = false;
 	registry.started = true;
 	registry.table = table_of(A B);
-	return 0;
 }
 
 static int end(void **state)

@@ -55,14 +55,13 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	allocations_left = INT32_MAX;
 	conf_text = A B;
 	conf_shortage = 0;
 	conf_unreadable = false;
 	conf_reads = 0;
-	return 0;
 }
 
 static int end(void **state)

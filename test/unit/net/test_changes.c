@@ -27,17 +27,15 @@ int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *
 	return parser_lacks_memory ? -NLE_NOMEM : __real_net_parse(msg, each, arg);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	c = (struct net_changes){ .what = DAT_NET_CHANGES };
 	no_memory = parser_lacks_memory = false;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	net_table_free(&c.table);
-	return 0;
 }
 
 /* How many changes a message means, which are in c.ready. */

@@ -10,16 +10,14 @@ enum { ETH0 = 2, ETH1 = 3, HEAD = sizeof(struct rtmsg) };
 
 static struct net_answer answer;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&answer, 0xee, sizeof answer);	/* nothing of it is read before it is filled */
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	answers_forget();
-	return 0;
 }
 
 static int look_up(const char *to, const char *from, int index)

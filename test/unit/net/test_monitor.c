@@ -164,7 +164,7 @@ int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *
 
 /* --- making a case ---------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	links[0] = (struct net_link){ .index = ETH0, .name = "eth0", .mtu = 1500, .flags = UP };
 	given_table = (struct net_table){ .links = links, .link_count = 1 };
@@ -177,7 +177,6 @@ static int set_up(void **state)
 	route_at = route_count = uevent_at = uevent_count = 0;
 	monitor = NULL;
 	receives = 0;
-	return 0;
 }
 
 static void assert_nothing_is_held(void)
@@ -187,11 +186,10 @@ static void assert_nothing_is_held(void)
 	assert_int_equal(held, 0);
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dat_net_monitor_close(monitor);
 	assert_nothing_is_held();
-	return 0;
 }
 
 static void watch(unsigned what)

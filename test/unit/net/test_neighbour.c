@@ -121,22 +121,20 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 
 /* --- cases ------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	given_table = (struct net_table){ .links = links, .link_count = sizeof links / sizeof *links };
 	route = (struct net_answer){ .count = 1, .hops = { { .index = ETH0 } } };
 	failing = NULL;
 	route_error = datagrams = polls = longest_ms = 0;
 	now = 1000000000;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	answers_forget();
 	assert_int_equal(sockets, 0);
 	assert_int_equal(held, 0);
-	return 0;
 }
 
 /* The kernel's next answer: its entry, with `lladdr` bytes of link-layer address; state 0: it has none. */

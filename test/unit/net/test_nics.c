@@ -22,20 +22,18 @@ uint32_t __wrap_net_rdma_speed(const char *netdev)
 	return strcmp(netdev, "eth0") ? 0 : 100000;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	given_table = (struct net_table){ .links = links, .link_count = 2 };
 	given_ports = (struct net_rdma_list){ ports, 3 };
 	failing = NULL;
 	list = NULL;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dat_net_free(list);
 	assert_int_equal(held, 0);
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

@@ -60,7 +60,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp)
 	return DAT_SUCCESS;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(ias, 0, sizeof ias);
 	memset(points, 0, sizeof points);
@@ -68,7 +68,6 @@ static int set_up(void **state)
 	made = 0;
 	next = FIRST;
 	failed = -1;
-	return 0;
 }
 
 static void assert_frees(size_t from, size_t to, int frees)

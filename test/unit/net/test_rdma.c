@@ -59,7 +59,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return remove(path);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	strcpy(strrchr(root, '.'), ".XXXXXX");
 	assert_non_null(mkdtemp(root));
@@ -68,7 +68,6 @@ static int set_up(void **state)
 	directory_error = 0;
 	bad_directory = "";
 	bad_file = NULL;
-	return 0;
 }
 
 static int tear_down(void **state)

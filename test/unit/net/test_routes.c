@@ -94,7 +94,7 @@ static struct net_answer *add_answer(const struct net_address *from, int asked, 
 	return &q->answer;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	given_table = (struct net_table){ .links = links, .addresses = addresses,
 		.link_count = sizeof links / sizeof *links };
@@ -104,7 +104,6 @@ static int set_up(void **state)
 	lookups = 0;
 	for (int i = LO; i <= ETH1; i++)
 		links[i - 1].flags |= IFF_UP | IFF_RUNNING;
-	return 0;
 }
 
 static struct dat_net_route *list;
@@ -122,11 +121,10 @@ static size_t routes(const char *text, unsigned flags)
 	return count;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dat_net_free(list);
 	list = NULL;
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

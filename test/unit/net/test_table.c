@@ -83,7 +83,7 @@ void *__wrap_realloc(void *old, size_t size)
 	return grow_left-- ? __real_realloc(old, size) : NULL;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&table, 0xee, sizeof table);	/* nothing of it is read before it is filled */
 	grow_left = 1000;
@@ -92,7 +92,6 @@ static int set_up(void **state)
 	address_error = 0;
 	address_text = "192.0.2.1/24";
 	address_flags = 0;
-	return 0;
 }
 
 static const struct net_address *read_address(const char *text, unsigned flags)

@@ -52,7 +52,7 @@ static void set(struct sockaddr_in6 *at, const char *text)
 		fail_msg("%s is no address", text);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	set(&own, "10.1.2.3");
@@ -61,7 +61,6 @@ static int begin(void **state)
 	set(&mask, "255.255.240.0");
 	no_interfaces = has_second = false;
 	lists = 0;
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)

@@ -29,7 +29,7 @@ static udapl_frag_t *new_frag(void)
 }
 
 /* A request of each kind is outstanding, so that no slot is free. */
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	f = new_frag();
@@ -37,7 +37,6 @@ static int begin(void **state)
 	conn->posted = 2;
 	callbacks = 0;
 	status_of_callback = 1;
-	return 0;
 }
 
 /* Whether it is in its free list; if so, it is taken again. */

@@ -186,7 +186,7 @@ static void set_many(int n)
 	num_entries = n;
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	static const char *const abc[] = { "a", "b", "c" };
 
@@ -203,7 +203,6 @@ static int begin(void **state)
 	c->include = c->exclude = NULL;
 	made = NULL;
 	c->super.btl_version.mca_open_component();
-	return 0;
 }
 
 static void close_all(void)
@@ -216,11 +215,10 @@ static void close_all(void)
 	assert_null(c->modules);
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	close_all();
 	assert_int_equal(num_closed, num_opened);
-	return 0;
 }
 
 /* The names of the modules, in a row. */

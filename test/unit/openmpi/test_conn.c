@@ -33,7 +33,7 @@ void __wrap_udapl_show_help(const char *topic, ...)
 		help[3 + i] = strcpy(help_numbers[i], help[3 + i]);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	helps = 0;
@@ -42,16 +42,14 @@ static int begin(void **state)
 	module.attr.max_rdma_read_per_ep_in = module.attr.max_rdma_read_per_ep_out = 4;
 	module.dto_length = 1000;
 	peer->proc = &proc;
-	return 0;
 }
 
 /* `peer` has no connection. */
-static int begin_idle(void **state)
+UNIT_FIXTURE(begin_idle)
 {
 	begin(state);
 	peer->conn = NULL;
 	peer->state = UDAPL_IDLE;
-	return 0;
 }
 
 static int posts_of(enum post_kind kind)

@@ -52,7 +52,7 @@ static void on_error(mca_btl_base_module_t *btl, int32_t flags, opal_proc_t *of,
 }
 
 /* A request of `conn` is outstanding, so that it is not freed. */
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	now = 1000;
@@ -69,7 +69,6 @@ static int begin(void **state)
 	theirs = (struct udapl_hello){ .magic = htonl(UDAPL_MAGIC), .vpid = htonl(PEER),
 				       .qualifier = htonl(THEIR_QUALIFIER), .credits = htonl(THEIR_CREDITS),
 				       .message_size = htonl((uint32_t)module.message_size) };
-	return 0;
 }
 
 static udapl_conn_t *last_conn(void)

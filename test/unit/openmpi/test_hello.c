@@ -4,14 +4,13 @@
 #include "contrib/openmpi/hello.h"
 #include "test/unit/unit.h"
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	OPAL_PROC_MY_NAME = (opal_process_name_t){ .jobid = 0x01020304, .vpid = 0x05060708 };
 	module.address.qualifier = 0x0a0b0c0d;
 	module.message_size = 0x11121314;
 	mca_btl_udapl_component.credits = 0x2122;
-	return 0;
 }
 
 static const uint8_t bytes[] = {

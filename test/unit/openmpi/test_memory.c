@@ -79,7 +79,7 @@ int __wrap_close(int fd)
 	return __real_close(fd);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	no_file = no_size = no_map = false;
@@ -87,7 +87,6 @@ static int begin(void **state)
 	file_size = 0;
 	memset(&memory, 0, sizeof memory);
 	lmrs_before = lmrs;
-	return 0;
 }
 
 static bool alloc(bool remote)

@@ -66,7 +66,7 @@ void __wrap_udapl_show_help(const char *topic, ...)
 	va_end(args);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	adapters_begin();
@@ -88,7 +88,6 @@ static int begin(void **state)
 	now = 1000;
 	sends_complete = false;
 	opened = NULL;
-	return 0;
 }
 
 static void check_nothing_remains(void)

@@ -8,12 +8,11 @@
 
 static struct udapl_work staged;
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	module.empty_polls_limit = module.empty_polls_left = 1;
 	staged = (struct udapl_work){ UDAPL_STAGED, conn };
-	return 0;
 }
 
 static void completions_come(int n)

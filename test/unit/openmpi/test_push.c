@@ -10,12 +10,11 @@ enum { LENGTH = 10, SIZE = 8192, LARGEST = 1152 };
 
 static struct udapl_ring_ctl ctl;
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	memset(&ctl, 0, sizeof ctl);
 	conn->credits = 3;
-	return 0;
 }
 
 static void has_ring(uint32_t free_slots)

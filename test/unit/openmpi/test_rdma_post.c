@@ -27,7 +27,7 @@ static void on_done(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void
 	opal_free_list_return(&module.rdmas, &next->super);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	callbacks = 0;
@@ -43,7 +43,6 @@ static int begin(void **state)
 	r->cbcontext = &status_of_callback;
 	r->cbdata = &free_at_callback;
 	peer->rdma_outstanding = module.rdma_outstanding = 3;
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)

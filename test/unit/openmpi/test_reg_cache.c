@@ -33,12 +33,11 @@ void __wrap_udapl_show_help(const char *topic, ...)
 }
 
 /* The lists of fragments have their registrations. */
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	btl_begin(state);
 	lmrs_before = lmrs;
 	cache_registers = cache_deregisters = pauses = 0;
-	return 0;
 }
 
 static mca_btl_base_registration_handle_t *ask(void *at, size_t size, uint32_t access)

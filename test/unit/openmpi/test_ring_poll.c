@@ -12,7 +12,7 @@ static _Alignas(UDAPL_CACHE_LINE) char memory[SIZE + sizeof(struct udapl_ring_ct
 static struct udapl_ring_out writer;	/* the peer's side */
 
 /* A ring of the connection, and the peer that writes it. */
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	static const struct udapl_ring_shape shape = { .size = SIZE, .largest = LARGEST };
 	struct udapl_ring_in *r;
@@ -34,7 +34,6 @@ static int begin(void **state)
 	writer.free_slots = SIZE / UDAPL_RING_SLOT;
 	writer.buffer = memory;
 	writer.ctl = r->ctl;
-	return 0;
 }
 
 /* The peer writes this ring by RDMA. */

@@ -34,13 +34,12 @@ static int send_it(udapl_frag_t *f)
 	return udapl_send(&module.super, peer, &f->base, TAG);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	callbacks = 0;
 	status = 1;
 	btl_begin(state);
 	conn->credits = 10;
-	return 0;
 }
 
 /* What still waits leaves its list. */

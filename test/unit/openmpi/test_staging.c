@@ -15,7 +15,7 @@ static _Alignas(UDAPL_CACHE_LINE) char ring[SIZE + sizeof(struct udapl_ring_ctl)
 static _Alignas(UDAPL_CACHE_LINE) char staging[SIZE], incoming[SIZE + sizeof(struct udapl_ring_ctl)];
 
 /* The ring of the peer is mapped. */
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	struct udapl_ring_out *r;
 
@@ -31,7 +31,6 @@ static int begin(void **state)
 	r->buffer = ring;
 	r->ctl = (struct udapl_ring_ctl *)(ring + SIZE);
 	module.empty_polls_limit = 1;
-	return 0;
 }
 
 /* It is written by RDMA. */

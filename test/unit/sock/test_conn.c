@@ -180,7 +180,7 @@ static int connect_ends(void **state)
 	return close(listener);
 }
 
-static int disconnect_ends(void **state)
+UNIT_FIXTURE(disconnect_ends)
 {
 	for (int i = 0; i < 2; i++) {
 		int fd = end[i]->fd;
@@ -188,7 +188,6 @@ static int disconnect_ends(void **state)
 		forget(fd);
 		close(fd);
 	}
-	return 0;
 }
 
 #define CONNECTED(name) UNIT_TEST_WITH(name, connect_ends, disconnect_ends)

@@ -11,23 +11,21 @@ static struct ring_sender s;
 static struct ring_receiver r;
 static bool broken;
 
-static int open_ring(void **state)
+UNIT_FIXTURE(open_ring)
 {
 	memset(&ring, 0, sizeof ring);
 	memset(data, 0, sizeof data);
 	ring_sender_init(&s, &ring, data, MAX);
 	ring_receiver_init(&r, &ring, data, MAX);
 	broken = false;
-	return 0;
 }
 
 /* An epoch that both ends are in. */
-static int open_epoch(void **state)
+UNIT_FIXTURE(open_epoch)
 {
 	open_ring(state);
 	ring_begin(&s, 0);
 	ring_enter(&r, &broken);
-	return 0;
 }
 
 static size_t put(const char *text)

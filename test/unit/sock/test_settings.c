@@ -12,13 +12,12 @@ static void set(const char *name, const char *value)
 		fail_msg("%s=%s: %s", name, value, wrong);
 }
 
-static int set_defaults(void **state)
+UNIT_FIXTURE(set_defaults)
 {
 	set("enabled", "1");
 	set("ip_addr_list", "local");
 	set("port_range_list", "1-65535");
 	set("max_memory", "64");
-	return 0;
 }
 
 static bool is_allowed(const char *local, int local_port, const char *peer, int peer_port, bool connector)

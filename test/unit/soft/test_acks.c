@@ -26,11 +26,10 @@ static void set_owner(struct dapl_device *dev, enum progress_owner owner)
 
 /* --- over TCP -------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	stream_test_open(state);
 	set_owner(stream_device.dev, OWNER_POLLING_THREADS);
-	return 0;
 }
 
 static int tear_down(void **state)
@@ -211,18 +210,16 @@ static void other_implementations_get_none(void **state)
 
 /* --- through rings --------------------------------------------------------------------------------- */
 
-static int set_up_rings(void **state)
+UNIT_FIXTURE(set_up_rings)
 {
 	use_shared_memory(state);
 	open_two(0);
 	assert_true(uses_rings(&ends[0]));
-	return 0;
 }
 
-static int tear_down_rings(void **state)
+UNIT_FIXTURE(tear_down_rings)
 {
 	close_two();
-	return 0;
 }
 
 static bool all_acknowledged(const struct dapl_conn *conn)

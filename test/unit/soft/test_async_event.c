@@ -30,7 +30,7 @@ void __wrap_dapl_up_async(void *ia, const struct ibv_async_event *event)
 		during();
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	dev = (struct dapl_device){ .ia = &dev };
 	dapl_mutex_init(&dev.async.lock, RANK_SOFT_EVENTS);
@@ -38,7 +38,6 @@ static int set_up(void **state)
 	events[0] = events[1] = (struct soft_event){ .times = 0 };
 	calls = 0;
 	during = NULL;
-	return 0;
 }
 
 static void post(int i)

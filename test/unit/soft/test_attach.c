@@ -79,7 +79,7 @@ static void close_devices(void)
 }
 
 /* No case leaves a descriptor open. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	shm_segment_put(attach_offer_end(offer));
 	close_one(&listener);
@@ -87,7 +87,6 @@ static int tear_down(void **state)
 	close_devices();
 	assert_int_equal(open_descriptors(), open_before);
 	dapl_service_put();
-	return 0;
 }
 
 static struct attach_offer *try_offer(struct dapl_device *dev)
@@ -424,10 +423,9 @@ CASE(child_has_no_offers)
 	shm_process_put(process);
 }
 
-static int drop_spares(void **state)
+UNIT_FIXTURE(drop_spares)
 {
 	shm_segment_drop_spares();
-	return 0;
 }
 
 UNIT_MAIN(NULL, drop_spares)

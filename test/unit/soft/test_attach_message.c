@@ -21,14 +21,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(open_descriptors(), open_before);
 	for (int i = 0; i < ATTACH_REPLY_FDS; i++)
 		close(files[i]);
 	close(pair[0]);
 	close(pair[1]);
-	return 0;
 }
 
 static void expect_and_close(const int *fds, int count)

@@ -252,7 +252,7 @@ static int open_device(void **state)
 }
 
 /* The server has removed its file. */
-static int close_device(void **state)
+UNIT_FIXTURE(close_device)
 {
 	__atomic_store_n(&calloc_left, -1, __ATOMIC_RELEASE);
 	__atomic_store_n(&watch_fails, 0, __ATOMIC_RELEASE);
@@ -268,7 +268,6 @@ static int close_device(void **state)
 	close(pending);
 	unsetenv("XDG_RUNTIME_DIR");
 	OK(rmdir(directory));
-	return 0;
 }
 
 static bool use(uint64_t *name)

@@ -169,7 +169,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 
 /* --- what the cases use ------------------------------------------------------------------------------------------ */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	int fds[2];
 
@@ -199,10 +199,9 @@ static int set_up(void **state)
 	polls = shut_after = 0;
 	sweep_us = elapsed_ns = 0;
 	*calls = '\0';
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);	/* a case that failed may hold it */
 	LIST_INIT(&dev.cm.conns);
@@ -211,7 +210,6 @@ static int tear_down(void **state)
 		close(conn.fd);
 	close(peer);
 	close(dev.data_epoll);
-	return 0;
 }
 
 static void renew(void)

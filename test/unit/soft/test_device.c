@@ -302,10 +302,9 @@ static void many_connections_come_and_go(void **state)
 	free(eb);
 }
 
-static int empty_record(void **state)
+UNIT_FIXTURE(empty_record)
 {
 	upcalls_drop(NULL);
-	return 0;
 }
 
 #define T(name) cmocka_unit_test_teardown(name, empty_record)

@@ -55,7 +55,7 @@ int __wrap_getrlimit64(int resource, struct rlimit *limit)
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&dev.address;
 
@@ -70,7 +70,6 @@ static int set_up(void **state)
 	interface.flags = IFF_UP | IFF_RUNNING;
 	interface.unanswered = 0;
 	descriptors = 1000;
-	return 0;
 }
 
 static void query(void)

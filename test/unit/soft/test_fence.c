@@ -31,12 +31,11 @@ long __wrap_syscall(int number, int command, int flags)
 	return -1;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	registrations = barriers = register_error = 0;
 	commands = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 	reach_fence_fork_child();
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -49,7 +49,7 @@ void __wrap_soft_qp_end_flush(struct soft_qp *q)
 	note('e');
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&qp, 0, sizeof qp);
 	memset(&conn, 0, sizeof conn);
@@ -60,7 +60,6 @@ static int set_up(void **state)
 	conn.shm = &rings;
 	conn.state = SOFT_OPEN;
 	within_a_write = false;
-	return 0;
 }
 
 static void flush(uint32_t culprit, enum ibv_wc_status status)

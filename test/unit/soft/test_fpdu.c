@@ -11,13 +11,12 @@ static struct soft_batch batch;
 static uint8_t payload[2 * LARGE];
 static const struct wire_segment segment = { .tagged = true, .last = true, .op = WIRE_WRITE, .stag = 7, .to = 9 };
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&batch, 0, sizeof batch);
 	memset(batch.bytes, 0xee, sizeof batch.bytes);
 	for (size_t i = 0; i < sizeof payload; i++)
 		payload[i] = (uint8_t)(i + 1);
-	return 0;
 }
 
 static void put(bool crc, size_t length)

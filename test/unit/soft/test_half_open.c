@@ -19,7 +19,7 @@ static int count;
 static int silent[2], readable[2];	/* socket pairs; the second has input */
 
 /* Each case runs with the progress lock held. */
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	struct rlimit limit;
 
@@ -34,10 +34,9 @@ static int begin(void **state)
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
 	count = 0;
-	return 0;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	while (count)
 		soft_half_open_remove(&conns[--count]);
@@ -47,7 +46,6 @@ static int end(void **state)
 		close(silent[i]);
 		close(readable[i]);
 	}
-	return 0;
 }
 
 /* Adds a connection from `source`, which has sent nothing, or something. */

@@ -100,7 +100,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	did.no_memory = false;
 	dapl_service_flush();		/* upcalls */
@@ -114,7 +114,6 @@ static int tear_down(void **state)
 		close(conn.fd);
 	close(other_end);
 	close(dev.cm.epoll);
-	return 0;
 }
 
 static int start_service(void **state)
@@ -122,10 +121,9 @@ static int start_service(void **state)
 	return dapl_service_get();
 }
 
-static int end_service(void **state)
+UNIT_FIXTURE(end_service)
 {
 	dapl_service_put();
-	return 0;
 }
 
 static struct shm_segment *some_memory(void)

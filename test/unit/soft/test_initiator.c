@@ -32,20 +32,18 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 	return -1;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	reset_foreign_peer(false);
 	open_device_end();
 	listener = listen_for_device(&acceptor);
 	peer_socket = -1;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	close(listener);
 	foreign_peer_down();
-	return 0;
 }
 
 static void start(const struct dapl_conn_params *with)

@@ -46,7 +46,7 @@ static struct soft_cm_conn cm;
 static struct dapl_conn conn;
 
 /* Each case runs with the progress lock held. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	dev = (struct dapl_device){ .cm.sweep_ns = 0 };
 	cm = (struct soft_cm_conn){ .silent_ns = 0 };
@@ -58,13 +58,11 @@ static int set_up(void **state)
 	now_ns = 1000000 * MS;
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_mutex_unlock(&dev.progress_lock);
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

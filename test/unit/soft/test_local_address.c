@@ -37,11 +37,10 @@ char *__wrap_strndup(const char *text, size_t length)
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
-static int clear(void **state)
+UNIT_FIXTURE(clear)
 {
 	clear_interfaces();
 	no_memory = false;
-	return 0;
 }
 
 static void assert_found(const char *params, const char *netdev, const char *text)

@@ -204,7 +204,7 @@ static void check_freed_table(void)
 }
 
 /* Each case runs with the progress lock held. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203) };
 
@@ -225,17 +225,15 @@ static int set_up(void **state)
 		qps[i].dev = &dev;
 		qps[i].qp.qp_num = 1000 + i;
 	}
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		soft_mcast_leave(&dev, &members[i]);
 	soft_mcast_close(&dev);
 	dapl_mutex_unlock(&dev.progress_lock);
 	check_freed_table();
-	return 0;
 }
 
 static struct sockaddr_in group_of(uint32_t n)

@@ -51,18 +51,16 @@ static enum soft_check look(uint32_t stag, uint64_t addr, uint64_t length, int a
 	return found;
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	open_two(0);
-	return 0;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	no_tables = filling = false;
 	entries_left = -1;
 	close_two();
-	return 0;
 }
 
 #define T(name) UNIT_TEST_WITH(name, begin, end)

@@ -27,12 +27,11 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_mutex_unlock(&dev.progress_lock);
 	close(sender.fd);
 	close(receiver.fd);
-	return 0;
 }
 
 static const struct wire_mpa enhanced = { .flags = WIRE_MPA_S | WIRE_MPA_CRC, .revision = 2, .p2p = true,

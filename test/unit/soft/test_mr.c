@@ -60,13 +60,12 @@ int __wrap_soft_mr_add(struct ibv_pd *in, const struct soft_memory *is, int acce
 	return add_err;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	dev.want_map = true;
 	populate_err = add_err = 0;
 	populated = -1;
 	added = advised = false;
-	return 0;
 }
 
 static int reg(int access, const void *name)

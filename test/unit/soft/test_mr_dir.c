@@ -33,10 +33,9 @@ static int set_up(void **state)
 	return process.window_file < 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	mr_dir_close(&process);
-	return 0;
 }
 
 static struct soft_region region(uint32_t stag, int access)

@@ -50,7 +50,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	static const struct soft_conn_events events = { .work = work };
 
@@ -62,7 +62,6 @@ static int set_up(void **state)
 	conn.progress.in_data = true;
 	conn.progress.interest = EPOLLIN;
 	queued = changes = 0;
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)

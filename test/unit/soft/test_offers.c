@@ -33,11 +33,10 @@ static int open_devices(void **state)
 	return 0;
 }
 
-static int close_devices(void **state)
+UNIT_FIXTURE(close_devices)
 {
 	ops->close(devices[0]);
 	ops->close(devices[1]);
-	return 0;
 }
 
 static int set_up(void **state)
@@ -47,12 +46,11 @@ static int set_up(void **state)
 }
 
 /* No test leaves a reference. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	if (offer)
 		assert_null(attach_offer_end(offer));
 	assert_int_equal(references(), 1);
-	return 0;
 }
 
 static struct shm_segment *new_segment(void)

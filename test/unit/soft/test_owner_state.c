@@ -50,7 +50,7 @@ static void change(enum progress_owner owner)
 	dapl_mutex_unlock(&dev.progress.owner_lock);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -64,16 +64,14 @@ static int set_up(void **state)
 	assert_int_equal(epoll_ctl(dev.progress.service_epoll, EPOLL_CTL_ADD, dev.data_epoll, &event), 0);
 	process.sleep_count = &sleep_count;
 	sleep_count = 1;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	close(ready);
 	close(dev.data_epoll);
 	close(dev.progress.service_epoll);
 	close(conn.fd);
-	return 0;
 }
 
 #define TEST(test) UNIT_TEST_WITH(test, set_up, tear_down)

@@ -53,7 +53,7 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	cq = (struct soft_cq){ .dev = &dev, .ring = ring, .mask = 7 };
 	dapl_spin_init(&cq.lock, RANK_SOFT_CQ);
@@ -61,7 +61,6 @@ static int set_up(void **state)
 	after = 0;
 	busy = true;
 	progresses = sleeps = yields = 0;
-	return 0;
 }
 
 static int poll_cq(void)

@@ -212,11 +212,10 @@ static void missing_memory_differs_from_missing_pages(void **state)
 	munmap(at, SIZE);
 }
 
-static int begin_old_kernel(void **state)
+UNIT_FIXTURE(begin_old_kernel)
 {
 	old_kernel = true;
 	refused = 0;
-	return 0;
 }
 
 static int end_old_kernel(void **state)

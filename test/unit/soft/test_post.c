@@ -70,12 +70,11 @@ static int set_up(void **state)
 	return stream_test_open_blocked(state);
 }
 
-static int set_up_shared_queue(void **state)
+UNIT_FIXTURE(set_up_shared_queue)
 {
 	reset();
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	s.conn->stream.tx.blocked = true;
-	return 0;
 }
 
 static int tear_down(void **state)

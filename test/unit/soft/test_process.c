@@ -61,7 +61,7 @@ void *__wrap_calloc(size_t n, size_t size)
 /* --- what the cases use --------------------------------------------------------------------------------------- */
 
 /* Each case runs with the progress lock held. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	dev = calloc(1, sizeof *dev);
 	dev->data_epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -72,11 +72,10 @@ static int set_up(void **state)
 	racing[0] = -1;
 	raced = NULL;
 	open_before = open_descriptors();
-	return 0;
 }
 
 /* No case leaves a descriptor open. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	step_that_fails = 0;
 	shm_process_put(dev->shm.process);
@@ -85,7 +84,6 @@ static int tear_down(void **state)
 	close(dev->data_epoll);
 	soft_stags_fini(dev);
 	free(dev);
-	return 0;
 }
 
 /* What a peer sends: the kinds of descriptors that are accepted. */

@@ -161,7 +161,7 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&did, 0, sizeof did);
 	memset(&dev, 0, sizeof dev);
@@ -176,7 +176,6 @@ static int set_up(void **state)
 		conns[i].fd = 100 + i;
 		conns[i].events = &conn_events;
 	}
-	return 0;
 }
 
 /* Serves as with the progress lock held. */

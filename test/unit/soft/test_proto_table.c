@@ -12,10 +12,9 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 static uint64_t now_ns;
 
-static int at_noon(void **state)
+UNIT_FIXTURE(at_noon)
 {
 	now_ns = 43200000000000;
-	return 0;
 }
 
 /* Makes `n` requests, which take `ring` through the ring and `kernel` by CMA; NEVER: they are not

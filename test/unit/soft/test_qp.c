@@ -20,11 +20,10 @@ static int set_up(void **state)
 	return stream_test_open_blocked(state);
 }
 
-static int set_up_shared_queue(void **state)
+UNIT_FIXTURE(set_up_shared_queue)
 {
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	s.conn->stream.tx.blocked = true;
-	return 0;
 }
 
 static bool take(void)

@@ -69,7 +69,7 @@ int __wrap_rmem_map_for_consumer(const struct dapl_conn *conn, uint32_t stag, ui
 
 /* --- what the cases use ------------------------------------------------------------------------------------ */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .send_cq = stream_device.cq,
 					  .recv_cq = stream_device.cq, .cap = { 8, 8, 4, 4, 64 } };
@@ -77,7 +77,6 @@ static int set_up(void **state)
 	randoms_left = randoms_at = ud_opens = 0;
 	ud_err = 0;
 	mapped = false;
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -35,13 +35,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	soft_random_fork_child();	/* no number is left */
 	calls = 0;
 	gives = POOL * sizeof(uint32_t);
 	next = 1000;
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)

@@ -111,10 +111,9 @@ CASE(send_beyond_the_largest_message_is_refused)
 	assert_int_equal(send_begin(WIRE_SEND, 0, 11), WIRE_TERM_TOO_LONG);
 }
 
-static int set_up_shared_queue(void **state)
+UNIT_FIXTURE(set_up_shared_queue)
 {
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
-	return 0;
 }
 
 UNIT_TEST_WITH(send_waits_for_a_receive_of_the_shared_queue, set_up_shared_queue, stream_test_close)

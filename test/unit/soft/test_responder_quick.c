@@ -60,10 +60,9 @@ static int set_up(void **state)
 	return stream_test_open(state);
 }
 
-static int set_up_shared_queue(void **state)
+UNIT_FIXTURE(set_up_shared_queue)
 {
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
-	return 0;
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, stream_test_close)

@@ -67,7 +67,7 @@ static unsigned notes(void)
 	return read(process.wake_fd, &count, sizeof count) < 0 ? 0 : (unsigned)count;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&did, 0, sizeof did);
 	memset(&dev, 0, sizeof dev);
@@ -85,13 +85,11 @@ static int set_up(void **state)
 		rings[i].rx.slot = empty;
 		rings[i].tx.ack = &acks[i];
 	}
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	free(dev.rings.pending_conns);
-	return 0;
 }
 
 static int set_up_group(void **state)

@@ -16,10 +16,9 @@ static int set_up(void **state)
 	return soft_rq_init(&rq, SIZE, SEGMENTS);
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	free(rq.ring);
-	return 0;
 }
 
 static int post(uint64_t id, int segments)

@@ -94,7 +94,7 @@ static const struct {
 	[WIRE_ACK] = { false, true, 4, 16 }, [WIRE_CLOSE] = { false, true, 4, 0 },
 };
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&conn, 0, sizeof conn);
 	memset(&qp, 0, sizeof qp);
@@ -102,7 +102,6 @@ static int set_up(void **state)
 	rx->msn_send = 10, rx->msn_read = 20, rx->msn_atomic = 30, rx->msn_dapl = 40;
 	check = called = NULL;
 	called_with = NULL;
-	return 0;
 }
 
 /* --- the first four bytes --------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ static struct shm_conn *open_shm(void)
 	return shm_conn_new(&conn, shm_segment_new(-1, &own, &peer));
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&dev, 0, sizeof dev);
 	dapl_spin_init(&dev.accesses.lock, RANK_SOFT_ACCESS);
@@ -52,16 +52,14 @@ static int set_up(void **state)
 	peer.notified = 0;
 	conn.shm = open_shm();
 	ring_rx_init(&rx, conn.shm->segment->memory, 0);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	no_memory = false;
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
 	close(peer.wake_fd);
-	return 0;
 }
 
 static const struct ring_ack *sent_ack(void)

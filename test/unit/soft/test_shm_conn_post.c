@@ -133,7 +133,7 @@ static unsigned wakes(void)
 }
 
 /* Each case runs with the lock of the QP held. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(&is, 0, sizeof is);
 	is.good_memory = true;
@@ -161,16 +161,14 @@ static int set_up(void **state)
 	ring_rx_init(&rx, conn.shm->segment->memory, 0);
 	dapl_mutex_init(&qp.lock, RANK_SOFT_QP);
 	dapl_mutex_lock(&qp.lock);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	dapl_mutex_unlock(&qp.lock);
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
 	close(peer.wake_fd);
-	return 0;
 }
 
 static bool post(enum ibv_wr_opcode opcode, unsigned flags, uint32_t length)

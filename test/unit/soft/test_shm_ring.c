@@ -16,7 +16,7 @@ static struct ring_rx rx;
 static uint32_t seed;
 static uint8_t pattern[RING_CHUNK + 256];
 
-static int fresh(void **state)
+UNIT_FIXTURE(fresh)
 {
 	memory = aligned_alloc(4096, sizeof *memory);
 	memset(memory, 0, sizeof *memory);
@@ -28,13 +28,11 @@ static int fresh(void **state)
 	}
 	for (size_t i = 0; i < sizeof pattern; i++)
 		pattern[i] = i * 167 >> 3;
-	return 0;
 }
 
-static int gone(void **state)
+UNIT_FIXTURE(gone)
 {
 	free(memory);
-	return 0;
 }
 
 static uint32_t next(uint32_t *random)

@@ -46,18 +46,16 @@ int __wrap_madvise(void *at, size_t length, int advice)
 	return __real_madvise(at, length, advice);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	initiator.refs = acceptor.refs = USERS;
 	maps = unmaps = given_back = 0;
 	no_memory = false;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	shm_segment_drop_spares();
-	return 0;
 }
 
 static struct shm_segment *within(void)

@@ -48,12 +48,11 @@ static int set_up(void **state)
 	return create(4, SGES, 0);
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	assert_int_equal(soft_srq_destroy(&srq->srq), 0);
 	assert_true(TAILQ_EMPTY(&dev.async.list));
 	assert_int_equal(pd.refs, 0);
-	return 0;
 }
 
 static int post(uint64_t id, int sges)

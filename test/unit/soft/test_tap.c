@@ -67,18 +67,16 @@ static void prepare(void)
 	begin_capture();
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	stream_test_open(state);
 	prepare();
-	return 0;
 }
 
-static int set_up_shared_queue(void **state)
+UNIT_FIXTURE(set_up_shared_queue)
 {
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	prepare();
-	return 0;
 }
 
 static int tear_down(void **state)

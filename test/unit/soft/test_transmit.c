@@ -73,7 +73,7 @@ void *__wrap_malloc(size_t n)
 	return no_memory ? NULL : __real_malloc(n);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	stream_test_open(state);
 	for (int i = 0; i < STREAM_LOCAL; i++)
@@ -83,7 +83,6 @@ static int set_up(void **state)
 	memset(fails, 0, sizeof fails);
 	calls = plain = 0;
 	fin = -1;
-	return 0;
 }
 
 static int tear_down(void **state)

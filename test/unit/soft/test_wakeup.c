@@ -99,16 +99,14 @@ static void await_delivery(uint32_t n)
 	}
 }
 
-static int open_over_tcp(void **state)
+UNIT_FIXTURE(open_over_tcp)
 {
 	open_two(OVER_TCP);
-	return 0;
 }
 
-static int close_ends(void **state)
+UNIT_FIXTURE(close_ends)
 {
 	close_two();
-	return 0;
 }
 
 #define WITH_ENDS(test) UNIT_TEST_WITH(test, open_over_tcp, close_ends)

@@ -112,10 +112,9 @@ static int set_up(void **state)
 	return bpf_code_begin(&code);
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	bpf_code_end(&code);
-	return 0;
 }
 
 static void emit(int n)

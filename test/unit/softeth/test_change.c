@@ -67,22 +67,20 @@ static void *change_once_more(void *unused)
 	return unused;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	from_ns = 1;
 	seen_ns = 0;
 	begun_at_clock = NULL;
-	return 0;
 }
 
 /* A case that fails leaves no change that the next one would wait for. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	if (changing)
 		end();
 	if (running)
 		join();
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)

@@ -15,12 +15,11 @@ static const struct dapl_eth_rule any = { .mode = ETH_COPY, .flags = ETH_ALL | E
 static struct sock_filter code[ETH_FILTER_MAX];
 static struct eth_spread spread;	/* key, size, and what is hashed */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	spread = (struct eth_spread){ .ports = true, .size = 128 };
 	for (unsigned i = 0; i < TOEPLITZ_KEY; i++)
 		spread.key[i] = (uint8_t)(37 * i + 11);
-	return 0;
 }
 
 /* The program of a port of the group with these rules and entries. */

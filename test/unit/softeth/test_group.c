@@ -132,7 +132,7 @@ static int create(struct eth_group **created)
 	return eth_group_create(members, PORTS, &rss, created);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	for (int i = 0; i < PORTS; i++) {
 		ports[i].fd = i;
@@ -143,14 +143,12 @@ static int set_up(void **state)
 	fails_size = announced = 0;
 	now_s = 100;
 	assert_int_equal(create(&group), 0);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	if (group)
 		eth_group_free(group);
-	return 0;
 }
 
 static uint16_t owner_at(uint64_t entry, uint64_t seconds)

@@ -140,7 +140,7 @@ void *__wrap_calloc(size_t n, size_t size)
 
 /* --- a case ---------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	forget_steps();
 	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
@@ -148,7 +148,6 @@ static int set_up(void **state)
 	made = 0;
 	no_memory = false;
 	cleared = read_entry = UINT32_MAX;
-	return 0;
 }
 
 /* The first `n` rules are the port's, and take frames. */

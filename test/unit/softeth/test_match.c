@@ -7,10 +7,9 @@
 
 static struct frame frame;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	frame.length = 0;
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)

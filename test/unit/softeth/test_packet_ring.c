@@ -153,11 +153,10 @@ static int begin(void **state)
 	return !memory || !port.ring.use;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	free(port.ring.use);
 	free(memory);
-	return 0;
 }
 
 static void polls(int max, int expected)

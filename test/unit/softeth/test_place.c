@@ -98,7 +98,7 @@ static unsigned rules_of_ports(void)
 
 /* --- a case -------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	group = calloc(1, sizeof *group + PORTS * sizeof *group->ports);
 	group->spread = &spread;
@@ -106,10 +106,9 @@ static int set_up(void **state)
 	group->ports[0] = &ports[0];
 	group->ports[2] = &ports[2];
 	forget_calls();
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	while (group->rules) {
 		struct group_rule *rule = group->rules;
@@ -123,7 +122,6 @@ static int tear_down(void **state)
 		if (attached[i].port)
 			end_rule(i);
 	free(group);
-	return 0;
 }
 
 static struct eth_place at_port(int i)

@@ -193,7 +193,7 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static struct eth_port *port;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	forget_steps();
 	sockets = 0;
@@ -201,16 +201,14 @@ static int set_up(void **state)
 	link_type = ARPHRD_ETHER;
 	fails_size = 0;
 	port = NULL;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	forget_steps();
 	if (port)
 		dapl_softeth_ops.close(port);
 	assert_int_equal(sockets, 0);
-	return 0;
 }
 
 static void want_purge(void *context)

@@ -200,7 +200,7 @@ void __wrap_eth_validate(const struct eth_port *at, struct dapl_eth_frame *frame
 static uint8_t memory[LONGEST];
 static struct dapl_eth_frame frame;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	port = (struct eth_port){ .fd = 33, .index = INDEX };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
@@ -210,7 +210,6 @@ static int set_up(void **state)
 	socket_drops = missed = fifo_errors = validated_flags = 0;
 	silent = false;
 	memset(memory, 0, sizeof memory);
-	return 0;
 }
 
 static int receive_into(size_t room)

@@ -77,11 +77,10 @@ static int opens(uint32_t n, uint32_t max_frame)
 
 /* --- cases ------------------------------------------------------------------------------------------------------ */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	port = (struct eth_port){ .fd = 33 };
 	failing = NULL;
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, NULL)

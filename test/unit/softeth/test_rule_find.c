@@ -58,7 +58,7 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	descriptors = open_descriptors();
 	port = (struct eth_port){ .fd = -1, .index = INDEX, .counters = -1, .link = -1 };
@@ -70,10 +70,9 @@ static int set_up(void **state)
 	filter_size = filter_room = 0;
 	joined_level = -1;
 	hash = 0;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	eth_rule_end_all(&port);
 	assert_null(port.rules);
@@ -85,7 +84,6 @@ static int tear_down(void **state)
 		spread_put(spread);
 	}
 	assert_int_equal(open_descriptors(), descriptors);
-	return 0;
 }
 
 /* A rule for frames from `from_ns` until `until_ns`; 0: without an end. */

@@ -46,7 +46,7 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	port = (struct eth_port){ .fd = -1, .index = 1, .counters = -1, .link = -1 };
 	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
@@ -54,18 +54,16 @@ static int set_up(void **state)
 	refused = -1;
 	filter_refused = false;
 	filter_size = filter_room = 0;
-	return 0;
 }
 
 /* A membership that stays would make the device receive for ever. */
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	eth_rule_end_all(&port);
 	assert_null(port.rules);
 	assert_int_equal(port.rule_count, 0);
 	for (int i = 0; i < KINDS; i++)
 		assert_int_equal(members[i], 0);
-	return 0;
 }
 
 static int attach(const struct dapl_eth_rule *rule, struct eth_rule **added)

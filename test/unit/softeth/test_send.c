@@ -184,7 +184,7 @@ static void make_message(void)
 	FRAME_PUT(&message, "a payload of three segments");
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	forget_steps();
 	port = (struct eth_port){ .fd = SOCKET, .mtu = 1500, .index = INDEX };
@@ -202,14 +202,12 @@ static int set_up(void **state)
 		out[i] = (struct eth_out){ &iov[i], 1, &hows[i] };
 	}
 	make_message();
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	no_memory = false;	/* the end of the process allocates, too: with --enable-coverage */
 	free(port.batch);
-	return 0;
 }
 
 static int send_one(void)

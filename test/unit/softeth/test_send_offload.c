@@ -124,12 +124,11 @@ static void wrap_in_vxlan(void)
 	set_ip_length(&frame, frame.length - L3);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	port = (struct eth_port){ .fd = SOCKET, .mtu = MTU };
 	messages = 0;
 	wrong = NULL;
-	return 0;
 }
 
 /* In pieces of odd lengths, the last one of which is not at the end of the headers. The program's memory stays as it

@@ -28,17 +28,15 @@ static void make(uint64_t fields)
 	assert_non_null(spread);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	spread = NULL;
 	make(WITH_PORTS);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	spread_put(spread);
-	return 0;
 }
 
 static struct dapl_eth_key headers_of(uint8_t protocol)

@@ -28,7 +28,7 @@ static void set_checksums(void)
 	put16(L4 + 6, (uint16_t)~eth_sum_fold(eth_sum_bytes(bytes + L4, LENGTH - L4, eth_sum_pseudo(bytes, &l))));
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(bytes, 0, sizeof bytes);
 	put16(12, 0x0800);
@@ -41,7 +41,6 @@ static int set_up(void **state)
 	frame = (struct dapl_eth_frame){ .length = LENGTH, .wire_length = LENGTH };
 	port = (struct eth_port){ .verify = true };
 	vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_NONE };
-	return 0;
 }
 
 /* The frame is in two pieces, of which the first is odd. */

@@ -154,7 +154,7 @@ static int open_xdp(void)
 	return eth_xdp_open(&port, CHUNKS, 1518, &tried);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	forget_steps();
 	port = (struct eth_port){ .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .index = 5,
@@ -171,16 +171,14 @@ static int set_up(void **state)
 	given[0] = 0;
 	was_empty = false;
 	drops = 0;
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	eth_xdp_close(&port);
 	eth_rule_counts_put(marked.counts);
 	eth_rule_counts_put(found.counts);
 	__real_close(port.fd);
-	return 0;
 }
 
 static uint64_t tai_now(void)

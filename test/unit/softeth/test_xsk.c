@@ -35,7 +35,7 @@ ssize_t __wrap_recvfrom(int fd, void *to, size_t size, int flags, struct sockadd
 }
 
 /* All chunks are the kernel's. The counts of both rings are about to wrap. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	fill_consumer = received_producer = received_consumer = UINT32_MAX - 1;
 	fill_producer = fill_consumer + CHUNKS;
@@ -45,7 +45,6 @@ static int set_up(void **state)
 		.fill = { &fill_producer, &fill_consumer, &fill_flags, fill, fill_producer, CHUNKS - 1, NULL, 0 },
 		.received = { &received_producer, &received_consumer, NULL, received, received_producer, CHUNKS - 1,
 			NULL, 0 } };
-	return 0;
 }
 
 /* The kernel fills a chunk. */

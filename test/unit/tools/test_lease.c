@@ -34,17 +34,15 @@ static unsigned requests_to(int program)
 	return __atomic_load_n(&asked[program], __ATOMIC_RELAXED);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(asked, 0, sizeof asked);
 	lease_start(json_pack("{s:i}", "client", 7));
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	lease_stop();
-	return 0;
 }
 
 UNIT_TEST_WITH(thread_renews_while_the_caller_does_not, set_up, tear_down)

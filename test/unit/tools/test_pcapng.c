@@ -10,13 +10,12 @@ static uint8_t file[FRAMES_MAX * (PCAPNG_PACKET_EXTRA + FRAMES_MAX) + 2 * PCAPNG
 static uint8_t bytes[FRAMES_MAX];
 static size_t used;
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	for (int i = 0; i < FRAMES_MAX; i++)
 		bytes[i] = (uint8_t)(i * 7 + 1);
 	used = pcapng_section(file, "system", "tool", "");
 	used += pcapng_interface(file + used, "eth0", "", 0, 0);
-	return 0;
 }
 
 static pcap_t *open_file(size_t length)

@@ -14,10 +14,9 @@ struct file {
 
 static struct file file;
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&file, 0, sizeof file);
-	return 0;
 }
 
 static void put(uint64_t value, unsigned size)

@@ -101,16 +101,15 @@ static void start(struct program *p)
 		pause();
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	listed = 2;
 	for (int i = 0; i < 2; i++)
 		start(&programs[i]);
 	taps_start(0, NULL, 0);
-	return 0;
 }
 
-static int tear_down(void **state)
+UNIT_FIXTURE(tear_down)
 {
 	taps_free();
 	for (int i = 0; i < 2; i++) {
@@ -119,7 +118,6 @@ static int tear_down(void **state)
 		munmap(programs[i].ring, TAP_HEAD + TAP_SIZE);
 		close(programs[i].file);
 	}
-	return 0;
 }
 
 /* A message with its time; `word` names it. */

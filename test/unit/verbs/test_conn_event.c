@@ -120,7 +120,7 @@ enum dapl_conn_failure hw_failure_of(int err)
 
 /* --- events ------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&conn, 0, sizeof conn);
 	conn.wire = HW_WIRE_IB;
@@ -128,7 +128,6 @@ static int begin(void **state)
 	calls = status_told = 0;
 	last = NOTHING;
 	ends_when_up = orderly_told = false;
-	return 0;
 }
 
 static void on_wire(enum hw_wire wire)

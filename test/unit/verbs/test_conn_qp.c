@@ -45,7 +45,7 @@ int ibv_modify_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask)
 	return steps++ == no_step ? ENOMEM : 0;
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.tclass = dapl_settings.ack_timer = -1;
@@ -55,7 +55,6 @@ static int begin(void **state)
 	memset(set, 0, sizeof set);
 	proposals = steps = 0;
 	no_proposal = no_step = -1;
-	return 0;
 }
 
 static void move(void)

@@ -87,7 +87,7 @@ static void address(struct sockaddr *to, const char *text, uint16_t port)
 	assert_int_equal(inet_pton(AF_INET, text, &in->sin_addr), 1);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&id, 0, sizeof id);
 	address(&id.route.addr.src_addr, "10.0.0.1", 1);
@@ -97,7 +97,6 @@ static int begin(void **state)
 	upcalls = taps = rejects = ece_rejects = rejected_len = 0;
 	ece_is_refused = orderly_told = false;
 	memset(rejected, 0, sizeof rejected);
-	return 0;
 }
 
 /* As the service thread calls the functions. */

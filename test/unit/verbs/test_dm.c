@@ -84,7 +84,7 @@ static int query_device(struct ibv_context *of, const struct ibv_query_device_ex
 	return step("query") ? refusal : 0;
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .alloc_dm = alloc_dm, .free_dm = free_dm,
 		.reg_dm_mr = reg_dm_mr, .query_device_ex = query_device,
@@ -98,7 +98,6 @@ static int begin(void **state)
 	max_dm_size = MEMORY;
 	errno = 0;
 	forget_steps();
-	return 0;
 }
 
 /* --- what the device has ------------------------------------------------------------------------------ */

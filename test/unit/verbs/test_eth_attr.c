@@ -93,7 +93,7 @@ void __wrap_hw_eth_cq_forget(struct hw_eth_device *of)
 
 /* --- fixture ---------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	objects_begin(state);
 	dev.eth = &eth;
@@ -105,7 +105,6 @@ static int begin(void **state)
 	counter = NULL;
 	no_memory = false;
 	forgotten = NULL;
-	return 0;
 }
 
 static struct dapl_eth_attr query(void)

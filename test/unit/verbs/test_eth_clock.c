@@ -43,7 +43,7 @@ static int query_rt_values(struct ibv_context *of, struct ibv_values_ex *values)
 
 /* --- fixture ---------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .query_rt_values = query_rt_values,
 		.context = { .abi_compat = __VERBS_ABI_IS_EXTENDED } };
@@ -57,7 +57,6 @@ static int begin(void **state)
 	reading_takes = 0;
 	reads = read_error = 0;
 	no_raw_clock = false;
-	return 0;
 }
 
 /* Time passes, of which CLOCK_REALTIME counts `more` ns more than it was. */

@@ -84,7 +84,7 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 
 /* --- fixture ---------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(machines, 0, sizeof machines);
 	for (int i = 0; i < DEVICES; i++) {
@@ -109,16 +109,14 @@ static int begin(void **state)
 	notifies = modifies = 0;
 	bad_cq = NULL;
 	meanwhile = NULL;
-	return 0;
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_remove(&qs[i]);
 	for (int i = 0; i < DEVICES; i++)
 		hw_eth_cq_forget(&machines[i].eth);
-	return 0;
 }
 
 static struct ibv_cq *evd(void)

@@ -7,11 +7,10 @@
 static struct dapl_eth_rule rule;
 static struct hw_flow flow;
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&rule, 0, sizeof rule);
 	rule.mode = ETH_TAKE;
-	return 0;
 }
 
 /* A field with a full mask. */

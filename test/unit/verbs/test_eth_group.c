@@ -148,7 +148,7 @@ void hw_eth_rules_end(struct hw_eth_rules *rules)
 
 /* --- fixture -------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	verbs.sz = sizeof verbs;
 	verbs.destroy_wq = destroy_wq;
@@ -170,7 +170,6 @@ static int begin(void **state)
 	bad_hash = bad_redirect = -1;
 	no_pd = no_cq = no_wq = false;
 	group = NULL;
-	return 0;
 }
 
 /* Nothing is left: no object of the device, no group, no membership, no lock. */
@@ -200,12 +199,11 @@ static void create(void)
 	assert_non_null(group);
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	if (group)
 		hw_group_free(group);
 	nothing_is_left();
-	return 0;
 }
 
 static struct dapl_eth_rule rule_of_version(uint8_t version)

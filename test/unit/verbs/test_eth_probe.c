@@ -86,14 +86,13 @@ static const unsigned all_kinds = (1u << KINDS) - 1 - (1u << PLAIN);
 
 /* --- fixture --------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	refused_kinds = 0;
 	memset(tried, 0, sizeof tried);
 	target = NULL;
 	objects_begin(state);
 	has_flow = flow_is_known;
-	return 0;
 }
 
 static void has_work_queues(void)

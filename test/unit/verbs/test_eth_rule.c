@@ -138,7 +138,7 @@ int hw_group_target(struct hw_group *of, const struct dapl_eth_rule *rule, struc
 
 /* --- fixture -------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	verbs.sz = sizeof verbs;
 	verbs.ibv_create_flow = create_flow;
@@ -162,11 +162,10 @@ static int begin(void **state)
 	made = alive = create_errno = socket_count = 0;
 	bad_socket = bad_option = -1;
 	memset(address_asked, 0, sizeof address_asked);
-	return 0;
 }
 
 /* No flow, socket or lock is left. */
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	hw_eth_rules_end(&q.rules);
 	hw_eth_rules_end(&group.rules);
@@ -176,7 +175,6 @@ static int end(void **state)
 	assert_int_equal(q.rules.tags_used, 0);
 	assert_int_equal(group.rules.tags_used, 0);
 	assert_int_equal(q.lock.state + group.lock.state + eth.groups_lock.state, MUTEX_FREE);
-	return 0;
 }
 
 /* Frames of an Ethernet type, each a rule of its own. */

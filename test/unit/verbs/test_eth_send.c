@@ -48,7 +48,7 @@ static int modify_rate(struct ibv_qp *of, struct ibv_qp_rate_limit_attr *attr)
 	return rate_result;
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	verbs.sz = sizeof verbs;
 	verbs.modify_qp_rate_limit = modify_rate;
@@ -63,7 +63,6 @@ static int begin(void **state)
 	q.config.max_tso = MAX_TSO;
 	posts = rate_result = 0;
 	refuse_at = -1;
-	return 0;
 }
 
 /* --- frames ------------------------------------------------------------------------------------------- */

@@ -163,11 +163,10 @@ static int begin(void **state)
 	return hw_flush_adopt(&verbs.context) || hw_flush_qp_add(&qp);
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	hw_flush_qp_destroy(&qp, destroy);
 	hw_flush_release(&verbs.context);
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, end)

@@ -194,7 +194,7 @@ static void left_are(int ids_left, int handles_left, int attached_left)
 	assert_int_equal(attached, attached_left);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	struct sockaddr_in local = { .sin_family = AF_INET };
 
@@ -213,7 +213,6 @@ static int begin(void **state)
 	memset(&asked_gid, 0, sizeof asked_gid);
 	asked_lid = 0;
 	forget_steps();
-	return 0;
 }
 
 static int join(bool send_only)

@@ -9,19 +9,17 @@ enum { OBJECTS = 1024 };	/* four for each of the table's 256 buckets */
 static struct object_entry entries[OBJECTS];
 static char objects[OBJECTS][64];	/* addresses are all that matters */
 
-static int fill(void **state)
+UNIT_FIXTURE(fill)
 {
 	memset(entries, 0, sizeof entries);
 	for (int i = 0; i < OBJECTS; i++)
 		object_table_add(&entries[i], objects[i]);
-	return 0;
 }
 
-static int empty(void **state)
+UNIT_FIXTURE(empty)
 {
 	for (int i = 0; i < OBJECTS; i++)
 		object_table_remove(objects[i]);
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, fill, empty)

@@ -248,7 +248,7 @@ int hw_eth_destroy_qp(struct ibv_qp *of) { return eth_call(of, 74); }
 
 /* --- cases ------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&dev, 0, sizeof dev);
 	memset(&qp, 0, sizeof qp);
@@ -267,7 +267,6 @@ static int begin(void **state)
 	bad_step = -1;
 	max_inline = 64;
 	acked = 0;
-	return 0;
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, NULL)

@@ -216,7 +216,7 @@ void hw_eth_open(struct dapl_device *of) { of->attr.raw_ethernet = true; }
 
 /* --- cases ------------------------------------------------------------------------------------------ */
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.ib_pkey = -1;
@@ -249,7 +249,6 @@ static int begin(void **state)
 	flush_adopted = flush_result = 0;
 	grants_inline = 1000;
 	pkey_index = cm_index = -1;
-	return 0;
 }
 
 /* Whatever is found, nothing is left of the attempts. */

@@ -45,11 +45,10 @@ static int begin(void **state)
 	return hw_segments_adopt(&context) || hw_segments_add(&mr, (uintptr_t)memory);
 }
 
-static int end(void **state)
+UNIT_FIXTURE(end)
 {
 	hw_segments_dereg(&mr);
 	hw_segments_release(&context);
-	return 0;
 }
 
 static struct ibv_sge segment(uint64_t addr, uint32_t length, uint32_t lkey)

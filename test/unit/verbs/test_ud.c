@@ -70,7 +70,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return no_memory ? NULL : __real_calloc(n, size);
 }
 
-static int begin(void **state)
+UNIT_FIXTURE(begin)
 {
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.tclass = -1;
@@ -92,7 +92,6 @@ static int begin(void **state)
 	refusal = ENOBUFS;
 	no_memory = false;
 	forget_steps();
-	return 0;
 }
 
 /* Adds an entry of the table that has the device's GID. */
