@@ -69,6 +69,18 @@ struct unit_test {
 	} \
 	static void name##_steps(void **state)
 
+/* Allocations that fail while `when` holds; the program wraps the function. The libraries of sanitizers call it,
+ * too. */
+#define UNIT_FAIL_MALLOC(when) \
+	EXTEND(malloc) \
+	void *__wrap_malloc(size_t size) { return (when) ? NULL : __real_malloc(size); }
+#define UNIT_FAIL_CALLOC(when) \
+	EXTEND(calloc) \
+	void *__wrap_calloc(size_t n, size_t size) { return (when) ? NULL : __real_calloc(n, size); }
+#define UNIT_FAIL_REALLOC(when) \
+	EXTEND(realloc) \
+	void *__wrap_realloc(void *old, size_t size) { return (when) ? NULL : __real_realloc(old, size); }
+
 /* The linker gathers pointers to all tests in one section and defines its two ends. */
 #define UNIT_TEST_WITH(name, set_up, tear_down) \
 	static void name(void **state); \

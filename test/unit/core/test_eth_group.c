@@ -34,11 +34,7 @@ void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *i
 	return no_object ? NULL : (last_object = __real_dapl_object_new(kind, size, ia, end));
 }
 
-EXTEND(calloc)
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return calloc_fails && !--calloc_fails ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(calloc_fails && !--calloc_fails)
 
 static bool locked;
 static void (*after_unlock)(void);	/* called once */

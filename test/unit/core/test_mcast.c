@@ -69,11 +69,7 @@ static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return 0;
 }
 
-EXTEND(calloc)
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 /* Another thread has changed the endpoint meanwhile. */
 EXTEND(sched_yield)

@@ -38,11 +38,7 @@ DAT_RETURN __wrap_dat_registry_remove_provider(const DAT_PROVIDER *table, const 
 }
 
 __attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);	/* for libdat2, too */
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 UNIT_FIXTURE(set_up)
 {

@@ -8,11 +8,7 @@ static char calls[64];		/* a letter for each call; upper case after the fork, a 
 static bool short_of_memory;
 
 /* forks.c is linked with it instead of malloc(). */
-EXTEND(malloc)
-void *__wrap_malloc(size_t size)
-{
-	return short_of_memory ? NULL : __real_malloc(size);
-}
+UNIT_FAIL_MALLOC(short_of_memory)
 
 static void note(char letter)
 {

@@ -19,12 +19,7 @@ static char reports[1024];		/* lines for the administrator */
 static bool no_memory;
 static enum log_id reported;
 
-EXTEND(calloc)
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 REPLACE(log_report)
 void __wrap_log_report(enum log_id id, const struct log_fields *fields, const char *fmt, ...)

@@ -16,12 +16,7 @@ static const DAT_PROVIDER table, other_table;
 static DAT_PROVIDER_INFO a, b;
 static bool no_memory;
 
-EXTEND(calloc)
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 

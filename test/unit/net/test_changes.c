@@ -15,11 +15,7 @@ enum { ETH0 = 2, ETH1 = 3, ETH2 = 4 };	/* interfaces */
 static struct net_changes c;
 static bool no_memory, parser_lacks_memory;
 
-EXTEND(realloc)
-void *__wrap_realloc(void *old, size_t size)
-{
-	return no_memory ? NULL : __real_realloc(old, size);
-}
+UNIT_FAIL_REALLOC(no_memory)
 
 EXTEND(net_parse)
 int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg)

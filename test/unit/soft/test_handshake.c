@@ -39,7 +39,6 @@ static struct {
 } did;
 
 REPLACE(soft_conn_send, getsockopt)
-EXTEND(calloc)
 
 void __wrap_soft_conn_send(struct dapl_conn *c) { did.sends += c == &conn; }
 
@@ -55,10 +54,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 	return 0;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return did.no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(did.no_memory)
 
 static void no_upcall(struct dapl_task *task) { (void)task; }
 static const struct soft_conn_events events = { .work = no_upcall };

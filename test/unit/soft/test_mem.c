@@ -19,12 +19,9 @@ static int entries_left = -1;		/* of the next table, until there is no memory; -
 static bool filling;			/* the last calloc() was of a table: the next blocks are its entries */
 static struct ibv_mr *regions[REGIONS];
 
-EXTEND(malloc, calloc)
+EXTEND(calloc)
 
-void *__wrap_malloc(size_t size)
-{
-	return filling && entries_left >= 0 && !entries_left-- ? NULL : __real_malloc(size);
-}
+UNIT_FAIL_MALLOC(filling && entries_left >= 0 && !entries_left--)
 
 void *__wrap_calloc(size_t n, size_t size)
 {

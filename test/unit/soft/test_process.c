@@ -22,7 +22,7 @@ static int steps;
 static int racing[PROCESS_FDS];		/* descriptors of a second peer with the same id, or -1 */
 static struct shm_process *raced;
 
-EXTEND(eventfd, memfd_create, mmap64, calloc)
+EXTEND(eventfd, memfd_create, mmap64)
 
 /* Sets errno. */
 static bool step_fails(void)
@@ -53,10 +53,7 @@ void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, of
 	return step_fails() ? MAP_FAILED : __real_mmap64(at, size, protection, flags, fd, offset);
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return step_that_fails && step_fails() ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(step_that_fails && step_fails())
 
 /* --- what the cases use --------------------------------------------------------------------------------------- */
 

@@ -25,7 +25,7 @@ static unsigned receives_at_revocation;	/* in the queue of `made` */
 static bool mapped;
 
 REPLACE(soft_ud_open, rmem_map_for_consumer)
-EXTEND(soft_random, malloc, calloc, revoke_instead_of_flush)
+EXTEND(soft_random, revoke_instead_of_flush)
 
 uint32_t __wrap_soft_random(void)
 {
@@ -37,15 +37,9 @@ static bool allocation_fails(void)
 	return allocations >= 0 && !allocations--;
 }
 
-void *__wrap_malloc(size_t n)
-{
-	return allocation_fails() ? NULL : __real_malloc(n);
-}
+UNIT_FAIL_MALLOC(allocation_fails())
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return allocation_fails() ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(allocation_fails())
 
 int __wrap_soft_ud_open(struct dapl_device *dev)
 {

@@ -10,13 +10,9 @@ enum {
 	REMOTE = 100,		/* address that requests name */
 };
 
-EXTEND(malloc)
 static bool no_memory;
 
-__attribute__((visibility("default"))) void *__wrap_malloc(size_t size)
-{
-	return no_memory ? NULL : __real_malloc(size);
-}
+UNIT_FAIL_MALLOC(no_memory)
 
 static struct soft_batch b;
 static uint8_t bytes[BATCH_PAYLOAD + SOFT_SCRATCH + BATCH_BYTES];	/* of the batch, in one piece */

@@ -20,12 +20,7 @@ static uint32_t sleep_count;		/* of the peer */
 static struct ring_rx rx;		/* the peer's side of the ring */
 static bool no_memory;
 
-EXTEND(calloc)
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 /* Wake-ups of the peer since the last call. */
 static unsigned wakes(void)

@@ -16,7 +16,7 @@ static int calls, plain, fin;	/* calls that send; of send(2); last argument of s
 static bool no_memory;
 
 REPLACE(sendmsg)
-EXTEND(send, shutdown, malloc)
+EXTEND(send, shutdown)
 
 static bool call_fails(void)
 {
@@ -68,10 +68,7 @@ int __wrap_shutdown(int fd, int how)
 	return 0;
 }
 
-void *__wrap_malloc(size_t n)
-{
-	return no_memory ? NULL : __real_malloc(n);
-}
+UNIT_FAIL_MALLOC(no_memory)
 
 UNIT_FIXTURE(set_up)
 {

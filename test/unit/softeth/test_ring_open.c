@@ -16,7 +16,6 @@ static struct tpacket_req3 request;
 static size_t mapped;			/* bytes */
 
 REPLACE(setsockopt, mmap64, munmap)
-EXTEND(calloc)
 
 static bool fails(const char *call)
 {
@@ -28,10 +27,7 @@ static bool fails(const char *call)
 	return is_it;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return failing && !strcmp(failing, "use ") && fails("use ") ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(failing && !strcmp(failing, "use ") && fails("use "))
 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {

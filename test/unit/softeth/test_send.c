@@ -35,8 +35,6 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
 int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr);
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
 
 static int errors[4];			/* of the next system calls that send; 0: none */
 static unsigned call;			/* of them */
@@ -168,10 +166,7 @@ int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr)
 	return mtu ? 0 : -1;
 }
 
-void *__wrap_malloc(size_t size)
-{
-	return no_memory ? NULL : __real_malloc(size);
-}
+UNIT_FAIL_MALLOC(no_memory)
 
 /* --- a case --------------------------------------------------------------------------------------------------- */
 

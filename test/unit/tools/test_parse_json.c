@@ -9,11 +9,7 @@ static const char text[] = "{\"state\": \"open\", \"list\": [1, 2.5, true], "
 static unsigned allocations, failing;	/* the number of the allocation that fails; 0: none */
 static bool complete;
 
-EXTEND(malloc)
-void *__wrap_malloc(size_t size)
-{
-	return ++allocations == failing ? NULL : __real_malloc(size);
-}
+UNIT_FAIL_MALLOC(++allocations == failing)
 
 /* A tool that fails ends, so jansson's memory is not given back. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);

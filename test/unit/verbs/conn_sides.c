@@ -228,7 +228,6 @@ int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct i
 /* --- in place of the service thread ----------------------------------------------------------------------- */
 
 REPLACE(dapl_task_queue, dapl_timer_start, dapl_timer_stop)
-EXTEND(calloc)
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
 {
@@ -254,10 +253,7 @@ bool __wrap_dapl_timer_stop(struct dapl_timer *of)
 	return true;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 /* --- in place of core: upcalls come without the lock ----------------------------------------------------- */
 

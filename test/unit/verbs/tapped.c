@@ -13,17 +13,9 @@ struct ibv_srq srq = { .context = &context };
 char memory[8192];
 bool no_memory;
 
-EXTEND(malloc, calloc)
+UNIT_FAIL_MALLOC(no_memory)
 
-void *__wrap_malloc(size_t size)
-{
-	return no_memory ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 /* --- the device ------------------------------------------------------------------------------------------------- */
 

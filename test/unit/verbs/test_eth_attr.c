@@ -78,11 +78,7 @@ int __wrap_fclose(FILE *file)
 	return __real_fclose(file);
 }
 
-EXTEND(calloc)
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 REPLACE(hw_eth_cq_forget)
 void __wrap_hw_eth_cq_forget(struct hw_eth_device *of)

@@ -112,11 +112,7 @@ int hw_eth_post_recv(struct ibv_qp *of, struct ibv_recv_wr *wr, struct ibv_recv_
 	return result_of("receive");
 }
 
-EXTEND(calloc)
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 /* --- fixture ------------------------------------------------------------------------------------------------------ */
 

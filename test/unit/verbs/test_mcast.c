@@ -153,7 +153,6 @@ int ibv_detach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
 /* --- in place of the service thread, core and malloc ------------------------------------------------------ */
 
 REPLACE(dapl_task_queue)
-EXTEND(calloc)
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))
 {
@@ -162,10 +161,7 @@ void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *
 	run_task = run;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 void dapl_up_joined(void *to, struct dapl_membership *of, int err, const struct dapl_ud_peer *peer)
 {

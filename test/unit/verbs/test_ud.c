@@ -63,12 +63,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *in, struct ibv_ah_attr *attr)
 	return &ah;
 }
 
-EXTEND(calloc)
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(n, size);
-}
+UNIT_FAIL_CALLOC(no_memory)
 
 UNIT_FIXTURE(begin)
 {
