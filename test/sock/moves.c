@@ -2,7 +2,7 @@
 /* moves.c - a stream keeps its bytes and their order while its directions move to the ring and back at random
  *positions.
  *
- *	moves [SEED [BYTES [MODE]]]	MODE: both (default), kill, close, full
+ *	moves [SEED [BYTES [MODE]]]	MODE: both (default), kill, stop
  *
  * Run it with the library preloaded, DATSOCK_AFTER=0 and DATSOCK_TEST_BACK=N. Two processes send each other bytes that
  *each position determines, in writes of random sizes, by blocking and nonblocking calls, poll and epoll. With `kill`
@@ -25,6 +25,8 @@
 #include <unistd.h>
 
 #pragma weak dat_socket_info /* of the preloaded library */
+
+enum { STOPS = 20 }; /* with `stop`: some are in the middle of a call, some while the peer waits */
 
 static uint64_t state;
 
@@ -123,12 +125,15 @@ static void exchange(int fd, uint64_t total, bool dies)
 		if (use_poll) {
 			struct pollfd p = { fd, (ended ? 0 : POLLIN) | (sent < total ? POLLOUT : 0), 0 };
 
-			if (p.events && poll(&p, 1, 20000) < 1)
+			errno = 0;
+			if (p.events && poll(&p, 1, 20000) < 1 && errno != EINTR)
 				fail("poll tells nothing for 20 s", got);
 			in_ready |= !ended && p.revents & (POLLIN | POLLHUP | POLLERR),
 				out_ready |= p.revents & POLLOUT;
 		} else if (sent < total || !ended) {
-			if (epoll_wait(ep, &event, 1, 20000) != 1)
+			/* A signal that stops the process interrupts this call. */
+			event.events = 0, errno = 0;
+			if (epoll_wait(ep, &event, 1, 20000) != 1 && errno != EINTR)
 				fail("epoll tells nothing for 20 s", got);
 			in_ready |= !ended && event.events & (EPOLLIN | EPOLLHUP | EPOLLERR),
 				out_ready |= event.events & EPOLLOUT;
@@ -136,15 +141,32 @@ static void exchange(int fd, uint64_t total, bool dies)
 	}
 }
 
+/* Makes a process that stops the other one at random moments. Returns its pid. */
+static pid_t start_stopper(pid_t pid, int fd)
+{
+	pid_t stopper = fork();
+
+	if (stopper)
+		return stopper;
+	close(fd);
+	for (int i = 0; i < STOPS; i++) {
+		usleep(random32() % 3000);
+		kill(pid, SIGSTOP);
+		usleep(random32() % 10000);
+		kill(pid, SIGCONT);
+	}
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1,
 		 total = argc > 2 ? strtoull(argv[2], NULL, 0) : 1 << 20;
-	bool dies = argc > 3 && !strcmp(argv[3], "kill");
+	bool dies = argc > 3 && !strcmp(argv[3], "kill"), stops = argc > 3 && !strcmp(argv[3], "stop");
 	socklen_t size = sizeof sa;
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, status;
-	pid_t pid;
+	pid_t pid, stopper = 0;
 
 	signal(SIGPIPE, SIG_IGN);
 	alarm(120);
@@ -174,9 +196,14 @@ int main(int argc, char **argv)
 			_exit(0);
 		}
 	}
+	if (stops)
+		stopper = start_stopper(pid, fd);
 	exchange(fd, total, dies);
 	print_moves(fd);
 	close(fd);
+	/* The number of the other process is its own until it is waited for. */
+	while (stopper && waitpid(stopper, &status, 0) != stopper)
+		;
 	while (waitpid(pid, &status, 0) != pid)
 		;
 	if (!dies && status)
