@@ -10,6 +10,7 @@
 struct conf_entry {
 	DAT_PROVIDER_INFO info;	/* name, version and thread safety: the key */
 	bool is_default;	/* a "nondefault" entry only hides a generated one */
+	bool unlisted;		/* dat_registry_list_providers() leaves it out */
 	char *library;
 	char *ia_params;
 	const char *file;	/* the file of the entry; NULL: generated */

@@ -16,7 +16,7 @@
  *   ofa-v2-<device>-<port>s   and u: the names of OFA's other two providers
  *   ofa-v2-cma-roe-<netdev>   network devices with RoCE
  *
- * Returns 0, ENOMEM, EMFILE or ENFILE. */
+ * soft_entries.h has those of the software device on network devices. Returns 0, ENOMEM, EMFILE or ENFILE. */
 int devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft);
 
 #endif

@@ -79,7 +79,8 @@ static void list_one(struct listing *l, const DAT_PROVIDER_INFO *info)
 static void list_all(struct listing *l)
 {
 	for (size_t i = 0; i < registry.table.count; i++)
-		if (registry.table.entries[i]->conf->is_default && !registry.table.entries[i]->repeated)
+		if (registry.table.entries[i]->conf->is_default && !registry.table.entries[i]->conf->unlisted &&
+		    !registry.table.entries[i]->repeated)
 			list_one(l, &registry.table.entries[i]->conf->info);
 	for (struct provider *p = registry.providers; p; p = p->next)
 		if (provider_is_current(p) && !table_next(&registry.table, &p->info, NULL))

@@ -13,6 +13,7 @@ libregistry_la_SOURCES = \
 	dat/lookup.c dat/lookup.h \
 	dat/providers.c dat/providers.h \
 	dat/entry_table.c dat/entry_table.h \
+	dat/soft_entries.c dat/soft_entries.h \
 	dat/sources.c dat/sources.h dat/shortage.h \
 	dat/conf.c dat/conf.h \
 	dat/entries.c \

@@ -10,6 +10,7 @@
 #include "dat/debug.h"
 #include "dat/devices.h"
 #include "dat/shortage.h"
+#include "dat/soft_entries.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -253,10 +254,12 @@ static int merge(struct conf *conf, struct conf *generated)
 int sources_generate(struct conf *conf, bool with_soft)
 {
 	char sysfs[PATH_MAX];
+	int err;
 
 	if ((size_t)snprintf(sysfs, sizeof(sysfs), "%s/sys", test_root()) >= sizeof(sysfs))
 		return 0;
-	return devices_make_entries(conf, sysfs, with_soft);
+	err = devices_make_entries(conf, sysfs, with_soft);
+	return err || !with_soft ? err : soft_entries_make(conf, sysfs);
 }
 
 static void read_devices(struct sources *sources, bool with_soft)

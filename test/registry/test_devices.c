@@ -303,7 +303,7 @@ static void print_entries(DAT_RETURN (*list_entries)(DAT_ENTRY **, DAT_COUNT *))
 
 	OK(list_entries(&list, &count));
 	for (DAT_COUNT i = 0; i < count; i++)
-		if (strcmp(list[i].info.ia_name, "ofa-v2-soft"))
+		if (strncmp(list[i].info.ia_name, "ofa-v2-soft", strlen("ofa-v2-soft")))
 			printf("%s %s %s:%u %s \"%s\"%s%s\n", list[i].info.ia_name,
 			       origins[list[i].origin],
 			       list[i].file ? list[i].file + strlen(root) : "", list[i].line,

@@ -103,6 +103,7 @@ unit_dat = \
 	test/unit/dat/test_messages \
 	test/unit/dat/test_providers \
 	test/unit/dat/test_registry \
+	test/unit/dat/test_soft_entries \
 	test/unit/dat/test_sources \
 	test/unit/dat/test_strerror \
 	test/unit/dat/test_unknown_ia
@@ -153,9 +154,12 @@ test_unit_dat_test_registry_SOURCES = test/unit/dat/test_registry.c $(dat_conf_t
 test_unit_dat_test_registry_LDADD = $(unit_dat_libs)
 test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock,-u,library_watch_forks
+test_unit_dat_test_soft_entries_SOURCES = test/unit/dat/test_soft_entries.c $(interfaces) $(file_tree)
+test_unit_dat_test_soft_entries_LDADD = $(unit_dat_libs)
+test_unit_dat_test_soft_entries_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap)
 test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
-test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries
+test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries,--wrap=soft_entries_make
 test_unit_dat_test_forks_LDADD = $(unit_dat_libs)
 test_unit_dat_test_forks_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_dat_test_busy_LDADD = $(unit_dat_libs)

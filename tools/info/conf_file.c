@@ -3,14 +3,12 @@
 #include "tools/info/conf_file.h"
 #include "tools/info/output.h"
 #include "tools/info/probe.h"
-#include "tools/info/system.h"
 #include "tools/cli.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SOFT_LIBRARY "libdaplsoft.so.2"
 #define FILE_SIZE_MAX (16u << 20)	/* bytes; the registry has the same limit */
 
 /* --- a file for this machine ------------------------------------------------------------ */
@@ -25,25 +23,6 @@ static json_t *entry(const char *name, const char *library, const char *params)
 	return to;
 }
 
-static void add_soft_interfaces(json_t *entries)
-{
-	json_t *interfaces = system_interfaces(), *interface;
-	char name[SYSTEM_NAME], params[SYSTEM_NAME];
-	size_t i;
-
-	json_array_foreach(interfaces, i, interface) {
-		const char *text = json_string_value(interface);
-		struct system_interface state = system_interface(text);
-
-		if (!strcmp(text, "lo") || !state.up || !state.has_address)
-			continue;
-		snprintf(name, sizeof name, "ofa-v2-soft-%s", text);
-		snprintf(params, sizeof params, "%s 0", text);
-		output_append(entries, entry(name, SOFT_LIBRARY, params));
-	}
-	json_decref(interfaces);
-}
-
 static json_t *generate(void)
 {
 	json_t *entries = json_array();
@@ -52,11 +31,8 @@ static json_t *generate(void)
 
 	if (dats_list_generated(&list, &count))
 		fail("there is no memory or no descriptor left");
-	for (DAT_COUNT i = 0; i < count; i++) {
+	for (DAT_COUNT i = 0; i < count; i++)
 		output_append(entries, entry(list[i].info.ia_name, list[i].library, list[i].ia_params));
-		if (!strcmp(list[i].library, SOFT_LIBRARY))
-			add_soft_interfaces(entries);
-	}
 	free(list);
 	return entries;
 }

@@ -104,6 +104,16 @@ static void tells(const char *expected)
 
 /* --- the list --------------------------------------------------------------------------------------------------- */
 
+TEST(unlisted_entry_can_be_opened_only)
+{
+	files(A B);
+	registry.table.reading->sources.conf.entries[0].unlisted = true;
+	lists("ia_b ");
+	tells("are: ia_a ia_b\n");
+	add("ia_a", registry.table.entries[0]);
+	lists("ia_b ");
+}
+
 TEST(list_has_each_key_once)
 {
 	files(B A A SAFE_A HIDDEN);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include "common/log.h"
 #include "dat/devices.h"
+#include "dat/soft_entries.h"
 #include "test/unit/file_tree.h"
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"
@@ -17,7 +18,7 @@ static int result;
 static const char *devices[4];	/* names of generated entries; NULL: no more */
 static int devices_error;
 
-REPLACE(devices_make_entries)
+REPLACE(devices_make_entries, soft_entries_make)
 int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft)
 {
 	for (int i = 0; devices[i]; i++)
@@ -25,6 +26,12 @@ int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_
 	if (with_soft)
 		assert_int_equal(conf_add(conf, "soft", "libgen.so", ""), 0);
 	return devices_error;
+}
+
+int __wrap_soft_entries_make(struct conf *conf, const char *sysfs)
+{
+	assert_string_equal(sysfs, in_tree("/sys"));
+	return conf_add(conf, "soft-eth0", "libgen.so", "");
 }
 
 /* A file with an entry for each name. */
@@ -151,7 +158,7 @@ TEST(devices_stand_in_for_an_absent_file)
 TEST(soft_device_is_generated_if_asked)
 {
 	read_sources(tree_root);
-	expect_names("soft");
+	expect_names("soft soft-eth0");
 }
 
 TEST(name_of_a_file_hides_a_device)
