@@ -10,8 +10,11 @@ datperf_SOURCES = \
 	tools/datperf/connect.c tools/datperf/connect.h \
 	tools/datperf/exchange.c tools/datperf/exchange.h \
 	tools/datperf/group.c tools/datperf/group.h \
+	tools/datperf/heatmap.c \
+	tools/datperf/hosts.c tools/datperf/hosts.h \
 	tools/datperf/limits.c tools/datperf/limits.h \
 	tools/datperf/link.c tools/datperf/link.h \
+	tools/datperf/matrix.c tools/datperf/matrix.h \
 	tools/datperf/measure.c tools/datperf/measure.h \
 	tools/datperf/options.c tools/datperf/options.h \
 	tools/datperf/origin.c tools/datperf/origin.h \
@@ -19,8 +22,10 @@ datperf_SOURCES = \
 	tools/datperf/plot.c tools/datperf/plot.h \
 	tools/datperf/report.c tools/datperf/report.h \
 	tools/datperf/serve.c \
+	tools/datperf/side.c tools/datperf/side.h \
 	tools/datperf/stats.c tools/datperf/stats.h \
 	tools/datperf/target.c tools/datperf/target.h \
+	tools/datperf/tcp.c tools/datperf/tcp.h \
 	tools/datperf/transfer.c \
 	tools/datperf/usage.c tools/datperf/usage.h \
 	tools/call.c tools/call.h \

@@ -3,8 +3,11 @@
 #include "compare.h"
 #include "baseline.h"
 #include "baseline_verbs.h"
+#include "exchange.h"
+#include "tcp.h"
+#include "../cli.h"
 
-static bool has_verbs;
+static bool has_verbs, has_no_tcp;
 
 const char *compare_begin(const struct adapter *a)
 {
@@ -29,19 +32,54 @@ static enum verbs_op verbs_op_of(enum test test)
 	}
 }
 
-struct comparison compare(const struct setting *s)
+/* Has the server listen, and connects to it over TCP. Returns the socket, or -1: after the first failure, which a line
+ * tells, TCP is left out. */
+static int reach_server(struct group *g, const struct setting *s, bool echo)
+{
+	struct command c = { .op = OP_TCP, .count = echo, .size = s->size };
+	const char *why = "the server has no free port";
+	uint64_t port;
+	int fd = -1;
+
+	if (has_no_tcp)
+		return -1;
+	port = exchange_command(&g->links[0], &c);
+	if (port)
+		why = tcp_connect(s->to, (uint16_t)port, &fd);
+	has_no_tcp = fd < 0;
+	if (has_no_tcp)
+		cli_warn("TCP left out of the comparison: connect to port %llu of the server: %s",
+			 (unsigned long long)port, why);
+	return fd;
+}
+
+static double tcp_microseconds(struct group *g, const struct setting *s)
+{
+	int fd = reach_server(g, s, true);
+
+	return fd < 0 ? 0 : tcp_latency(fd, s->size, s->seconds);
+}
+
+static double tcp_bytes(struct group *g, const struct setting *s)
+{
+	int fd = reach_server(g, s, false);
+
+	return fd < 0 ? 0 : tcp_bandwidth(fd, s->size, s->seconds);
+}
+
+struct comparison compare(struct group *g, const struct setting *s)
 {
 	struct comparison c = { 0 };
 
 	switch (tests[s->test].kind) {
 	case KIND_LATENCY:
-		c.tcp_us = baseline_tcp_latency(s->size, s->seconds);
+		c.tcp_us = tcp_microseconds(g, s);
 		if (has_verbs)
 			c.verbs_us =
 				baseline_verbs_latency(verbs_op_of(s->test), s->size, s->seconds);
 		break;
 	case KIND_BANDWIDTH:
-		c.tcp_bytes = baseline_tcp_bandwidth(s->size, s->seconds);
+		c.tcp_bytes = tcp_bytes(g, s);
 		c.memcpy_bytes = baseline_memcpy_bandwidth(s->size, s->seconds);
 		if (has_verbs)
 			c.verbs_bytes =

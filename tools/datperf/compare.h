@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* compare.h - measures the host and the adapter without DAT, in the size of a measurement (--compare). */
+/* compare.h - measures the path and this host without DAT, in the size of a measurement (--compare). */
 #ifndef DATPERF_COMPARE_H
 #define DATPERF_COMPARE_H
 #include "measure.h"
@@ -12,6 +12,6 @@ struct comparison {
 
 /* Finds the RDMA device of the adapter. Returns NULL, or the reason why raw verbs are left out. */
 const char *compare_begin(const struct adapter *a);
-struct comparison compare(const struct setting *s);
+struct comparison compare(struct group *g, const struct setting *s);
 
 #endif

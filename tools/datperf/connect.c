@@ -30,7 +30,7 @@ struct refusal {
 };
 
 enum { BUSY_SECONDS = 2 }; /* without an answer to the first request, before a line says so */
-enum { MAGIC = 0x64706635, PROBE = 0xffff };
+enum { MAGIC = 0x64706636, PROBE = 0xffff };
 
 enum reason {
 	REFUSED_OTHER,
@@ -198,6 +198,8 @@ static void next_request(struct group *g, DAT_TIMEOUT timeout, struct hello *h,
 	DAT_RETURN rc = dat_evd_wait(g->adapter.requests, timeout, 1, &event, &more);
 	const char *fault;
 
+	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED && !g->threads)
+		fail("accept: no client has come within %u s (--once)", timeout / 1000000);
 	if (DAT_GET_TYPE(rc) == DAT_TIMEOUT_EXPIRED)
 		fail("accept: the client makes no more connections, though it has %u endpoints in "
 		     "%u "
@@ -271,13 +273,13 @@ static void expect_turn(struct group *g, const struct hello *h, unsigned i, cons
 	     address);
 }
 
-void connect_accept(struct group *g, unsigned threads, unsigned endpoints)
+void connect_accept(struct group *g, unsigned threads, unsigned endpoints, unsigned seconds)
 {
 	char address[ADDRESS_TEXT];
 	struct hello h;
 	uint64_t session;
 
-	next_request(g, DAT_TIMEOUT_INFINITE, &h, address);
+	next_request(g, seconds ? seconds * 1000000 : DAT_TIMEOUT_INFINITE, &h, address);
 	expect_turn(g, &h, 0, address);
 	check_shape(g, &h, threads, endpoints, address);
 	group_create_endpoints(g, h.threads, h.endpoints);

@@ -6,9 +6,10 @@
 #define DATPERF_CONNECT_H
 #include "group.h"
 
-/* Waits without limit for a client, and connects all endpoints. The client must have these numbers of
- * threads and endpoints; 0 allows any number. Rejects a peer that is not datperf, and calls fail(). */
-void connect_accept(struct group *g, unsigned threads, unsigned endpoints);
+/* Waits for a client, for so many seconds at most unless they are 0, and connects all endpoints. The client must
+ * have these numbers of threads and endpoints; 0 allows any number. Rejects a peer that is not datperf, and calls
+ * fail(). */
+void connect_accept(struct group *g, unsigned threads, unsigned endpoints, unsigned seconds);
 void connect_to(struct group *g, const struct sockaddr *to, DAT_CONN_QUAL port, unsigned threads,
 		unsigned endpoints);
 void connect_end(struct group *g);

@@ -2,6 +2,7 @@
 /* exchange.c - messages and data of a measurement (exchange.h). */
 #include "exchange.h"
 #include "../cli.h"
+#include <endian.h>
 #include <string.h>
 
 static unsigned char pattern(uint64_t seed, size_t i)
@@ -37,6 +38,28 @@ void exchange_receive(struct link *l, size_t expected)
 
 	if (got != expected)
 		fail("%zu bytes received instead of %zu", got, expected);
+}
+
+uint64_t exchange_hear(struct link *l)
+{
+	struct answer a;
+
+	exchange_receive(l, sizeof a);
+	memcpy(&a, l->in, sizeof a);
+	return be64toh(a.value);
+}
+
+uint64_t exchange_command(struct link *l, const struct command *c)
+{
+	struct command sent = { .op = htobe32(c->op),
+				.count = htobe32(c->count),
+				.size = htobe64(c->size),
+				.seed = htobe64(c->seed),
+				.wake = htobe32(c->wake),
+				.depth = htobe32(c->depth) };
+
+	exchange_send(l, &sent, sizeof sent);
+	return exchange_hear(l);
 }
 
 static uint8_t mark(uint32_t round)

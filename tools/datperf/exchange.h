@@ -21,17 +21,23 @@ enum op {
 	OP_CONNECT,
 	OP_SYNC,
 	OP_PREEMPTED,
+	OP_PROCESSOR_TIME,
+	OP_TCP,
+	OP_SIDE,
+	OP_WRITE_BACK,
+	OP_READ_BACK,
 	OP_BYE
 };
 
 struct command { /* in network byte order when sent */
 	uint32_t op, count;
 	uint64_t size, seed;
-	uint32_t wake, reserved;
+	uint32_t wake, depth; /* depth: requests in flight of the server, for OP_WRITE_BACK and OP_READ_BACK */
 };
 struct answer {
 	uint64_t value; /* of a check: 1 + offset of the first byte that differs, or 0; of OP_PREEMPTED:
-			 * usage_preempted() of the server */
+			 * usage_preempted() of the server; of OP_PROCESSOR_TIME: usage_microseconds();
+			 * of OP_TCP: its port, or 0. The answer to OP_SIDE is a struct side. */
 };
 
 /* Writes data that depend on `seed`. */
@@ -43,6 +49,11 @@ uint64_t exchange_differs(const char *got, size_t size, uint64_t seed);
 void exchange_send(struct link *l, const void *message, size_t size);
 /* Receives the next message. Fails if its size is not `expected`. */
 void exchange_receive(struct link *l, size_t expected);
+
+/* Receives an answer. Returns its `value`. */
+uint64_t exchange_hear(struct link *l);
+/* Sends a command, in the byte order of the host. Returns the value of its answer. */
+uint64_t exchange_command(struct link *l, const struct command *c);
 
 /* The last byte of a write is a mark: when it has arrived, the whole write has. The mark of a round differs
  * from the mark of the round before, and from 0, to which exchange_clear_mark() sets it. */

@@ -79,7 +79,7 @@ static void create_host_memory(struct link *l, bool private)
 
 void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind)
 {
-	*l = (struct link){ .adapter = a, .index = index, .kind = kind };
+	*l = (struct link){ .adapter = a, .index = index, .kind = kind, .depth = LINK_DEPTH };
 	create_host_memory(l, kind != MEMORY_SHARED);
 	l->in = l->out + LINK_BLOCK;
 	good_call(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");

@@ -59,6 +59,7 @@ struct link {
 	DAT_RMR_CONTEXT peer_context;
 	size_t peer_size; /* bytes of the peer's target */
 	unsigned unfinished; /* of all endpoints */
+	unsigned depth;      /* requests in flight of an endpoint, up to LINK_DEPTH */
 	bool shared;         /* the memory is registered as shared memory */
 };
 
@@ -83,7 +84,7 @@ void link_next(struct link *l);
 
 /* Posts a receive to the SRQ if there is one, else to the endpoint. */
 void link_post_receive(struct link *l, struct endpoint *e);
-/* These post a request. If LINK_DEPTH requests of the endpoint are in flight, they first poll for one to
+/* These post a request. If `depth` requests of the endpoint are in flight, they first poll for one to
  * complete. */
 void link_send(struct link *l, size_t size);
 void link_write(struct link *l, size_t size);

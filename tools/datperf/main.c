@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- the two sides ----------------------------------------------------------- */
@@ -33,7 +34,7 @@ static void serve_client(void *arg)
 {
 	struct service *s = arg;
 
-	connect_accept(&s->group, s->o->threads, s->o->endpoints);
+	connect_accept(&s->group, s->o->threads, s->o->endpoints, s->o->once_seconds);
 	group_run(&s->group, serve, NULL);
 	connect_end(&s->group);
 }
@@ -100,6 +101,8 @@ static struct setting setting_of(const struct options *o, enum test test, size_t
 				 .seconds = o->seconds,
 				 .rounds = o->rounds,
 				 .wake = o->wake,
+				 .depth = o->depth,
+				 .both_ways = o->both_ways && tests[test].kind == KIND_BANDWIDTH,
 				 .port = o->port };
 }
 
@@ -110,7 +113,7 @@ static void run_one(struct group *g, const struct options *o, struct setting s)
 
 	report_progress(&s);
 	if (o->compare)
-		c = compare(&s);
+		c = compare(g, &s);
 	r = measure(g, &s);
 	report_result(&s, &r, &c, o->histogram && tests[s.test].kind != KIND_BANDWIDTH);
 }
@@ -134,12 +137,18 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 		report_skipped(test, test_missing(&g->adapter, test));
 		return;
 	}
+	if (o->both_ways && test == TEST_SEND_BW) {
+		report_skipped(test, "it has no --both-ways");
+		return;
+	}
 	if (info->polls_memory && o->wake != WAKE_POLL) {
 		report_skipped(test, "its target polls memory: there is nothing to wait for");
 		return;
 	}
 	if (!info->fixed_size && o->size_count)
 		sizes = o->sizes, count = o->size_count;
+	else if (info->kind == KIND_BANDWIDTH && o->bandwidth_size)
+		sizes = &o->bandwidth_size;
 	else if (info->kind == KIND_BANDWIDTH)
 		sizes = bandwidth_sizes, count = BANDWIDTH_SIZES;
 	else if (o->plot && !info->fixed_size)
@@ -204,13 +213,14 @@ static void print_overview(struct group *g, const struct options *o)
 		if (has_room(g, TEST_WRITE_BW, write.size)) {
 			report_progress(&write);
 			w = measure(g, &write);
-			snprintf(writes, sizeof writes, "%8.1f MB/s %8.0f/s", w.bytes / 1e6, w.messages);
+			snprintf(writes, sizeof writes, "%8.*f %s %8.0f/s", report_decimals(), report_rate(w.bytes),
+				 report_rate_name(), w.messages);
 		}
 		report_progress(&send);
 		s = measure(g, &send);
 		report_end_progress();
-		printf("  %8s  %-24s  %8.1f MB/s %8.0f/s%s\n", size_text(write.size), writes, s.bytes / 1e6, s.messages,
-		       report_mark(w.shared ? &w : &s));
+		printf("  %8s  %-24s  %8.*f %s %8.0f/s%s\n", size_text(write.size), writes, report_decimals(),
+		       report_rate(s.bytes), report_rate_name(), s.messages, report_mark(w.shared ? &w : &s));
 		fflush(stdout);
 	}
 	if (g->links[0].shared && !strcmp(g->carrier, "memory"))
@@ -221,12 +231,37 @@ static void print_overview(struct group *g, const struct options *o)
 /* Returns whether an option selects tests, or how they are made or shown. */
 static bool selects(const struct options *o)
 {
-	bool any = o->size_count || o->rounds || o->wake || o->histogram || o->compare || o->plot ||
-		   o->format != FORMAT_TABLE;
+	bool any = o->size_count || o->rounds || o->wake || o->histogram || o->compare || o->plot || o->both_ways ||
+		   o->every > 0 || o->depth != LINK_DEPTH || o->format != FORMAT_TABLE;
 
 	for (int i = 0; i < TESTS; i++)
 		any |= o->tests[i];
 	return any;
+}
+
+/* The tests if no option selects any. --every has few lines in a round; --both-ways is about bandwidth. */
+static void select_usual_tests(struct options *o)
+{
+	bool latency = !o->both_ways;
+
+	o->tests[TEST_SEND_LAT] = latency;
+	o->tests[TEST_WRITE_LAT] = latency && !(o->every > 0);
+	o->tests[TEST_SEND_BW] = latency && !(o->every > 0);
+	o->tests[TEST_WRITE_BW] = true;
+	if (o->every > 0 && !o->size_count)
+		o->bandwidth_size = LINK_BLOCK;
+}
+
+/* Sleeps until now() is `end`, or an interruption. */
+static void sleep_until(double end)
+{
+	while (!interrupted && now() < end) {
+		double rest = end - now(), most = 0.2;	/* seconds; a signal before nanosleep() is seen after that */
+		struct timespec time = { .tv_nsec = (long)((rest < most ? rest : most) * 1e9) };
+
+		if (rest > 0)
+			nanosleep(&time, NULL);
+	}
 }
 
 static void run_tests(struct group *g, struct options o, const struct sockaddr *to)
@@ -241,11 +276,15 @@ static void run_tests(struct group *g, struct options o, const struct sockaddr *
 		return;
 	}
 	if (!memchr(o.tests, true, sizeof o.tests))
-		o.tests[TEST_SEND_LAT] = o.tests[TEST_WRITE_LAT] = o.tests[TEST_SEND_BW] =
-			o.tests[TEST_WRITE_BW] = true;
-	for (int i = 0; i < TESTS && !interrupted; i++)
-		if (o.tests[i])
-			run_test(g, &o, i, to);
+		select_usual_tests(&o);
+	do {
+		double start = now();
+
+		for (int i = 0; i < TESTS && !interrupted; i++)
+			if (o.tests[i])
+				run_test(g, &o, i, to);
+		sleep_until(start + o.every);
+	} while (o.every > 0 && !interrupted);
 }
 
 /* --- the client, and --fork ------------------------------------------------------ */
@@ -323,6 +362,7 @@ static void run_client(const struct options *o)
 		   o->endpoints ? o->endpoints : 1);
 	find_carrier(&g);
 	signal(SIGINT, on_interrupt);
+	report_use(o->gigabits, o->every > 0);
 	report_begin(o->format, &g, address_text((struct sockaddr *)&to, address), o->compare,
 		     o->compare ? compare_begin(&g.adapter) : NULL);
 	run_tests(&g, *o, (struct sockaddr *)&to);
@@ -372,6 +412,22 @@ static void run_both(struct options o)
 		exit(CLI_FAILURE);
 }
 
+/* Measures each pair of several hosts. The hosts have datperf in their path, or where this one was called. */
+static void run_hosts(const struct options *o, const char *called)
+{
+	static struct matrix m;
+	const char *program = strchr(called, '/') ? called : "datperf";
+	bool good = hosts_measure(&o->hosts, program, o->device, o->port, o->seconds, &m);
+
+	if (o->format == FORMAT_JSON)
+		matrix_print_json(&m, &o->limits);
+	else
+		matrix_print(&m, &o->limits);
+	if (o->plot)
+		matrix_draw(&m, o->plot);
+	client_status = !good ? CLI_FAILURE : !matrix_keeps(&m, &o->limits) ? CLI_OUTSIDE : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
@@ -381,7 +437,9 @@ int main(int argc, char **argv)
 	o = options_read(argc, argv);
 	if (limits_given(&o.limits) && !selects(&o))
 		o.format = FORMAT_LIMITS;
-	if (o.both)
+	if (o.hosts.count)
+		run_hosts(&o, argv[0]);
+	else if (o.both)
 		run_both(o);
 	else if (o.server.host)
 		run_client(&o);

@@ -31,37 +31,15 @@ const struct test_info tests[TESTS] = {
 	[TEST_CONNECT] = { "connect", "verbs connect", "connect and disconnect", KIND_CONNECT, WORD, false, false },
 };
 
-/* Receives an answer. Returns its `value`. */
-static uint64_t hear(struct link *l)
-{
-	struct answer a;
-
-	exchange_receive(l, sizeof a);
-	memcpy(&a, l->in, sizeof a);
-	return be64toh(a.value);
-}
-
 static uint64_t command_by(struct link *l, enum op op, uint32_t count, uint64_t size,
 			   enum wake wake)
 {
-	struct command c = { .op = htobe32(op),
-			     .count = htobe32(count),
-			     .size = htobe64(size),
-			     .wake = htobe32(wake) };
-
-	exchange_send(l, &c, sizeof c);
-	return hear(l);
+	return exchange_command(l, &(struct command){ .op = op, .count = count, .size = size, .wake = wake });
 }
 
 static uint64_t command(struct link *l, enum op op, uint32_t count, uint64_t size, uint64_t seed)
 {
-	struct command c = { .op = htobe32(op),
-			     .count = htobe32(count),
-			     .size = htobe64(size),
-			     .seed = htobe64(seed) };
-
-	exchange_send(l, &c, sizeof c);
-	return hear(l);
+	return exchange_command(l, &(struct command){ .op = op, .count = count, .size = size, .seed = seed });
 }
 
 static void expect_same(uint64_t bad, const char *what, size_t size)
@@ -79,7 +57,7 @@ static void check_size(struct link *l, size_t size)
 	exchange_fill(l->out, size, seed);
 	link_send(l, size);
 	link_finish(l);
-	expect_same(hear(l), "send", size);
+	expect_same(exchange_hear(l), "send", size);
 
 	if (size > link_target_size(l))
 		return;
@@ -215,25 +193,25 @@ static const round_func round_funcs[TESTS] = {
 	[TEST_ATOMIC_LAT] = fetch_and_add, [TEST_CONNECT] = connect_probes,
 };
 
-/* A function that transfers `count` messages, of each endpoint a multiple of CREDIT. Returns the seconds
- * until the last one has arrived. */
-typedef double (*stream_func)(struct link *l, size_t size, uint32_t count);
+/* A function that transfers `count` messages, of each endpoint a multiple of CREDIT, and with `both_ways` as many in
+ * the other direction. Returns the seconds until the last one has arrived. */
+typedef double (*stream_func)(struct link *l, const struct setting *s, uint32_t count);
 
 static void hear_credit(struct link *l)
 {
-	hear(l);
+	exchange_hear(l);
 	l->endpoints[l->from].credits++;
 }
 
 /* Sends messages. A credit of the peer acknowledges CREDIT messages of its endpoint. */
-static double stream_sends(struct link *l, size_t size, uint32_t count)
+static double stream_sends(struct link *l, const struct setting *s, uint32_t count)
 {
 	uint32_t wanted = count / CREDIT, heard = 0;
 	double start;
 
 	for (unsigned e = 0; e < l->count; e++)
 		l->endpoints[e].moved = l->endpoints[e].credits = 0;
-	command(l, OP_STREAM, count, size, 0);
+	command(l, OP_STREAM, count, s->size, 0);
 	link_use(l, 0);
 	start = now();
 	for (uint32_t i = 0; i < count; i++, link_next(l)) {
@@ -241,7 +219,7 @@ static double stream_sends(struct link *l, size_t size, uint32_t count)
 
 		for (; e->moved - e->credits * CREDIT == LINK_DEPTH; heard++)
 			hear_credit(l);
-		link_send(l, size);
+		link_send(l, s->size);
 		e->moved++;
 	}
 	for (; heard < wanted; heard++)
@@ -264,27 +242,38 @@ static void flush_writes(struct link *l)
 	}
 	link_finish(l);
 	for (unsigned e = 0; e < l->count; e++)
-		hear(l);
+		exchange_hear(l);
 }
 
-static double stream_writes(struct link *l, size_t size, uint32_t count)
+/* Has the server post as many requests as this side. */
+static void begin_back(struct link *l, enum op op, const struct setting *s, uint32_t count)
+{
+	if (s->both_ways)
+		exchange_command(l, &(struct command){ .op = op, .count = count, .size = s->size, .depth = s->depth });
+}
+
+static double stream_writes(struct link *l, const struct setting *s, uint32_t count)
 {
 	double start = now();
 
+	begin_back(l, OP_WRITE_BACK, s, count);
 	link_use(l, 0);
 	for (uint32_t i = 0; i < count; i++, link_next(l))
-		link_write(l, size);
+		link_write(l, s->size);
 	flush_writes(l);
 	return now() - start;
 }
 
-static double stream_reads(struct link *l, size_t size, uint32_t count)
+static double stream_reads(struct link *l, const struct setting *s, uint32_t count)
 {
 	double start = now();
 
+	begin_back(l, OP_READ_BACK, s, count);
 	link_use(l, 0);
 	for (uint32_t i = 0; i < count; i++, link_next(l))
-		link_read(l, size);
+		link_read(l, s->size);
+	if (s->both_ways)
+		flush_writes(l);	/* the answers follow the server's last read */
 	link_finish(l);
 	return now() - start;
 }
@@ -342,7 +331,7 @@ static uint32_t enough_messages(struct link *l, const struct setting *s, uint32_
 	double took;
 
 	for (;; count *= 2) {
-		took = stream_funcs[s->test](l, s->size, count);
+		took = stream_funcs[s->test](l, s, count);
 		if (!are_too_few(s->seconds, took, count, most))
 			return rounds_for(s->seconds, took, count, most);
 	}
@@ -353,7 +342,7 @@ static void warm_up_stream(struct link *l, const struct setting *s, struct part 
 {
 	uint32_t few = 2 * CREDIT * l->count;
 
-	stream_funcs[s->test](l, s->size, few);
+	stream_funcs[s->test](l, s, few);
 	p->estimate = s->rounds ? s->rounds : enough_messages(l, s, few, MAX_STREAM / threads);
 }
 
@@ -387,7 +376,7 @@ static void measure_link(struct link *l, void *arg)
 	struct part *p = &run->parts[l->index];
 
 	if (stream_funcs[run->s->test]) {
-		double took = stream_funcs[run->s->test](l, run->s->size, run->rounds);
+		double took = stream_funcs[run->s->test](l, run->s, run->rounds);
 
 		p->end = now();
 		p->start = p->end - took;
@@ -431,26 +420,45 @@ static void merge_latencies(struct result *result, struct run *run, unsigned thr
 	free(took);
 }
 
+/* What both sides have used up to a moment. */
+struct used {
+	uint64_t client_preempted, server_preempted, client_microseconds, server_microseconds;
+};
+
+static struct used use_until_now(struct group *g)
+{
+	struct used u = { .server_preempted = command(&g->links[0], OP_PREEMPTED, 0, 0, 0),
+			  .server_microseconds = command(&g->links[0], OP_PROCESSOR_TIME, 0, 0, 0) };
+
+	u.client_preempted = usage_preempted();
+	u.client_microseconds = usage_microseconds();
+	return u;
+}
+
 struct result measure(struct group *g, const struct setting *s)
 {
 	struct run run = { .s = s, .threads = g->threads };
 	struct result result = { 0 };
-	uint64_t client, server; /* preemptions before the measurement */
+	struct used before, after;
 	double seconds;
 
+	for (unsigned i = 0; i < g->threads; i++)
+		g->links[i].depth = s->depth;
 	group_run(g, warm_up, &run);
 	run.rounds = decide_rounds(g, &run);
-	server = command(&g->links[0], OP_PREEMPTED, 0, 0, 0);
-	client = usage_preempted();
+	before = use_until_now(g);
 	group_run(g, measure_link, &run);
-	result.client_preempted = usage_preempted() - client;
-	result.server_preempted = command(&g->links[0], OP_PREEMPTED, 0, 0, 0) - server;
+	after = use_until_now(g);
+	result.client_preempted = after.client_preempted - before.client_preempted;
+	result.server_preempted = after.server_preempted - before.server_preempted;
 	seconds = elapsed(run.parts, g->threads);
+	result.client_load = (double)(after.client_microseconds - before.client_microseconds) / 1e6 / seconds;
+	result.server_load = (double)(after.server_microseconds - before.server_microseconds) / 1e6 / seconds;
 	result.shared = usage_is_shared(result.client_preempted, seconds) ||
 			usage_is_shared(result.server_preempted, seconds);
 	if (run.parts[0].took)
 		merge_latencies(&result, &run, g->threads);
-	result.latency.count = run.rounds * g->threads;
+	result.latency.count = run.rounds * g->threads * (s->both_ways ? 2 : 1);
 	result.messages = result.latency.count / seconds;
 	result.bytes = result.messages * s->size;
 	return result;
@@ -465,6 +473,19 @@ const char *test_missing(const struct adapter *a, enum test test)
 	if ((test == TEST_READ_LAT || test == TEST_READ_BW) && !a->reads)
 		return "the interface adapter has no RDMA reads";
 	return NULL;
+}
+
+struct side measure_server_side(struct group *g)
+{
+	struct command c = { .op = htobe32(OP_SIDE) };
+	struct link *l = &g->links[0];
+	struct side server;
+
+	exchange_send(l, &c, sizeof c);
+	exchange_receive(l, sizeof server);
+	memcpy(&server, l->in, sizeof server);
+	side_clean(&server);
+	return server;
 }
 
 static void say_bye(struct link *l, void *unused)

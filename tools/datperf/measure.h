@@ -3,6 +3,7 @@
 #ifndef DATPERF_MEASURE_H
 #define DATPERF_MEASURE_H
 #include "group.h"
+#include "side.h"
 #include "stats.h"
 
 enum test {
@@ -37,7 +38,9 @@ struct setting {
 	double seconds;  /* approximate duration, if `rounds` is 0 */
 	uint32_t rounds; /* of each thread */
 	enum wake wake;
-	const struct sockaddr *to; /* the server, for TEST_CONNECT */
+	unsigned depth; /* requests in flight of an endpoint, for bandwidth */
+	bool both_ways; /* the server writes or reads at the same time */
+	const struct sockaddr *to; /* the server, for TEST_CONNECT and comparisons */
 	DAT_CONN_QUAL port;
 };
 
@@ -49,7 +52,8 @@ struct result {
 	struct histogram histogram;
 	uint64_t client_preempted, server_preempted; /* usage.h */
 	bool shared; /* a side shared its processor */
-	double bytes, messages; /* a second; rounds of other kinds count as messages */
+	double client_load, server_load; /* processors that the threads of a side used, on average */
+	double bytes, messages; /* a second, both ways together; rounds of other kinds count as messages */
 };
 
 /* Serves a thread of the client until it ends the service. For group_run(). */
@@ -60,6 +64,8 @@ void check_data(struct group *g);
 struct result measure(struct group *g, const struct setting *s);
 /* Returns NULL, or the reason why the IA cannot do the test. */
 const char *test_missing(const struct adapter *a, enum test test);
+/* Asks the server where it runs. */
+struct side measure_server_side(struct group *g);
 void end_service(struct group *g);
 
 #endif

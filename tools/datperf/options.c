@@ -16,26 +16,26 @@ const char options_usage[] =
 	"usage: datperf [-D IA]              serve, until interrupted\n"
 	"       datperf [-D IA] -s ADDRESS   measure, against a datperf that serves\n"
 	"       datperf [-D IA] --fork       both, on this host\n"
-	"\n"
+	"       datperf [-D IA] --hosts A,B,C [--launcher ssh]   each pair of hosts\n"
 	"  -D, --device IA        adapter in dat.conf, or a network device like eth0\n"
 	"  -s, --server ADDRESS   where the other datperf serves, or ADDRESS:PORT\n"
 	"  -p, --port N           connection qualifier (45290; with --fork a free one)\n"
 	"  -T, --test LIST        send-lat write-lat immed-lat read-lat atomic-lat\n"
 	"                         send-bw write-bw read-bw connect; or lat, bw, all\n"
 	"  -S, --size LIST        bytes of a transfer: 8,4K,1M or 1K-1M (up to 1M)\n"
-	"  -t, --time SECONDS     for each line (default 0.5)\n"
-	"  -n, --rounds N         for each line, instead of a time (of --compare: -t)\n"
-	"  -q, --endpoints N      connections of each thread, in turn (default 1)\n"
-	"      --threads N        threads with endpoints of their own (default 1)\n"
+	"  -t, --time SECONDS     for each line (0.5); -n, --rounds N instead of a time\n"
+	"  -q, --endpoints N      connections of each of --threads N (1, 1)\n"
+	"  -d, --depth N          requests in flight (32); -b, --both-ways at a time\n"
 	"      --srq              one SRQ for the endpoints of a thread\n"
-	"  -w, --wake HOW         learn of completions: poll, wait or cno (default poll)\n"
+	"  -w, --wake HOW         learn of completions: poll, wait or cno (poll)\n"
+	"  -c, --cpus LIST        run on these processors: 0-3,8\n"
 	"      --histogram        the distribution of latencies, too; not --csv\n"
-	"      --compare          raw verbs, TCP and memcpy within this host, too\n"
-	"      --csv, --json      output for programs\n"
+	"      --compare          TCP to the server, memcpy and raw verbs here, too\n"
+	"      --csv, --json      output for programs; --gbit: tables in Gbit/s\n"
 	"      --plot FILE        draw latency and bandwidth over size, as SVG\n"
+	"      --every SECONDS    again and again, with the time, until interrupted\n"
 	"      --max-lat 5us, --min-bw 10G (bits/s)   exit status 3 beyond these limits\n"
-	"      --once             serve one client, then end\n"
-	"      --private, --dm    memory of this process alone; of the device (dat_dm(7))\n"
+	"      --once, --private, --dm   serve one client; not shared, device memory\n"
 	"  -h, --help, --version\n";
 
 /* Returns whether a word of --test selects this test. */
@@ -166,6 +166,10 @@ enum {
 	PLOT,
 	MAX_LATENCY,
 	MIN_BANDWIDTH,
+	EVERY,
+	GIGABITS,
+	HOSTS,
+	LAUNCHER,
 	VERSION
 };
 
@@ -178,12 +182,19 @@ static const struct option names[] = {
 	{ "size", required_argument, NULL, 'S' },
 	{ "rounds", required_argument, NULL, 'n' },
 	{ "endpoints", required_argument, NULL, 'q' },
+	{ "depth", required_argument, NULL, 'd' },
+	{ "both-ways", no_argument, NULL, 'b' },
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "every", required_argument, NULL, EVERY },
+	{ "hosts", required_argument, NULL, HOSTS },
+	{ "launcher", required_argument, NULL, LAUNCHER },
+	{ "gbit", no_argument, NULL, GIGABITS },
 	{ "threads", required_argument, NULL, THREADS },
 	{ "srq", no_argument, NULL, SRQ },
 	{ "wake", required_argument, NULL, 'w' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "fork", no_argument, NULL, FORK },
-	{ "once", no_argument, NULL, ONCE },
+	{ "once", optional_argument, NULL, ONCE },
 	{ "json", no_argument, NULL, JSON },
 	{ "csv", no_argument, NULL, CSV },
 	{ "private", no_argument, NULL, PRIVATE },
@@ -228,6 +239,13 @@ static bool take_option(struct options *o, int c, const char *value)
 	case 'S': read_sizes(o, value); break;
 	case 'n': o->rounds = read_count("--rounds", value, MAX_ROUNDS); break;
 	case 'q': o->endpoints = read_count("--endpoints", value, LINK_ENDPOINTS); break;
+	case 'd': o->depth = read_count("--depth", value, LINK_DEPTH); break;
+	case 'b': o->both_ways = true; break;
+	case 'c': side_use_processors("--cpus", value); break;
+	case EVERY: o->every = cli_positive("--every", value, 86400); break;
+	case HOSTS: hosts_read(&o->hosts, value); break;
+	case LAUNCHER: o->hosts.launcher = value; break;
+	case GIGABITS: o->gigabits = true; break;
 	case THREADS: o->threads = read_count("--threads", value, GROUP_THREADS); break;
 	case PLOT: o->plot = value; break;
 	case MAX_LATENCY: o->limits.latency = cli_microseconds("--max-lat", value); break;
@@ -235,7 +253,10 @@ static bool take_option(struct options *o, int c, const char *value)
 	case SRQ: o->srq = true; break;
 	case 'w': o->wake = read_wake(value); break;
 	case FORK: o->both = true; break;
-	case ONCE: o->once = true; break;
+	case ONCE:
+		o->once = true;
+		o->once_seconds = value ? read_count("--once", value, 3600) : 0;
+		break;
 	case JSON: set_format(o, FORMAT_JSON); break;
 	case CSV: set_format(o, FORMAT_CSV); break;
 	case PRIVATE: set_memory(o, MEMORY_PRIVATE); break;
@@ -252,8 +273,8 @@ static bool take_option(struct options *o, int c, const char *value)
 /* Returns the long name of an option that a server has no use for, or NULL. */
 static const char *name_for_client(int c)
 {
-	static const int client_options[] = { 't', 'T', 'S', 'n', 'w', HISTOGRAM, COMPARE, JSON, CSV, PLOT, MAX_LATENCY,
-					      MIN_BANDWIDTH };
+	static const int client_options[] = { 't', 'T', 'S', 'n', 'w', 'd', 'b', EVERY, GIGABITS, HISTOGRAM, COMPARE,
+					      JSON, CSV, PLOT, MAX_LATENCY, MIN_BANDWIDTH };
 
 	for (size_t i = 0; i < sizeof client_options / sizeof *client_options; i++)
 		for (const struct option *at = names; at->name && c == client_options[i]; at++)
@@ -274,19 +295,27 @@ static void check_together(const struct options *o, const char *for_client)
 		usage_error("--max-lat: --test names no test of latency");
 	if (o->limits.bandwidth > 0 && lacks(o, KIND_BANDWIDTH))
 		usage_error("--min-bw: --test names no test of bandwidth");
+	if (o->both_ways && lacks(o, KIND_BANDWIDTH))
+		usage_error("--both-ways: --test names no test of bandwidth");
+	if (o->every > 0 && o->plot)
+		usage_error("--every and --plot exclude each other");
 	if (o->histogram && o->format == FORMAT_CSV)
 		usage_error("--histogram and --csv exclude each other; --json has the distribution");
-	if (for_client && !o->server.host && !o->both)
+	if (o->hosts.count && (o->server.host || o->both || o->once))
+		usage_error("--hosts, -s, --fork and --once exclude each other");
+	if (!*o->hosts.launcher)
+		usage_error("--launcher: \"\" found, a command expected, like ssh");
+	if (for_client && !o->server.host && !o->both && !o->hosts.count)
 		usage_error("--%s is an option of the client, which -s or --fork selects", for_client);
 }
 
 struct options options_read(int argc, char **argv)
 {
-	struct options o = { .seconds = 0.5 };
+	struct options o = { .seconds = 0.5, .depth = LINK_DEPTH, .hosts = { .launcher = "ssh" } };
 	const char *for_client = NULL;
 	int c;
 
-	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:w:h", names, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":D:s:p:t:T:S:n:q:d:bc:w:h", names, NULL)) != -1) {
 		if (!take_option(&o, c, optarg))
 			usage_error_option(argv, names, c);
 		if (!for_client)
@@ -296,6 +325,7 @@ struct options options_read(int argc, char **argv)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
 	o.port = cli_server_port(&o.server, "-p", o.port, o.both ? 0 : USUAL_PORT);
 	check_together(&o, for_client);
-	o.device = ia_choose("-D", o.device);
+	if (!o.hosts.count)	/* each host has adapters of its own */
+		o.device = ia_choose("-D", o.device);
 	return o;
 }

@@ -34,6 +34,7 @@ enum {
 struct point {
 	size_t bytes;
 	double value;
+	bool disturbed;
 };
 
 struct series {
@@ -255,10 +256,12 @@ static void draw_series(enum plot_panel panel, unsigned number, const struct axi
 			y_of(y, s->points[i].value));
 	element("\"%s/>", dashes);
 	for (unsigned i = 0; i < s->count; i++)
-		element("<circle r=\"3\" cx=\"%.1f\" cy=\"%.1f\"><title>%s, %s bytes: %.7g "
+		element("<circle r=\"%s cx=\"%.1f\" cy=\"%.1f\"><title>%s%s, %s bytes: %.7g "
 			"%s</title></circle>",
-			x_of(x, s->points[i].bytes), y_of(y, s->points[i].value), s->name,
-			size_text(s->points[i].bytes), s->points[i].value, panels[panel].unit);
+			s->points[i].disturbed ? "4\" fill=\"#fff\"" : "3\"", x_of(x, s->points[i].bytes),
+			y_of(y, s->points[i].value), s->name,
+			s->points[i].disturbed ? ", a side shared its processor" : "", size_text(s->points[i].bytes),
+			s->points[i].value, panels[panel].unit);
 	element("<path fill=\"none\" stroke-width=\"2\" d=\"M%.1f %.1fh24\"%s/>", x->to + 12, row,
 		dashes);
 	element("</g>");
@@ -291,12 +294,24 @@ static unsigned count_panels(void)
 	return count;
 }
 
+static bool has_disturbed(void)
+{
+	bool any = false;
+
+	for (int p = 0; p < PLOT_PANELS; p++)
+		for (unsigned i = 0; i < plot.panels[p].count; i++)
+			for (unsigned k = 0; k < plot.panels[p].series[i].count; k++)
+				any |= plot.panels[p].series[i].points[k].disturbed;
+	return any;
+}
+
 static void draw_foot(double y)
 {
-	char date[ORIGIN_DATE], host[ORIGIN_HOST], text[sizeof date + sizeof host + 64];
+	char date[ORIGIN_DATE], host[ORIGIN_HOST], text[sizeof date + sizeof host + 128];
 
 	origin_read(date, host);
-	snprintf(text, sizeof text, "%s, %s, datperf %s", date, host, PACKAGE_VERSION);
+	snprintf(text, sizeof text, "%s, %s, datperf %s%s", date, host, PACKAGE_VERSION,
+		 has_disturbed() ? "; hollow points: a side shared its processor" : "");
 	element("<g font-size=\"11\" fill=\"#666\">");
 	text_at(LEFT, y, "start", text);
 	element("</g>");
@@ -437,22 +452,22 @@ static struct series *find_series(enum plot_panel panel, const char *name)
 }
 
 /* Inserts a value in the order of sizes, or replaces the value of the same size. */
-static void add_point(struct series *s, size_t bytes, double value)
+static void add_point(struct series *s, struct point point)
 {
 	unsigned at = 0;
 
-	while (at < s->count && s->points[at].bytes < bytes)
+	while (at < s->count && s->points[at].bytes < point.bytes)
 		at++;
-	if (at == s->count || s->points[at].bytes != bytes) {
+	if (at == s->count || s->points[at].bytes != point.bytes) {
 		if (s->count == PLOT_POINTS)
 			return;
 		memmove(&s->points[at + 1], &s->points[at], (s->count - at) * sizeof *s->points);
 		s->count++;
 	}
-	s->points[at] = (struct point){ bytes, value };
+	s->points[at] = point;
 }
 
-void plot_add(enum plot_panel panel, const char *name, bool comparison, size_t bytes, double value)
+void plot_add(enum plot_panel panel, const char *name, enum plot_value kind, size_t bytes, double value)
 {
 	struct series *s;
 
@@ -462,7 +477,7 @@ void plot_add(enum plot_panel panel, const char *name, bool comparison, size_t b
 	if (!s)
 		return;
 	s->name = name;
-	s->comparison = comparison;
-	add_point(s, bytes, value);
+	s->comparison = kind == PLOT_COMPARISON;
+	add_point(s, (struct point){ bytes, value, kind == PLOT_DISTURBED });
 	write_file();
 }

@@ -22,9 +22,12 @@ void plot_set_title(const char *title);
 /* Returns false, after a line, if the file could not be written. It has the last chart that could, or is as it was
  * before. */
 bool plot_close(void);
-/* Adds a value, in microseconds or MB/s. `series` is the name of a series, a constant string. The line of a
- * `comparison` is dashed. Does nothing if the value is not above 0, or if there is no chart. */
-void plot_add(enum plot_panel panel, const char *series, bool comparison, size_t bytes,
+/* A series of comparisons has a dashed line. A value of a side that shared its processor is a hollow point, which a
+ * line below the diagrams explains. */
+enum plot_value { PLOT_RESULT, PLOT_DISTURBED, PLOT_COMPARISON };
+/* Adds a value, in microseconds or MB/s. `series` is the name of a series, a constant string.
+ * Does nothing if the value is not above 0, or if there is no chart. */
+void plot_add(enum plot_panel panel, const char *series, enum plot_value kind, size_t bytes,
 	      double value);
 
 #endif

@@ -13,7 +13,7 @@ enum { BAR = 50 }; /* columns of the longest bar of a histogram */
 
 static struct {
 	enum format format;
-	bool compares, verbs;
+	bool compares, verbs, gigabits, timed;
 	bool marked; /* a line has the mark of report_mark() */
 	bool progress; /* a line of progress is on the terminal */
 	unsigned endpoints, threads;
@@ -53,6 +53,38 @@ void report_end_progress(void)
 	report.progress = false;
 }
 
+void report_use(bool gigabits, bool timed)
+{
+	report.gigabits = gigabits;
+	report.timed = timed;
+}
+
+double report_rate(double bytes)
+{
+	return report.gigabits ? bytes * 8 / 1e9 : bytes / 1e6;
+}
+
+const char *report_rate_name(void)
+{
+	return report.gigabits ? "Gbit/s" : "MB/s";
+}
+
+int report_decimals(void)
+{
+	return report.gigabits ? 3 : 1;
+}
+
+/* Prints the time at the begin of a line, if lines have it. */
+static void print_time(const char *behind)
+{
+	char date[ORIGIN_DATE], host[ORIGIN_HOST];
+
+	if (!report.timed)
+		return;
+	origin_read(date, host);
+	printf("%s%s", date, behind);
+}
+
 const char *report_mark(const struct result *r)
 {
 	report.marked |= r->shared;
@@ -83,8 +115,28 @@ static void print_json_origin(void)
 	printf(", \"version\": \"%s\"", PACKAGE_VERSION);
 }
 
-static void begin_json(const struct group *g, const char *peer, const char *no_verbs)
+static void print_json_side(const char *name, const struct side *s)
 {
+	printf(",\n  \"%s\": { \"host\": ", name);
+	cli_print_json_string(s->host);
+	printf(", \"version\": ");
+	cli_print_json_string(s->version);
+	printf(", \"processors\": ");
+	cli_print_json_string(s->processors);
+	printf(", \"numa_nodes\": ");
+	cli_print_json_string(s->nodes);
+	if (*s->governor) {
+		printf(", \"governor\": ");
+		cli_print_json_string(s->governor);
+	}
+	printf(" }");
+}
+
+static void begin_json(struct group *g, const char *peer, const char *no_verbs)
+{
+	struct side client, server = measure_server_side(g);
+
+	side_read(&client);
 	printf("{ \"ia\": ");
 	cli_print_json_string(g->adapter.name);
 	printf(", \"peer\": ");
@@ -94,6 +146,8 @@ static void begin_json(const struct group *g, const char *peer, const char *no_v
 		cli_print_json_string(g->carrier);
 	}
 	print_json_origin();
+	print_json_side("client", &client);
+	print_json_side("server", &server);
 	printf(", \"data_checked\": true,\n  \"threads\": %u, \"endpoints\": %u, \"srq\": %s,\n",
 	       g->threads, g->endpoints, g->srq ? "true" : "false");
 	if (no_verbs) {
@@ -106,8 +160,9 @@ static void begin_json(const struct group *g, const char *peer, const char *no_v
 
 static void begin_csv(const char *no_verbs)
 {
-	printf("test,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
+	printf("%stest,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
 	       "bytes_per_second,messages_per_second%s\n",
+	       report.timed ? "date," : "",
 	       report.compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second,verbs_us,"
 				 "verbs_bytes_per_second"
 			       : "");
@@ -115,7 +170,7 @@ static void begin_csv(const char *no_verbs)
 		fprintf(stderr, "datperf: raw verbs left out, %s\n", no_verbs);
 }
 
-void report_begin(enum format format, const struct group *g, const char *peer, bool compares,
+void report_begin(enum format format, struct group *g, const char *peer, bool compares,
 		  const char *no_verbs)
 {
 	const char *text = report.title;
@@ -147,6 +202,12 @@ static const char *wake_text(enum wake wake)
 	return wake == WAKE_POLL ? "polling" : wake == WAKE_WAIT ? "waiting" : "waiting for a CNO";
 }
 
+/* Returns the columns of the time in front of a line. */
+static int time_width(void)
+{
+	return report.timed ? (int)strlen("2026-01-31T23:59:59Z ") : 0;
+}
+
 static void open_table(const struct setting *s)
 {
 	const struct test_info *test = &tests[s->test];
@@ -154,31 +215,43 @@ static void open_table(const struct setting *s)
 	report.table = s->test;
 	printf("\n%s: %s", test->name, test->title);
 	if (test->kind == KIND_BANDWIDTH) {
-		printf(", up to %d at a time%s\n     bytes   messages       MB/s  messages/s%s%s\n",
-		       LINK_DEPTH, report.endpoints * report.threads > 1 ? " of each endpoint" : "",
-		       report.compares ? "   TCP MB/s  memcpy MB/s" : "",
-		       report.verbs ? "  verbs MB/s" : "");
+		printf(", up to %u at a time%s%s\n%*s     bytes   messages %10s  messages/s", s->depth,
+		       report.endpoints * report.threads > 1 ? " of each endpoint" : "",
+		       s->both_ways ? ", both ways together" : "", time_width(), "", report_rate_name());
+		if (report.compares)
+			printf(report.gigabits ? " TCP Gbit/s memcpy Gbit/s" : "   TCP MB/s  memcpy MB/s");
+		printf("%s\n", !report.verbs ? "" : report.gigabits ? " verbs Gb/s" : "  verbs MB/s");
 		return;
 	}
-	printf(", %s, us\n     bytes     rounds     min  median    mean    99 %%  99.9 %%       "
+	printf(", %s, us\n%*s     bytes     rounds     min  median    mean    99 %%  99.9 %%       "
 	       "max",
-	       test->kind == KIND_CONNECT ? "until established" : wake_text(s->wake));
+	       test->kind == KIND_CONNECT ? "until established" : wake_text(s->wake), time_width(), "");
 	if (test->kind == KIND_CONNECT)
 		printf("  connections/s\n");
 	else
 		printf("%s%s\n", report.compares ? "     TCP" : "", report.verbs ? "   verbs" : "");
 }
 
+/* Prints a column of a table; "-" if there is no value. */
+static void print_cell(double value, int width, int decimals)
+{
+	if (value > 0)
+		printf(" %*.*f", width, decimals, value);
+	else
+		printf(" %*s", width, "-");
+}
+
 static void print_comparison(const struct setting *s, const struct comparison *c)
 {
 	if (tests[s->test].kind == KIND_BANDWIDTH) {
-		printf(" %10.1f %12.1f", c->tcp_bytes / 1e6, c->memcpy_bytes / 1e6);
+		print_cell(report_rate(c->tcp_bytes), 10, report_decimals());
+		print_cell(report_rate(c->memcpy_bytes), 12, report_decimals());
 		if (report.verbs)
-			printf(" %11.1f", c->verbs_bytes / 1e6);
+			print_cell(report_rate(c->verbs_bytes), 11, report_decimals());
 	} else {
-		printf(" %7.2f", c->tcp_us);
+		print_cell(c->tcp_us, 7, 2);
 		if (report.verbs)
-			printf(" %7.2f", c->verbs_us);
+			print_cell(c->verbs_us, 7, 2);
 	}
 }
 
@@ -188,9 +261,10 @@ static void print_row(const struct setting *s, const struct result *r, const str
 
 	if (report.table != (int)s->test)
 		open_table(s);
+	print_time(" ");
 	if (tests[s->test].kind == KIND_BANDWIDTH)
-		printf("%10s %10u %10.1f %11.0f", size_text(s->size), t->count, r->bytes / 1e6,
-		       r->messages);
+		printf("%10s %10u %10.*f %11.0f", size_text(s->size), t->count, report_decimals(),
+		       report_rate(r->bytes), r->messages);
 	else
 		printf("%10s %10u %7.2f %7.2f %7.2f %7.2f %7.2f %9.2f", size_text(s->size),
 		       t->count, t->min, t->median, t->mean, t->p99, t->p999, t->max);
@@ -213,6 +287,7 @@ static void print_csv(const struct setting *s, const struct result *r, const str
 {
 	const struct stats *t = &r->latency;
 
+	print_time(",");
 	printf("%s,%zu,%u", tests[s->test].name, s->size, t->count);
 	if (tests[s->test].kind == KIND_BANDWIDTH)
 		printf(",,,,,,,%.0f,%.1f", r->bytes, r->messages);
@@ -260,8 +335,13 @@ static void print_json(const struct setting *s, const struct result *r, const st
 
 	printf("%s\n    { \"test\": \"%s\", \"bytes\": %zu, \"rounds\": %u", report.rows ? "," : "",
 	       tests[s->test].name, s->size, t->count);
+	if (report.timed) {
+		printf(", \"date\": \"");
+		print_time("\"");
+	}
 	if (tests[s->test].kind == KIND_BANDWIDTH)
-		printf(", \"bytes_per_second\": %.0f", r->bytes);
+		printf(", \"depth\": %u, \"both_ways\": %s, \"bytes_per_second\": %.0f", s->depth,
+		       s->both_ways ? "true" : "false", r->bytes);
 	else
 		printf(", \"min_us\": %.3f, \"median_us\": %.3f, \"mean_us\": %.3f, \"p99_us\": "
 		       "%.3f, "
@@ -271,8 +351,9 @@ static void print_json(const struct setting *s, const struct result *r, const st
 	if (c->tcp_us > 0)
 		printf(", \"tcp_us\": %.3f", c->tcp_us);
 	if (c->tcp_bytes > 0)
-		printf(", \"tcp_bytes_per_second\": %.0f, \"memcpy_bytes_per_second\": %.0f",
-		       c->tcp_bytes, c->memcpy_bytes);
+		printf(", \"tcp_bytes_per_second\": %.0f", c->tcp_bytes);
+	if (c->memcpy_bytes > 0)
+		printf(", \"memcpy_bytes_per_second\": %.0f", c->memcpy_bytes);
 	if (c->verbs_us > 0)
 		printf(", \"verbs_us\": %.3f", c->verbs_us);
 	if (c->verbs_bytes > 0)
@@ -280,6 +361,7 @@ static void print_json(const struct setting *s, const struct result *r, const st
 	printf(", \"client_preempted\": %llu, \"server_preempted\": %llu, \"shared_processor\": %s",
 	       (unsigned long long)r->client_preempted, (unsigned long long)r->server_preempted,
 	       r->shared ? "true" : "false");
+	printf(", \"client_processors_used\": %.3f, \"server_processors_used\": %.3f", r->client_load, r->server_load);
 	if (histogram)
 		print_json_histogram(&r->histogram);
 	printf(" }");
@@ -288,16 +370,17 @@ static void print_json(const struct setting *s, const struct result *r, const st
 static void draw_result(const struct setting *s, const struct result *r, const struct comparison *c)
 {
 	const struct test_info *test = &tests[s->test];
+	enum plot_value kind = r->shared ? PLOT_DISTURBED : PLOT_RESULT;
 
 	if (test->kind == KIND_LATENCY) {
-		plot_add(PLOT_LATENCY, test->name, false, s->size, r->latency.median);
-		plot_add(PLOT_LATENCY, test->verbs, true, s->size, c->verbs_us);
-		plot_add(PLOT_LATENCY, "TCP", true, s->size, c->tcp_us);
+		plot_add(PLOT_LATENCY, test->name, kind, s->size, r->latency.median);
+		plot_add(PLOT_LATENCY, test->verbs, PLOT_COMPARISON, s->size, c->verbs_us);
+		plot_add(PLOT_LATENCY, "TCP", PLOT_COMPARISON, s->size, c->tcp_us);
 	} else if (test->kind == KIND_BANDWIDTH) {
-		plot_add(PLOT_BANDWIDTH, test->name, false, s->size, r->bytes / 1e6);
-		plot_add(PLOT_BANDWIDTH, test->verbs, true, s->size, c->verbs_bytes / 1e6);
-		plot_add(PLOT_BANDWIDTH, "TCP", true, s->size, c->tcp_bytes / 1e6);
-		plot_add(PLOT_BANDWIDTH, "memcpy", true, s->size, c->memcpy_bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, test->name, kind, s->size, r->bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, test->verbs, PLOT_COMPARISON, s->size, c->verbs_bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, "TCP", PLOT_COMPARISON, s->size, c->tcp_bytes / 1e6);
+		plot_add(PLOT_BANDWIDTH, "memcpy", PLOT_COMPARISON, s->size, c->memcpy_bytes / 1e6);
 	}
 }
 

@@ -14,8 +14,11 @@ enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON, FORMAT_LIMITS };
 void report_progress(const struct setting *s);
 void report_end_progress(void);
 
+/* `gigabits`: tables have Gbit/s instead of MB/s. `timed`: each line begins with the time. */
+void report_use(bool gigabits, bool timed);
+
 /* `compares`: results have a comparison. `no_verbs`: NULL, or the reason why raw verbs are not measured. */
-void report_begin(enum format format, const struct group *g, const char *peer, bool compares,
+void report_begin(enum format format, struct group *g, const char *peer, bool compares,
 		  const char *no_verbs);
 /* `histogram`: with the distribution of the times, which CSV cannot have. */
 void report_result(const struct setting *s, const struct result *r, const struct comparison *c,
@@ -26,6 +29,11 @@ void report_skipped(enum test test, const char *why);
 void report_larger_left_out(enum test test, size_t limit);
 /* `limits`: what the run must reach; limits_kept() tells whether it did. */
 void report_end(bool interrupted, const struct limits *limits);
+
+/* A rate of bytes a second in the unit of tables, the unit and the decimals. */
+double report_rate(double bytes);
+const char *report_rate_name(void);
+int report_decimals(void);
 
 /* Returns the mark behind the line of a result: " *" if a side shared its processor, which report_end() explains. */
 const char *report_mark(const struct result *r);

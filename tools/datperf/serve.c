@@ -3,6 +3,8 @@
 #include "connect.h"
 #include "exchange.h"
 #include "measure.h"
+#include "side.h"
+#include "tcp.h"
 #include "usage.h"
 #include "../cli.h"
 #include <endian.h>
@@ -67,6 +69,50 @@ static void accept_probes(struct link *l, uint32_t count)
 		connect_accept_probe(l);
 }
 
+/* Fails if the target, or the client's, which this side writes to, is too small for the command. */
+static void expect_room(const struct link *l, const struct command *c)
+{
+	if (c->size > link_target_size(l))
+		fail("a command about %llu bytes of memory received, at most %zu expected", (unsigned long long)c->size,
+		     link_target_size(l));
+}
+
+/* Posts as many writes or reads as the client does, at the same time. The client's OP_SYNC follows its own; the answer
+ * to it follows these. */
+static void stream_back(struct link *l, const struct command *c, void (*post)(struct link *, size_t))
+{
+	expect_room(l, c);
+	answer(l, 0);
+	l->depth = c->depth ? c->depth : LINK_DEPTH;
+	link_use(l, 0);
+	for (uint32_t i = 0; i < c->count; i++, link_next(l))
+		post(l, c->size);
+	link_finish(l);
+	l->depth = LINK_DEPTH;
+}
+
+static void answer_side(struct link *l)
+{
+	struct side own;
+
+	side_read(&own);
+	exchange_send(l, &own, sizeof own);
+}
+
+/* Serves TCP in place of DAT until the client closes its connection, or has made none. `count` is 1 for an echo. */
+static void serve_tcp(struct link *l, const struct command *c)
+{
+	struct sockaddr_storage own;
+	uint16_t port = 0;
+	int listener;
+
+	adapter_address(l->adapter, &own);
+	listener = tcp_listen((struct sockaddr *)&own, &port);
+	answer(l, port);
+	if (listener >= 0)
+		tcp_serve(listener, c->size, c->count == 1);
+}
+
 static struct command read_command(struct link *l, size_t size)
 {
 	struct command c;
@@ -78,21 +124,16 @@ static struct command read_command(struct link *l, size_t size)
 			      .count = be32toh(c.count),
 			      .size = be64toh(c.size),
 			      .seed = be64toh(c.seed),
-			      .wake = be32toh(c.wake) };
+			      .wake = be32toh(c.wake),
+			      .depth = be32toh(c.depth) };
 	if (c.size > LINK_BLOCK)
 		fail("a command about %llu bytes received, at most %d expected", (unsigned long long)c.size,
 		     LINK_BLOCK);
 	if (c.wake > WAKE_CNO)
 		fail("a command with wake %u received, 0 to %d expected", (unsigned)c.wake, WAKE_CNO);
+	if (c.depth > LINK_DEPTH)
+		fail("a command with depth %u received, 0 to %d expected", (unsigned)c.depth, LINK_DEPTH);
 	return c;
-}
-
-/* Fails if the target, or the client's, which this side writes to, is too small for the command. */
-static void expect_room(const struct link *l, const struct command *c)
-{
-	if (c->size > link_target_size(l))
-		fail("a command about %llu bytes of memory received, at most %zu expected", (unsigned long long)c->size,
-		     link_target_size(l));
 }
 
 /* Executes a command. Returns false if it ends the service. */
@@ -132,6 +173,11 @@ static bool obey(struct link *l, const struct command *c)
 		return true;
 	case OP_SYNC: answer(l, 0); return true;
 	case OP_PREEMPTED: answer(l, usage_preempted()); return true;
+	case OP_PROCESSOR_TIME: answer(l, usage_microseconds()); return true;
+	case OP_SIDE: answer_side(l); return true;
+	case OP_WRITE_BACK: stream_back(l, c, link_write); return true;
+	case OP_READ_BACK: stream_back(l, c, link_read); return true;
+	case OP_TCP: serve_tcp(l, c); return true;
 	case OP_BYE: answer(l, 0); return false;
 	default: fail("unknown command %u", c->op);
 	}

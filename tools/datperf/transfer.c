@@ -168,7 +168,7 @@ static struct endpoint *take_room(struct link *l)
 {
 	struct endpoint *e = &l->endpoints[l->turn];
 
-	while (e->unfinished >= LINK_DEPTH)
+	while (e->unfinished >= l->depth)
 		reap_request_by(l, WAKE_POLL);
 	e->unfinished++;
 	l->unfinished++;

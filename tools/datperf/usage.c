@@ -14,6 +14,16 @@ uint64_t usage_preempted(void)
 	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_nivcsw;
 }
 
+uint64_t usage_microseconds(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage))
+		return 0;
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 bool usage_is_shared(uint64_t preempted, double seconds)
 {
 	return (double)preempted * SHARED_SECONDS > seconds;
