@@ -18,6 +18,11 @@ EXTRA_DIST += contrib/bpftrace/run contrib/bpftrace/completion.bt contrib/bpftra
 	contrib/bpftrace/sizes.bt contrib/bpftrace/wakeups.bt contrib/grafana/dapl.json
 EXTRA_DIST += test/tools/tool.py
 
+# The scripts for Slurm.
+dist_check_SCRIPTS += test/tools/slurm
+TESTS += test/tools/slurm
+EXTRA_DIST += contrib/slurm/prolog contrib/slurm/epilog contrib/slurm/README.md
+
 # What README.md tells a new user to type.
 dist_check_SCRIPTS += test/tools/readme
 TESTS += test/tools/readme
