@@ -2,6 +2,7 @@
 /* test_send.c - how frames are given to a port's socket, one or a batch: its errors, a lowered MTU, the end of a
  * bypass, and the time at which a frame left. The socket is replaced here; tags, checksums and segments are
  * test_send_offload.c's matter. */
+#include <time.h>
 #include <linux/errqueue.h>	/* needs struct timespec */
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
