@@ -145,12 +145,14 @@ struct dapl_evd {
 					 * was reported */
 	bool awaits_established;			/* a receive waits for its endpoint's ESTABLISHED */
 	bool armed;			/* the CQ was armed and has not notified yet */
+	bool polled_new;		/* completions were polled, not by the fast path, since dapl_evd_has_news() */
 	struct ibv_cq *cq;		/* NULL: the EVD takes no completions */
 	struct ibv_wc *wc;		/* completions that were polled and not dequeued: [wc_head,
 					 * wc_tail) */
 	uint32_t wc_head, wc_tail, wc_size;
 	struct dapl_evq evq;
 	uint32_t notices;		/* inspect: notification events among the polled */
+	uint64_t polls_told;		/* DEQUEUE_POLL_FOUND at the last dapl_evd_has_news() */
 	uint64_t counters[DCNT_EVD_ALL_COUNTERS];	/* guarded by lock; some by atomic adds */
 	uint64_t polled_empty;		/* polls that found nothing; DEQUEUE_POLL is the sum with
 					 * DEQUEUE_POLL_FOUND (counters.c) */
@@ -174,6 +176,7 @@ struct dapl_evd {
 					 * change */
 	bool watched;			/* atomic. The watch is started; written under change */
 	struct dapl_cno *cno;		/* written under change, mutex and cno->mutex */
+	struct dapl_evd *next_attached;		/* of the CNO; guarded by cno->mutex */
 	struct dapl_evd *next_triggered;	/* guarded by cno->mutex */
 	bool triggered;				/* guarded by cno->mutex */
 	struct ibv_comp_channel *channel;

@@ -3,7 +3,8 @@
  * cno_trigger.c, waiting is in cno_wait.c.
  *
  * Without a proxy the channels of the EVDs are in the epoll set beside wake_fd, so a completion wakes
- * the waiter directly, and the waiter turns it into a trigger. With a proxy (an agent or a descriptor)
+ * the waiter directly, and the waiter turns it into a trigger. A waiter polls the CQs before it arms them and
+ * blocks, so between waits they need not be armed. With a proxy (an agent or a descriptor)
  * there may be no waiter, so the service thread watches the channels. */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,8 +64,31 @@ static void set_cno(struct dapl_evd *evd, struct dapl_cno *cno)
 	dapl_mutex_lock(&evd->mutex);
 	dapl_mutex_lock(&cno->mutex);
 	__atomic_store_n(&evd->cno, cno, __ATOMIC_RELEASE);
+	evd->next_attached = cno->attached;
+	cno->attached = evd;
+	cno->cqs += evd->cq != NULL;
 	dapl_mutex_unlock(&cno->mutex);
 	dapl_mutex_unlock(&evd->mutex);
+}
+
+/* cno->mutex held. */
+static void remove_attached(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	struct dapl_evd **p = &cno->attached;
+
+	assert_held(&cno->mutex);
+	while (*p != evd)
+		p = &(*p)->next_attached;
+	*p = evd->next_attached;
+	cno->cqs -= evd->cq != NULL;
+}
+
+/* The service thread waits for the next CQ event. A waiter of a CNO without a proxy polls, so there may have been no
+ * event for completions that came before. */
+static void tell_service(struct dapl_cno *cno, struct dapl_evd *evd)
+{
+	if (is_watched_by_service(cno) && dapl_evd_has_news(evd, false))
+		dapl_evd_notify(evd);
 }
 
 int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
@@ -82,6 +106,7 @@ int dapl_cno_attach(struct dapl_cno *cno, struct dapl_evd *evd)
 	dapl_spin_lock(&evd->lock);
 	dapl_evd_arm(evd);
 	dapl_spin_unlock(&evd->lock);
+	tell_service(cno, evd);
 	return 0;
 }
 
@@ -92,6 +117,7 @@ void dapl_cno_detach(struct dapl_cno *cno, struct dapl_evd *evd)
 	dapl_mutex_lock(&evd->mutex);
 	dapl_mutex_lock(&cno->mutex);
 	__atomic_store_n(&evd->cno, NULL, __ATOMIC_RELEASE);
+	remove_attached(cno, evd);
 	dapl_cno_forget(cno, evd);
 	dapl_unuse(&cno->obj);
 	if (!dapl_in_use(&cno->obj) && cno->waiters) {
@@ -236,8 +262,10 @@ int dapl_cno_follow_agent(struct dapl_evd *evd)
 	dapl_mutex_lock(&evd->change);
 	if (evd->cno && evd->channel && is_watched_by_service(evd->cno)) {
 		err = dapl_evd_watch(evd);
-		if (!err)
+		if (!err) {
 			epoll_ctl(evd->cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
+			tell_service(evd->cno, evd);
+		}
 	}
 	dapl_mutex_unlock(&evd->change);
 	return err;

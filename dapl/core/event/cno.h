@@ -14,7 +14,11 @@ struct dapl_cno {
 	DAT_PROXY_TYPE proxy;
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	struct dapl_evd *first, **last;	/* triggered EVDs, in order, each once */
-	int waiters;
+	struct dapl_evd *attached;	/* all EVDs */
+	int cqs;			/* of these with a CQ */
+	int waiters;			/* read without the mutex, too */
+	int sleepers;			/* of these that block, or are about to */
+	bool raised;			/* wake_fd is readable */
 	struct dapl_wait_spin spin;	/* used by a thread that waits alone */
 	unsigned orphaned;		/* how often the last attached EVD was detached */
 	bool closing;

@@ -3,7 +3,8 @@
  * or to a descriptor (cno_trigger.h).
  *
  * Triggered EVDs are in a list, each once. wake_fd is readable while the list is not empty, and when the
- * CNO closes. Waiters sleep on it, and an fd CNO gives it to the consumer. */
+ * CNO closes. Waiters sleep on it, and an fd CNO gives it to the consumer. While there is neither, as when a waiter
+ * polls, the list alone tells. */
 #include <errno.h>
 #include <unistd.h>
 #include "dapl/core/event/cno.h"
@@ -13,6 +14,7 @@ void dapl_cno_raise(struct dapl_cno *cno)
 {
 	uint64_t one = 1;
 
+	cno->raised = true;
 	while (write(cno->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
 }
@@ -21,6 +23,9 @@ void dapl_cno_lower(struct dapl_cno *cno)
 {
 	uint64_t n;
 
+	if (!cno->raised)
+		return;
+	cno->raised = false;
 	while (read(cno->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
 		;
 }
@@ -68,7 +73,8 @@ void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
 		evd->next_triggered = NULL;
 		*cno->last = evd;
 		cno->last = &evd->next_triggered;
-		dapl_cno_raise(cno);
+		if (cno->sleepers || cno->proxy == DAT_PROXY_TYPE_FD)
+			dapl_cno_raise(cno);
 	}
 	if (cno->proxy == DAT_PROXY_TYPE_AGENT) {
 		cno->agent_evd = evd;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* cno_wait.c - dat_cno_wait: polls the channels of the CNO's EVDs for a moment (wait_spin.h), then sleeps
- * until one is readable. Does the device's work meanwhile. */
+/* cno_wait.c - dat_cno_wait: polls the CQs of the CNO's EVDs, for a moment if that is worth it (wait_spin.h), then arms
+ * them, and sleeps until a channel is readable. Does the device's work meanwhile. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include "common/clock.h"
+#include "common/once.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/cno_trigger.h"
 #include "dapl/core/event/calls.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
+#include "dapl/core/event/evd_notify.h"
+#include "dapl/core/event/wait_spin.h"
+
+enum { SPIN_CQS = 16 };		/* a wait polls no more CQs again and again: one look at them takes a microsecond */
 
 /* Takes the events of channels that were readable. An EVD of `events` may have been detached and freed:
  * only EVDs that are attached under the mutex are used, with a reference. */
@@ -29,7 +34,7 @@ static void take_channels(struct dapl_cno *cno, struct epoll_event *events, int 
 			dapl_object_get(&evd->obj);
 		dapl_mutex_unlock(&cno->mutex);
 		if (ours) {
-			if (!dapl_evd_cq_event(evd))
+			if (!dapl_evd_cq_event(evd, cno))
 				epoll_ctl(cno->epfd, EPOLL_CTL_DEL, evd->channel->fd, NULL);
 			dapl_object_put(&evd->obj);
 		}
@@ -79,13 +84,66 @@ static bool look_at_channels(struct sleep *s, int ms)
 	return s->n != 0;
 }
 
-static bool work_and_look(void *sleep)
+/* Called with cno->mutex held, which it may release meanwhile. Polls the CQs; the first one with completions triggers
+ * the CNO. Returns false if there is none: with `arm`, all are armed then. With a proxy, the service thread takes the
+ * completions. */
+static bool poll_cqs(struct dapl_cno *cno, bool arm)
 {
-	struct sleep *s = sleep;
+	struct dapl_evd *evd = cno->proxy == DAT_PROXY_TYPE_NONE ? cno->attached : NULL;
 
-	if (s->device >= 0)
-		dapl_work_in_sleep(s->cno->obj.ia, &s->device);
-	return look_at_channels(s, 0);
+	assert_held(&cno->mutex);
+	while (evd && !dapl_evd_has_news(evd, arm))
+		evd = evd->next_attached;
+	if (!evd)
+		return false;
+	dapl_object_get(&evd->obj);
+	dapl_mutex_unlock(&cno->mutex);
+	dapl_evd_notify(evd);
+	dapl_object_put(&evd->obj);
+	dapl_mutex_lock(&cno->mutex);
+	return true;
+}
+
+/* Returns true if the wait may be over: there is a trigger, or the CNO closes. */
+static bool look_at_cqs(void *sleep)
+{
+	struct dapl_cno *cno = ((struct sleep *)sleep)->cno;
+	bool found;
+
+	dapl_mutex_lock(&cno->mutex);
+	found = cno->first || cno->raised || poll_cqs(cno, false);
+	dapl_mutex_unlock(&cno->mutex);
+	return found;
+}
+
+/* Called with no lock held. Returns true if the wait may be over. */
+static bool spin(struct sleep *s, uint64_t deadline, bool long_enough)
+{
+	for (int i = 0; i < EVD_SPINS; i++) {
+		dapl_pause();
+		if (look_at_cqs(s))
+			return true;
+	}
+	return long_enough && dapl_wait_spin(deadline, look_at_cqs, s);
+}
+
+/* cno->mutex held at entry and exit. A thread that waits alone polls for a moment (wait_spin.h). Returns true if the
+ * wait may be over. */
+static bool spin_if_worth(struct sleep *s, uint64_t deadline)
+{
+	struct dapl_cno *cno = s->cno;
+	bool long_enough, found;
+
+	assert_held(&cno->mutex);
+	if (cno->waiters > 1 || !cno->cqs || cno->cqs > SPIN_CQS || cno->proxy != DAT_PROXY_TYPE_NONE)
+		return false;
+	long_enough = dapl_wait_spin_begin(&cno->spin);
+	dapl_mutex_unlock(&cno->mutex);
+	found = spin(s, deadline, long_enough);
+	dapl_mutex_lock(&cno->mutex);
+	if (long_enough)
+		dapl_wait_spin_end(&cno->spin, found);
+	return found;
 }
 
 static void block(struct sleep *s, uint64_t deadline)
@@ -109,36 +167,32 @@ static void block(struct sleep *s, uint64_t deadline)
 	look_at_channels(s, left_ms(deadline));
 }
 
-/* Called with no lock held. With deadline 0 it looks once. With `spin` it polls for a moment before it
- * blocks (wait_spin.h), and returns true if that found something. */
-static bool sleep_until(struct sleep *s, uint64_t deadline, bool spin)
+/* Called with no lock held. With deadline 0 it looks once. */
+static void sleep_until(struct sleep *s, uint64_t deadline)
 {
-	bool found;
-
 	if (!deadline) {
 		look_at_channels(s, 0);
-		return false;
+		return;
 	}
 	s->device = dapl_begin_sleep(s->cno->obj.ia, true);
-	found = spin && dapl_wait_spin(deadline, work_and_look, s);
-	if (!found)
-		block(s, deadline);
+	block(s, deadline);
 	dapl_end_sleep(s->cno->obj.ia, s->device);
-	return found;
 }
 
-/* cno->mutex held at entry and exit. */
-static void sleep_unlocked(struct sleep *s, uint64_t deadline, bool first)
+/* cno->mutex held at entry and exit. Once this thread counts as a sleeper, a trigger wakes it. */
+static void sleep_unlocked(struct sleep *s, uint64_t deadline)
 {
 	struct dapl_cno *cno = s->cno;
-	bool spin = first && cno->waiters == 1 && dapl_wait_spin_begin(&cno->spin), found;
 
-	dapl_mutex_unlock(&cno->mutex);
-	found = sleep_until(s, deadline, spin);
-	take_channels(cno, s->events, s->n);
-	dapl_mutex_lock(&cno->mutex);
-	if (spin)
-		dapl_wait_spin_end(&cno->spin, found);
+	s->n = 0;
+	cno->sleepers++;
+	if (!poll_cqs(cno, deadline) && !cno->first) {
+		dapl_mutex_unlock(&cno->mutex);
+		sleep_until(s, deadline);
+		take_channels(cno, s->events, s->n);
+		dapl_mutex_lock(&cno->mutex);
+	}
+	cno->sleepers--;
 }
 
 /* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 5, 6, 7, 11. */
@@ -161,7 +215,11 @@ static DAT_RETURN wait_trigger(struct dapl_cno *cno, uint64_t deadline, struct d
 		if (last)
 			return DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 		last = left_ms(deadline) == 0;
-		sleep_unlocked(&sleep, last ? 0 : deadline, first && !last);
+		if (first && (poll_cqs(cno, false) || (!last && spin_if_worth(&sleep, deadline)))) {
+			last = false;
+			continue;
+		}
+		sleep_unlocked(&sleep, last ? 0 : deadline);
 		if (sleep.n == -EINTR)
 			return DAT_ERROR(DAT_INTERRUPTED_CALL, DAT_NO_SUBTYPE);
 	}
@@ -180,9 +238,9 @@ DAT_RETURN dapl_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	if (!evd_handle)
 		return BAD_PARAM(3);
 	dapl_mutex_lock(&cno->mutex);
-	cno->waiters++;
+	WRITE_ONCE(cno->waiters, cno->waiters + 1);
 	ret = wait_trigger(cno, deadline_of(timeout), &evd);
-	cno->waiters--;
+	WRITE_ONCE(cno->waiters, cno->waiters - 1);
 	dapl_cond_broadcast(&cno->left);
 	dapl_mutex_unlock(&cno->mutex);
 	*evd_handle = (DAT_EVD_HANDLE)evd;

@@ -3,7 +3,9 @@
  * service thread, losing it (evd_channel.h). */
 #include <errno.h>
 #include <string.h>
+#include "common/once.h"
 #include "dapl/core/event/async.h"
+#include "dapl/core/event/cno.h"
 #include "dapl/core/event/evd.h"
 #include "dapl/core/event/evd_channel.h"
 #include "dapl/core/event/evd_notify.h"
@@ -62,9 +64,47 @@ void dapl_evd_lose_channel(struct dapl_evd *evd, int err)
 	dapl_evd_notify(evd);
 }
 
-bool dapl_evd_cq_event(struct dapl_evd *evd)
+/* Called with evd->lock held. Returns whether to notify of completions that were just polled. Another thread may have
+ * polled the notification event before. EVD-54, 56. */
+static bool mark_told(struct dapl_evd *evd)
 {
-	bool got, worth_telling = false;
+	bool worth = !evd->skip_unsignaled || (evd->fresh_notice && evd->notices);
+
+	assert_held(&evd->lock);
+	evd->fresh_notice = false;
+	evd->polled_new = false;
+	evd->polls_told = evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND];
+	return worth;
+}
+
+/* Called with evd->lock held, after polling. */
+static bool has_untold(const struct dapl_evd *evd)
+{
+	assert_held(&evd->lock);
+	return evd->wc_head != evd->wc_tail &&
+	       (evd->polled_new || evd->polls_told != evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND]);
+}
+
+bool dapl_evd_has_news(struct dapl_evd *evd, bool arm)
+{
+	bool news = false;
+
+	dapl_spin_lock(&evd->lock);
+	if (evd->cq && !evd->solicited && !evd->discard) {
+		if (arm)
+			dapl_evd_arm(evd);
+		dapl_evd_fill(evd);
+		news = has_untold(evd);
+		news = mark_told(evd) && news;
+	}
+	dapl_spin_unlock(&evd->lock);
+	return news;
+}
+
+/* A waiter of a CNO arms the CQ before it sleeps, so it is armed again only for another one, which may sleep now. */
+bool dapl_evd_cq_event(struct dapl_evd *evd, const struct dapl_cno *polling)
+{
+	bool got, worth_telling = false, untold;
 	int err;
 
 	dapl_spin_lock(&evd->lock);
@@ -72,12 +112,12 @@ bool dapl_evd_cq_event(struct dapl_evd *evd)
 	if (got) {
 		if (!evd->discard)
 			dapl_evd_fill(evd);
-		dapl_evd_arm(evd);
+		if (!polling || evd->solicited || READ_ONCE(polling->waiters) > 1)
+			dapl_evd_arm(evd);
 		if (!evd->discard)
 			dapl_evd_fill(evd);
-		/* another thread may have polled the notification event before this thread. EVD-54, 56 */
-		worth_telling = !evd->skip_unsignaled || (evd->fresh_notice && evd->notices);
-		evd->fresh_notice = false;
+		untold = !polling || evd->solicited || has_untold(evd);
+		worth_telling = mark_told(evd) && untold;
 		evd->counters[DCNT_EVD_DTO_CALLBACK]++;
 	}
 	dapl_spin_unlock(&evd->lock);
@@ -92,7 +132,7 @@ bool dapl_evd_cq_event(struct dapl_evd *evd)
 
 static void channel_ready(struct dapl_watch *watch)
 {
-	if (!dapl_evd_cq_event(container_of(watch, struct dapl_evd, watch)))
+	if (!dapl_evd_cq_event(container_of(watch, struct dapl_evd, watch), NULL))
 		dapl_watch_stop(watch);
 }
 

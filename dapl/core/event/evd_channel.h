@@ -22,9 +22,14 @@ int dapl_evd_take_cq_events(struct dapl_evd *evd, bool *got);
 void dapl_evd_lose_channel(struct dapl_evd *evd, int err);
 /* Arms the CQ for the CNO, the service thread or a waiter. Called with evd->lock held. */
 void dapl_evd_arm(struct dapl_evd *evd);
-/* Called when the channel is readable: takes the CQ's event and notifies the waiter or the CNO.
+/* Called when the channel is readable: takes the CQ's event and notifies the waiter or the CNO. `polling` is a CNO
+ * whose waiters poll, so they may have told of the completions before; otherwise NULL.
  * Returns false if the channel cannot be read; then it must no longer be watched. */
-bool dapl_evd_cq_event(struct dapl_evd *evd);
+bool dapl_evd_cq_event(struct dapl_evd *evd, const struct dapl_cno *polling);
+/* Polls the CQ, after arming if `arm` is true. Returns true if completions came that were not told of by this function
+ * before, and are worth a trigger. Some of them were polled by a dequeue that left others. Not for EVDs of solicited
+ * events, for which it returns false: only the CQ's event tells that one came. */
+bool dapl_evd_has_news(struct dapl_evd *evd, bool arm);
 /* Takes all completions of a discard EVD. They make no events, but update their endpoints. */
 void dapl_evd_discard(struct dapl_evd *evd);
 

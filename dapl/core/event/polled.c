@@ -64,6 +64,7 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 	}
 	if (dapl_flag(&evd->inspect))
 		dapl_polled_inspect(evd, before);
+	evd->polled_new |= evd->wc_tail != before;
 	return evd->wc_tail - before;
 }
 

@@ -13,7 +13,8 @@ static DAT_EVD_HANDLE agent_evd;
 
 static int set_up(void **state)
 {
-	cno = (struct dapl_cno){ .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .last = &cno.first };
+	cno = (struct dapl_cno){ .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .last = &cno.first,
+		.sleepers = 1 };
 	dapl_mutex_init(&cno.mutex, RANK_CNO);
 	for (int i = 0; i < 3; i++)
 		evds[i] = (struct dapl_evd){ .triggered = false };
@@ -90,6 +91,20 @@ TEST(descriptor_is_readable_while_one_is_triggered)
 	dapl_cno_trigger(&cno, &evds[0]);
 	dapl_cno_trigger(&cno, &evds[1]);
 	take();
+	assert_true(is_readable());
+	take();
+	assert_false(is_readable());
+}
+
+/* It polls the list; the descriptor of an fd CNO is the consumer's. */
+TEST(descriptor_is_not_raised_for_a_waiter_that_polls)
+{
+	cno.sleepers = 0;
+	dapl_cno_trigger(&cno, &evds[0]);
+	assert_false(is_readable());
+	assert_ptr_equal(take(), &evds[0]);
+	cno.proxy = DAT_PROXY_TYPE_FD;
+	dapl_cno_trigger(&cno, &evds[0]);
 	assert_true(is_readable());
 	take();
 	assert_false(is_readable());

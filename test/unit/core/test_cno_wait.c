@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_cno_wait.c - dat_cno_wait: how a signal ends it, and when it looks before it blocks. */
+/* test_cno_wait.c - dat_cno_wait: how a signal ends it, and how it polls before it blocks. */
 #include "test/unit/core/core_cno.h"
 #include <poll.h>
 #include <sys/epoll.h>
@@ -19,6 +19,7 @@ static int set_up(void **state)
 /* --- a signal ------------------------------------------------------------------------------- */
 
 static int signals;	/* that come in the next calls that sleep */
+static unsigned blocks;	/* calls that may sleep */
 
 EXTEND(epoll_wait, dapl_mutex_wait)
 /* By hand: glibc's declaration says that poll() only writes. */
@@ -38,11 +39,13 @@ static bool signal_comes(void)
 
 int __wrap_epoll_wait(int fd, struct epoll_event *events, int max, int ms)
 {
+	blocks += ms != 0;
 	return cno && fd == cno->epfd && signal_comes() ? -1 : __real_epoll_wait(fd, events, max, ms);
 }
 
 int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
 {
+	blocks += ms != 0;
 	return cno && fds[0].fd == cno->epfd && signal_comes() ? -1 : __real_poll(fds, n, ms);
 }
 
@@ -94,92 +97,189 @@ CASE(signal_ends_a_wait)
 	close(fds[1]);
 }
 
-/* --- looking before blocking ---------------------------------------------------------------- */
+/* --- the device's work ----------------------------------------------------------------------- */
 
-enum { MOMENT = 1000 };	/* us; longer than a wait looks */
+static unsigned works;
 
-static unsigned works, late;	/* calls of work(); the one that triggers the CNO, if any */
-
-static bool trigger_late(void)
+static bool trigger_at_third(void)
 {
-	if (++works == late)
+	if (++works == 3)
 		dapl_evd_notify(evd);
 	return true;
 }
 
-/* The device's descriptor is never readable. */
-static DAT_RETURN wait_without_wakeup(unsigned trigger)
+CASE(blocked_wait_works_for_the_device)
 {
 	DAT_EVD_HANDLE handle;
+	int fds[2];
 
-	works = 0;
-	late = trigger;
-	return DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, MOMENT, &handle));
-}
-
-static void watch_device(int fds[2])
-{
 	set_cno(cno);
 	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "", 1), 1);
 	watched_fd = fds[0];
 	core_device.sleep = watch;
-	core_device.work = trigger_late;
-}
-
-static void stop_watching(int fds[2])
-{
+	core_device.work = trigger_at_third;
+	works = 0;
+	assert_int_equal(dapl_cno_wait((DAT_CNO_HANDLE)cno, DAT_TIMEOUT_INFINITE, &handle), DAT_SUCCESS);
+	assert_ptr_equal(handle, evd);
+	assert_int_equal(works, 3);
 	set_cno(NULL);
 	close(fds[0]);
 	close(fds[1]);
 }
 
-CASE(wait_works_for_the_device_before_it_blocks)
-{
-	int fds[2];
+/* --- polling before blocking ---------------------------------------------------------------- */
 
-	watch_device(fds);
-	assert_int_equal(wait_without_wakeup(3), DAT_SUCCESS);
-	assert_int_equal(works, 3);
-	stop_watching(fds);
+enum { LATE = 40, MOMENT = 1000 };	/* polls: more than a wait makes without wait_spin.h; us */
+
+static struct dapl_ep *ep;
+static unsigned polls;
+
+static int set_up_ep(void **state)
+{
+	int err = set_up(state);
+
+	ep = core_ep_new(ia, evd, 4);
+	set_cno(cno);
+	blocks = 0;
+	return err;
 }
 
-/* wait_spin.h: how many. Those that find something go on looking. */
-CASE(waits_that_find_nothing_are_followed_by_some_that_block)
+static int close_ep(void **state)
 {
-	int fds[2];
+	DAT_EVENT event;
 
-	watch_device(fds);
-	assert_int_equal(wait_without_wakeup(0), DAT_QUEUE_EMPTY);
-	assert_true(works > 0);
-	assert_int_equal(wait_without_wakeup(1), DAT_QUEUE_EMPTY);
-	assert_int_equal(works, 0);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(wait_without_wakeup(1), DAT_SUCCESS);
-	stop_watching(fds);
+	core_device.polling = NULL;
+	while (dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event) == DAT_SUCCESS)
+		;
+	set_cno(NULL);
+	core_ep_free(ep);
+	return close_cno(state);
 }
 
-CASE(one_of_several_waiters_does_not_look)
+static void complete(void)
 {
-	int fds[2];
+	const struct ibv_wc wc = { .wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, 0, 0) };
 
-	watch_device(fds);
-	cno->waiters = 1;	/* another */
-	assert_int_equal(wait_without_wakeup(1), DAT_QUEUE_EMPTY);
-	assert_int_equal(works, 0);
-	cno->waiters = 0;
-	stop_watching(fds);
+	core_complete(evd, &wc);
 }
 
-CASE(wait_of_no_time_does_not_look)
+static void complete_late(struct ibv_cq *cq)
+{
+	if (++polls == LATE)
+		complete();
+}
+
+static DAT_RETURN wait_cno(DAT_TIMEOUT timeout)
 {
 	DAT_EVD_HANDLE handle;
-	int fds[2];
+	DAT_RETURN ret = dapl_cno_wait((DAT_CNO_HANDLE)cno, timeout, &handle);
 
-	watch_device(fds);
-	works = 0;
-	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, 0, &handle)), DAT_QUEUE_EMPTY);
-	assert_int_equal(works, 0);
-	stop_watching(fds);
+	assert_ptr_equal(handle, ret == DAT_SUCCESS ? evd : NULL);
+	return DAT_GET_TYPE(ret);
+}
+
+static DAT_RETURN wait_for_late_completion(void)
+{
+	polls = 0;
+	core_device.polling = complete_late;
+	return wait_cno(MOMENT);
+}
+
+#define POLLS(name) UNIT_TEST_WITH(name, set_up_ep, close_ep)
+
+POLLS(completion_that_comes_soon_is_taken_without_blocking)
+{
+	evd->armed = false;
+	assert_int_equal(wait_for_late_completion(), DAT_SUCCESS);
+	assert_in_range(polls, LATE, LATE + 2);
+	assert_int_equal(blocks, 0);
+	assert_false(evd->armed);
+	assert_false(cno->raised);
+	assert_int_equal(wait_cno(0), DAT_QUEUE_EMPTY);		/* it triggers once, though it is queued */
+}
+
+POLLS(wait_that_does_not_look_arms_and_blocks)
+{
+	cno->spin.left = 1;
+	evd->armed = false;
+	assert_int_equal(wait_for_late_completion(), DAT_QUEUE_EMPTY);
+	assert_in_range(polls, 1, LATE - 1);
+	assert_true(blocks > 0);
+	assert_true(evd->armed);
+	assert_int_equal(cno->spin.left, 0);
+}
+
+POLLS(wait_learns_what_its_look_found)
+{
+	assert_int_equal(wait_cno(MOMENT), DAT_QUEUE_EMPTY);
+	assert_int_equal(cno->spin.skips, 1);
+	assert_int_equal(cno->spin.left, 1);
+	cno->spin.left = 0;
+	assert_int_equal(wait_for_late_completion(), DAT_SUCCESS);
+	assert_int_equal(cno->spin.skips, 0);
+}
+
+POLLS(one_of_several_waiters_does_not_look)
+{
+	cno->waiters = 1;	/* another */
+	assert_int_equal(wait_for_late_completion(), DAT_QUEUE_EMPTY);
+	assert_in_range(polls, 1, LATE - 1);
+	cno->waiters = 0;
+}
+
+POLLS(wait_of_no_time_polls_once_and_does_not_arm)
+{
+	evd->armed = false;
+	assert_int_equal(wait_cno(0), DAT_QUEUE_EMPTY);
+	complete();
+	assert_int_equal(wait_cno(0), DAT_SUCCESS);
+	assert_int_equal(blocks, 0);
+	assert_false(evd->armed);
+}
+
+POLLS(completions_that_a_dequeue_left_trigger)
+{
+	DAT_EVENT event;
+
+	complete();
+	complete();
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(wait_cno(0), DAT_SUCCESS);
+	assert_int_equal(wait_cno(0), DAT_QUEUE_EMPTY);
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	complete();
+	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
+	assert_int_equal(wait_cno(0), DAT_QUEUE_EMPTY);
+}
+
+POLLS(disabled_evd_does_not_trigger)
+{
+	dapl_evd_disable((DAT_EVD_HANDLE)evd);
+	complete();
+	assert_int_equal(wait_cno(MOMENT), DAT_QUEUE_EMPTY);
+}
+
+/* Only the CQ's event tells that the event was solicited; this device has none. */
+POLLS(completion_of_solicited_events_alone_does_not_trigger)
+{
+	evd->solicited = true;
+	complete();
+	assert_int_equal(wait_cno(MOMENT), DAT_QUEUE_EMPTY);
+	evd->solicited = false;
+}
+
+/* What comes there is no answer of a peer that takes microseconds. */
+CASE(wait_for_other_events_blocks_at_once)
+{
+	struct dapl_evd *other = core_evd_new(ia, 4, DAT_EVD_SOFTWARE_FLAG);
+	DAT_EVD_HANDLE handle;
+
+	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)other, (DAT_CNO_HANDLE)cno), DAT_SUCCESS);
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, MOMENT, &handle)), DAT_QUEUE_EMPTY);
+	assert_int_equal(cno->spin.skips, 0);
+	assert_int_equal(dapl_evd_modify_cno((DAT_EVD_HANDLE)other, DAT_HANDLE_NULL), DAT_SUCCESS);
+	core_evd_free(other);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -48,7 +48,7 @@ CASE(empty_channel_is_no_failure)
 
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		core_device.channel_error = errors[i];
-		assert_true(dapl_evd_cq_event(evd));
+		assert_true(dapl_evd_cq_event(evd, NULL));
 		assert_false(evd->channel_lost);
 	}
 	assert_int_equal(reports(evd), 0);
@@ -57,10 +57,10 @@ CASE(empty_channel_is_no_failure)
 CASE(lost_channel_is_reported_once)
 {
 	core_device.channel_error = EIO;
-	assert_false(dapl_evd_cq_event(evd));
+	assert_false(dapl_evd_cq_event(evd, NULL));
 	assert_true(evd->channel_lost);
 	assert_int_equal(reports(evd), 1);
-	assert_false(dapl_evd_cq_event(evd));
+	assert_false(dapl_evd_cq_event(evd, NULL));
 	assert_int_equal(reports(evd), 0);
 }
 
