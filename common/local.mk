@@ -27,6 +27,7 @@ libcommon_la_SOURCES = \
 	common/nearest.c common/nearest.h \
 	common/rate.c common/rate.h \
 	common/rtnl.c common/rtnl.h \
+	common/ticks.c common/ticks.h \
 	common/trace.c common/trace.h \
 	common/variables.h
 if COVERAGE

@@ -181,9 +181,10 @@ datcap_SOURCES = \
 	tools/datcap/wireshark.c tools/datcap/wireshark.h \
 	tools/datcap/flow.c tools/datcap/flow.h \
 	tools/datcap/crc.c tools/datcap/crc.h \
-	tools/datcap/taps.c tools/datcap/taps.h \
+	tools/datcap/taps.c tools/datcap/taps.h tools/datcap/tap_record.h \
+	tools/datcap/tick_clock.c tools/datcap/tick_clock.h \
 	tools/datcap/lease.c tools/datcap/lease.h \
-	tools/control/client.c tools/control/client.h tools/parse_json.c tools/parse_json.h common/tap.h common/clock.h \
+	tools/control/client.c tools/control/client.h tools/parse_json.c tools/parse_json.h common/tap.h common/clock.h common/ticks.h \
 	common/interface.c common/interface.h \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
@@ -242,7 +243,7 @@ test_unit_tools_test_rdma_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_C
 test_unit_tools_test_rdma_LDADD = libdat2.la $(CMOCKA_LIBS) $(JANSSON_LIBS) -lpthread
 check_PROGRAMS += test/unit/tools/test_taps
 TESTS += test/unit/tools/test_taps
-test_unit_tools_test_taps_SOURCES = test/unit/tools/test_taps.c tools/datcap/taps.c tools/cli.c
+test_unit_tools_test_taps_SOURCES = test/unit/tools/test_taps.c tools/datcap/taps.c tools/datcap/tick_clock.c tools/cli.c
 test_unit_tools_test_taps_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 test_unit_tools_test_taps_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS)
 endif

@@ -15,9 +15,9 @@
 #include "tap.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "common/clock.h"
 #include "dapl/core/base/fork.h"
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
@@ -29,7 +29,7 @@ enum {
 };
 
 struct tapped {				/* a connection */
-	uint32_t qpn, shown;		/* shown: dapl_tap_put */
+	uint32_t qpn, shown;		/* shown: dapl_tap_show() */
 	uint8_t flags;
 	struct tap_ends ends;
 	struct tapped *next;
@@ -183,57 +183,81 @@ static uint32_t read_payload(const struct ibv_sge *sge, uint32_t sges, uint32_t 
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-/* Returns false if the message is not recorded: the connection is not known, or no capture runs, or there is no
- * room. */
-static bool put_record(struct tap_record *is, const struct ibv_context *verbs, const char *payload,
-		       struct tap_place *place)
+/* Called with the lock held. Returns NULL if the message is not recorded, since the connection is not known, or no
+ * capture runs, or there is no room; else an entry to publish. */
+static struct tap_entry *reserve(const struct ibv_context *verbs, uint32_t qpn, uint32_t size, struct tapped **of)
 {
-	struct iovec piece = { (void *)payload, is->captured };
-	struct tapped *of = NULL;
-	bool recorded = false;
+	assert_held(&lock);
+	*of = tap_of(verbs)->on ? *find(tap_of(verbs), qpn) : NULL;
+	if (!*of || (!dapl_tap_is_shown((*of)->shown) &&
+		     !dapl_tap_show(qpn, (*of)->flags, &(*of)->ends, &(*of)->shown)))
+		return NULL;
+	return dapl_tap_reserve(size, (*of)->shown);
+}
 
-	dapl_spin_lock(&lock);
-	if (tap_of(verbs)->on)
-		of = *find(tap_of(verbs), is->qpn);
-	if (of) {
-		is->flags |= of->flags;
-		if (of->shown != dapl_tap_capture())
-			is->ends = of->ends;
-		recorded = dapl_tap_put(is, &of->shown, &piece, place);
-	}
-	dapl_spin_unlock(&lock);
-	return recorded;
+/* Completes an entry that has all but time, QP, flags of the connection and payload. */
+static void complete(struct tap_entry *entry, uint32_t behind, const struct tapped *of, const char *payload,
+		     uint32_t captured, uint64_t now)
+{
+	entry->time = now;
+	entry->qpn = of->qpn;
+	entry->state = TAP_VALID;
+	entry->message.captured = captured;
+	memcpy(behind ? (uint8_t *)(entry + 1) : entry->message.payload, payload, captured);
 }
 
 static bool record_request(const struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t now, struct tap_place *place)
 {
-	struct tap_record is = { .time = now, .qpn = qp->qp_num };
+	uint8_t op = dapl_tap_operation(wr->opcode);
+	uint32_t length, captured = 0, behind;
+	struct tap_message fetch = { .length = 0 };
+	struct tap_entry *entry;
 	char payload[SNAP_MAX];
-	bool recorded;
+	struct tapped *of;
 
-	if (qp->qp_type != IBV_QPT_RC || !dapl_tap_describe(&is, wr))
+	if (qp->qp_type != IBV_QPT_RC || op == DAPL_TAP_NO_MESSAGE)
 		return false;
-	if (!dapl_tap_fetches(&is) && wr->num_sge > 0)
-		is.captured = read_payload(wr->sg_list, (uint32_t)wr->num_sge, is.length, payload);
-	recorded = put_record(&is, qp->context, payload, place);
-	if (recorded && dapl_tap_fetches(&is))
-		dapl_tap_remember(wr->wr_id, wr->sg_list, wr->num_sge, &is);
-	return recorded;
+	length = dapl_tap_length(wr);
+	if (!tap_fetches(op) && wr->num_sge > 0)
+		captured = read_payload(wr->sg_list, (uint32_t)wr->num_sge, length, payload);
+	behind = tap_payload_size(op, captured);
+	dapl_spin_lock(&lock);
+	entry = reserve(qp->context, qp->qp_num, TAP_LINE + behind, &of);
+	if (entry) {
+		dapl_tap_describe(entry, wr, op, length);
+		complete(entry, behind, of, payload, captured, now);
+		if (tap_fetches(op))
+			fetch = entry->message;
+		*place = dapl_tap_publish(TAP_LINE + behind);
+	}
+	dapl_spin_unlock(&lock);
+	if (entry && tap_fetches(op))
+		dapl_tap_remember(wr->wr_id, wr->sg_list, wr->num_sge, &fetch);
+	return entry;
 }
 
 static void record_completion(const struct ibv_context *verbs, const struct ibv_wc *wc, uint64_t now)
 {
+	uint8_t op = dapl_tap_completed(wc);
+	uint32_t length, captured, behind;
 	struct dapl_tap_sink sink;
+	struct tap_entry *entry;
 	char payload[SNAP_MAX];
-	struct tap_place place;
-	struct tap_record is;
+	struct tapped *of;
 
-	if (!dapl_tap_describe_completion(&is, &sink, wc))
+	if (!dapl_tap_recall(wc, &sink))
 		return;
-	is.time = now;
-	is.qpn = wc->qp_num;
-	is.captured = read_payload(sink.sge, sink.sges, is.length, payload);
-	put_record(&is, verbs, payload, &place);
+	length = dapl_tap_came(wc, &sink);
+	captured = read_payload(sink.sge, sink.sges, length, payload);
+	behind = tap_payload_size(op, captured);
+	dapl_spin_lock(&lock);
+	entry = reserve(verbs, wc->qp_num, TAP_LINE + behind, &of);
+	if (entry) {
+		dapl_tap_describe_completion(entry, wc, op, length, &sink);
+		complete(entry, behind, of, payload, captured, now);
+		dapl_tap_publish(TAP_LINE + behind);
+	}
+	dapl_spin_unlock(&lock);
 }
 
 /* --- in place of the device's functions ------------------------------------------------------------ */
@@ -243,7 +267,7 @@ static int tap_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_s
 {
 	bool on;
 	struct ibv_context_ops ops = below(qp->context, &on);
-	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+	uint64_t now = dapl_tap_now();
 	int err = 0;
 
 	if (!on)
@@ -293,7 +317,7 @@ static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 		i++;
 	if (!on || i >= n)
 		return n;
-	now = clock_read_ns(CLOCK_REALTIME);
+	now = dapl_tap_found();
 	for (; i < n; i++)
 		if (dapl_tap_is_recorded(&wc[i]))
 			record_completion(cq->context, &wc[i], now);

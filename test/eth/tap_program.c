@@ -17,9 +17,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "common/control.h"
-#include "common/tap.h"
+#include "tools/datcap/tap_record.h"
 
-enum { LIFE_S = 60 };
+enum { LIFE_S = 60, OF_CONNECTION = TAP_MEMORY | TAP_ACTIVE | TAP_ROCE };
 
 static int ring_fd;
 static struct tap_ring *ring;
@@ -45,30 +45,40 @@ static void make_ring(void)
 	ring->began = 1;
 }
 
-static void put_entry(const struct tap_record *r)
+static struct tap_entry *take_lines(uint32_t size)
 {
-	uint8_t *at = (uint8_t *)ring + TAP_HEAD + ring->head;
-	struct tap_entry e = { .state = TAP_VALID, .kind = r->kind, .op = r->op, .flags = r->flags, .time = r->time,
-		.qpn = r->qpn, .length = r->length, .captured = r->captured, .word = r->word,
-		.parts = TAP_PART_MEMORY | TAP_PART_ATOMIC | TAP_PART_ENDS };
-	size_t size = sizeof e + sizeof r->memory + sizeof r->atomic + sizeof r->ends + r->captured;
+	struct tap_entry *e = (struct tap_entry *)((char *)ring + TAP_HEAD + ring->head);
 
-	e.size = (uint32_t)(size + 7) & ~7u;
-	if (ring->head + e.size > TAP_SIZE) {
+	if (ring->head + size > TAP_SIZE) {
 		fprintf(stderr, "the ring is too small\n");
 		exit(1);
 	}
-	memcpy(at, &e, sizeof e);
-	at += sizeof e;
-	memcpy(at, &r->memory, sizeof r->memory);
-	at += sizeof r->memory;
-	memcpy(at, &r->atomic, sizeof r->atomic);
-	at += sizeof r->atomic;
-	memcpy(at, &r->ends, sizeof r->ends);
-	at += sizeof r->ends;
+	ring->head += size;
+	return e;
+}
+
+static void put_entry(const struct tap_record *r)
+{
+	const uint32_t behind = tap_payload_size(r->op, r->captured);
+	struct tap_entry *e = take_lines(TAP_LINE);
+	uint8_t *at;
+
+	*e = (struct tap_entry){ .qpn = r->qpn, .state = TAP_VALID, .kind = TAP_ENDS,
+		.flags = r->flags & OF_CONNECTION, .ends = r->ends };
+	e = take_lines(TAP_LINE + behind);
+	*e = (struct tap_entry){ .time = r->time, .qpn = r->qpn, .state = TAP_VALID, .kind = r->kind, .op = r->op,
+		.flags = r->flags & ~OF_CONNECTION };
+	e->message = (struct tap_message){ .length = r->length, .captured = r->captured, .word = r->word,
+		.stag = r->memory.stag, .remote = r->memory.remote };
+	if (tap_fetches(r->op)) {
+		e->message.word = r->memory.sink_stag;
+		e->message.sink = r->memory.sink;
+		e->message.compare_add = r->atomic.compare_add;
+		e->message.swap = r->atomic.swap;
+	}
+	at = behind ? (uint8_t *)(e + 1) : e->message.payload;
 	for (uint32_t i = 0; i < r->captured; i++)
 		at[i] = (uint8_t)(7 * i + r->length);
-	ring->head += e.size;
 }
 
 static void set_address(struct tap_address *to, const char *text, unsigned port)

@@ -9,10 +9,9 @@
 
 /* The record that was read last. */
 struct tap_seen {
-	struct tap_entry entry;
-	struct tap_memory memory;
-	struct tap_atomic atomic;
-	struct tap_ends ends;
+	struct tap_entry entry;		/* with the flags of its connection */
+	bool first;			/* the ends of its connection came just before it */
+	struct tap_ends ends;		/* the last ones that came */
 	char payload[8192];
 };
 extern struct tap_seen seen;

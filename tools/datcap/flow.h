@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "common/tap.h"
+#include "tap_record.h"
 
 enum { FLOW_ETHERNET = 14, FLOW_HEADERS_MAX = FLOW_ETHERNET + 40 };	/* bytes of headers; with IPv6 */
 

@@ -38,7 +38,7 @@ static struct {
 } run;
 
 struct frame_of {
-	const struct tap_message *message;
+	const struct taps_message *message;
 	char comment[96];		/* as output_commented() takes it */
 };
 
@@ -75,7 +75,7 @@ static bool write_frame(void *arg, const struct flow_frame *frame)
 
 /* Returns whether the first words of the payload of a send look like a header of RPC over RDMA (RFC 8166): xid,
  * version 1, credits, and one of five types. Wireshark then shows it as such, and often as malformed. */
-static bool is_like_rpc(const struct tap_message *m)
+static bool is_like_rpc(const struct taps_message *m)
 {
 	uint32_t word[4];
 
@@ -85,7 +85,7 @@ static bool is_like_rpc(const struct tap_message *m)
 	return ntohl(word[1]) == 1 && ntohl(word[3]) < 5;
 }
 
-static void write_message(const struct tap_message *m)
+static void write_message(const struct taps_message *m)
 {
 	struct frame_of is = { .message = m };
 	const struct tap_record *r = m->record;
@@ -125,7 +125,7 @@ static void put_address(char *to, size_t size, const struct tap_address *a)
 	snprintf(to, size, a->family == 6 ? "[%s]:%u" : "%s:%u", text, a->port);
 }
 
-static void print_message(const struct tap_message *m)
+static void print_message(const struct taps_message *m)
 {
 	const struct tap_record *r = m->record;
 	bool posted = r->kind == TAP_POSTED;
@@ -190,7 +190,7 @@ static bool is_enough(void)
 /* Takes messages from before `until`, at most `most`. Returns whether there are no more of them. */
 static bool take_messages(uint64_t until, uint64_t most)
 {
-	struct tap_message m;
+	struct taps_message m;
 	bool more = true;
 
 	for (; most && !is_enough() && (more = taps_next(until, &m)); most--) {
@@ -213,7 +213,7 @@ static bool take_messages(uint64_t until, uint64_t most)
 static void count_lost(void)
 {
 	const uint64_t written = run.frames - output_unwritten();
-	struct tap_message m;
+	struct taps_message m;
 
 	while (run.messages && run.frames_upto[run.messages % UNWRITTEN_MAX] > written) {
 		run.messages--;

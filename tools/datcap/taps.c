@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "lease.h"
+#include "tick_clock.h"
 #include "tools/cli.h"
 #include "tools/control/client.h"
 
@@ -22,7 +23,9 @@ struct tap {
 	struct control_socket socket;
 	struct tap_ring *ring;		/* NULL: the program is not captured */
 	uint64_t began;			/* start of the capture in the ring */
+	uint32_t clock;			/* enum tap_clock */
 	uint64_t next;			/* the next entry to read; counts bytes like ring->head */
+	uint64_t size;			/* of that entry, bytes */
 	/* ring->head as last read, ring->tail as last written: each access costs the program a cache miss */
 	uint64_t head, given_back;
 	void *connections;		/* struct connection by number of the QP, for tsearch */
@@ -32,6 +35,7 @@ struct tap {
 
 struct connection {
 	uint32_t qpn;
+	uint8_t flags;
 	struct tap_ends ends;
 };
 
@@ -123,6 +127,7 @@ static bool ask(struct tap *tap, char *why, size_t size)
 	tap->ring = map_ring(tap->socket.pid, descriptor);
 	tap->began = began;
 	tap->next = tap->head = tap->given_back = 0;
+	tap->clock = tap->ring ? tap->ring->clock : TAP_REALTIME;
 	if (!tap->ring)
 		snprintf(why, size, "its messages cannot be mapped: %s", strerror(errno));
 	return tap->ring;
@@ -211,6 +216,7 @@ void taps_start(pid_t pid, const char *ia, uint32_t bytes)
 	snap = bytes;
 	client = (uint64_t)getpid() << 32 | ((uint32_t)now.tv_nsec | 1);
 	lease_start(request(false));
+	tick_clock_start();
 	taps_find();
 	if (ia && !tap_count)
 		cli_warn("no running program has the IA \"%s\" open: waiting for one", ia);
@@ -229,57 +235,54 @@ static int compare_qpn(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the addresses of a connection, or NULL if no entry has had them. `ends` are those of the present
- * entry, or NULL if it has none. */
-static const struct tap_ends *ends_of(struct tap *tap, uint32_t qpn, const struct tap_ends *ends)
+/* Returns NULL if no entry has had the ends of the connection. */
+static const struct connection *find_connection(struct tap *tap, uint32_t qpn)
 {
-	struct connection key = { .qpn = qpn }, **found = tfind(&key, &tap->connections, compare_qpn), *new;
+	struct connection key = { .qpn = qpn }, **found = tfind(&key, &tap->connections, compare_qpn);
 
-	if (!found && ends) {
+	return found ? *found : NULL;
+}
+
+static void put_connection(struct tap *tap, const struct tap_entry *e)
+{
+	struct connection key = { .qpn = e->qpn }, **found = tfind(&key, &tap->connections, compare_qpn), *new;
+
+	if (!found) {
 		new = calloc(1, sizeof *new);
 		if (!new)
 			fail("no memory");
-		new->qpn = qpn;
+		new->qpn = e->qpn;
 		found = tsearch(new, &tap->connections, compare_qpn);
 		if (!found)
 			fail("no memory");
 	}
-	if (found && ends)
-		(*found)->ends = *ends;
-	return found ? &(*found)->ends : NULL;
+	(*found)->flags = e->flags;
+	(*found)->ends = e->ends;
 }
 
-static uint32_t parts_size(uint32_t parts)
+static uint64_t time_of(const struct tap *tap, const struct tap_entry *e)
 {
-	return (uint32_t)((parts & TAP_PART_MEMORY ? sizeof(struct tap_memory) : 0) +
-			  (parts & TAP_PART_ATOMIC ? sizeof(struct tap_atomic) : 0) +
-			  (parts & TAP_PART_ENDS ? sizeof(struct tap_ends) : 0));
-}
-
-static const uint8_t *take_part(const uint8_t *from, uint32_t parts, uint32_t part, void *to, size_t n)
-{
-	if (!(parts & part))
-		return from;
-	memcpy(to, from, n);
-	return from + n;
+	return tap->clock == TAP_TICKS ? tick_clock_time(e->time) : e->time;
 }
 
 /* Copies an entry to *r. Returns its payload, or NULL if the addresses of the connection are not known. */
 static const uint8_t *read_entry(struct tap *tap, const struct tap_entry *e, struct tap_record *r)
 {
-	const uint8_t *at = (const uint8_t *)(e + 1);
-	const struct tap_ends *ends;
+	const struct tap_message *m = &e->message;
+	const struct connection *connection = find_connection(tap, e->qpn);
+	bool fetches = tap_fetches(e->op);
 
-	*r = (struct tap_record){ .time = e->time, .qpn = e->qpn, .kind = e->kind, .op = e->op, .flags = e->flags,
-		.length = e->length, .captured = e->captured, .word = e->word };
-	at = take_part(at, e->parts, TAP_PART_MEMORY, &r->memory, sizeof r->memory);
-	at = take_part(at, e->parts, TAP_PART_ATOMIC, &r->atomic, sizeof r->atomic);
-	at = take_part(at, e->parts, TAP_PART_ENDS, &r->ends, sizeof r->ends);
-	ends = ends_of(tap, r->qpn, e->parts & TAP_PART_ENDS ? &r->ends : NULL);
-	if (!ends)
+	if (!connection)
 		return NULL;
-	r->ends = *ends;
-	return at;
+	*r = (struct tap_record){ .time = time_of(tap, e), .qpn = e->qpn, .kind = e->kind, .op = e->op,
+		.flags = e->flags | connection->flags, .length = m->length, .captured = m->captured,
+		.word = fetches ? 0 : m->word,
+		.memory = { .stag = m->stag, .remote = m->remote, .sink_stag = fetches ? m->word : 0,
+			    .sink = fetches ? m->sink : 0 },
+		.ends = connection->ends };
+	if (e->op > TAP_READ)
+		r->atomic = (struct tap_atomic){ m->compare_add, m->swap };
+	return tap_payload_size(e->op, m->captured) ? (const uint8_t *)(e + 1) : m->payload;
 }
 
 static void give_up(struct tap *tap)
@@ -303,56 +306,69 @@ static bool has_more(struct tap *tap)
 	if (tap->next == tap->head) {
 		give_back(tap);
 		tap->head = __atomic_load_n(&tap->ring->head, __ATOMIC_ACQUIRE);
+		if (tap->clock == TAP_TICKS && tap->next != tap->head)
+			tick_clock_compare();
 	} else if (tap->next - tap->given_back >= GIVE_BACK) {
 		give_back(tap);
 	}
 	return tap->next != tap->head;
 }
 
-static bool is_malformed(const struct tap *tap, const struct tap_entry *e, uint32_t size, uint8_t state)
+/* Returns the size of an entry, or 0 if it is malformed. */
+static uint64_t size_of(const struct tap *tap, const struct tap_entry *e)
 {
-	if (size < 8 || size % 8 || size > TAP_SIZE - tap->next % TAP_SIZE || size > tap->head - tap->next)
-		return true;
-	return state == TAP_VALID &&
-	       (size < sizeof *e || parts_size(e->parts) + (uint64_t)e->captured > size - sizeof *e);
+	uint64_t before_end = TAP_SIZE - tap->next % TAP_SIZE, there = tap->head - tap->next, size = TAP_LINE;
+
+	if (e->kind == TAP_FILL)
+		size = before_end;
+	else if (e->kind < TAP_ENDS)
+		size += e->message.captured > TAP_SNAP_MAX ? before_end : tap_payload_size(e->op, e->message.captured);
+	return e->kind > TAP_FILL || size > before_end || size > there ? 0 : size;
 }
 
-/* Returns the oldest unread entry, or NULL if there is none. Closes a ring that is malformed. */
+/* Returns the oldest unread message, or NULL if there is none. Takes the addresses of connections. Closes a ring that
+ * is malformed. */
 static const struct tap_entry *peek(struct tap *tap)
 {
 	while (tap->ring && has_more(tap)) {
 		const struct tap_entry *e = (void *)((char *)tap->ring + TAP_HEAD + tap->next % TAP_SIZE);
 		uint8_t state = __atomic_load_n(&e->state, __ATOMIC_RELAXED);
 
-		if (is_malformed(tap, e, e->size, state)) {
+		tap->size = size_of(tap, e);
+		if (!tap->size || (state == TAP_VALID && e->op > TAP_FETCH_ADD && e->kind < TAP_ENDS)) {
 			give_up(tap);
 			return NULL;
 		}
-		if (state == TAP_VALID)
+		if (state == TAP_VALID && e->kind < TAP_ENDS)
 			return e;
-		tap->next += e->size;
+		if (state == TAP_VALID && e->kind == TAP_ENDS)
+			put_connection(tap, e);
+		tap->next += tap->size;
 	}
 	return NULL;
 }
 
-/* Returns whether the entry is from before `until`. An entry from the future was made before CLOCK_REALTIME
- * was set back. It is due, too, since the ring would fill while it waits for its time. */
-static bool is_due(const struct tap_entry *e, uint64_t until)
+/* Returns whether a time is before `until`. A time of the future was taken before CLOCK_REALTIME was set back. Its
+ * entry is due, too, since the ring would fill while it waits for its time. */
+static bool is_due(uint64_t time, uint64_t until)
 {
-	return e->time < until || e->time > clock_read_ns(CLOCK_REALTIME);
+	return time < until || time > clock_read_ns(CLOCK_REALTIME);
 }
 
 /* Returns the tap with the oldest entry that is due, or NULL. Closes taps that are gone and read. */
 static struct tap *find_oldest(uint64_t until, const struct tap_entry **oldest)
 {
 	struct tap *of = NULL;
+	uint64_t first = 0;
 
 	*oldest = NULL;
 	for (size_t i = 0; i < tap_count; i++) {
 		const struct tap_entry *e = peek(&taps[i]);
+		uint64_t time = e ? time_of(&taps[i], e) : 0;
 
-		if (e && is_due(e, until) && (!*oldest || e->time < (*oldest)->time)) {
+		if (e && (!*oldest || time < first) && is_due(time, until)) {
 			*oldest = e;
+			first = time;
 			of = &taps[i];
 		} else if (!e && taps[i].gone) {
 			close_tap(&taps[i]);
@@ -361,16 +377,16 @@ static struct tap *find_oldest(uint64_t until, const struct tap_entry **oldest)
 	return of;
 }
 
-bool taps_next(uint64_t until, struct tap_message *message)
+bool taps_next(uint64_t until, struct taps_message *message)
 {
 	static struct tap_record record;
 	const struct tap_entry *oldest;
 	struct tap *of;
 
 	while ((of = find_oldest(until, &oldest))) {
-		*message = (struct tap_message){ &record, read_entry(of, oldest, &record), of->socket.pid };
+		*message = (struct taps_message){ &record, read_entry(of, oldest, &record), of->socket.pid };
 		if (message->payload) {
-			of->next += oldest->size;
+			of->next += of->size;
 			return true;
 		}
 		give_up(of);

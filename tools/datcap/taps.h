@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "common/tap.h"
+#include "tap_record.h"
 
-struct tap_message {
+struct taps_message {
 	const struct tap_record *record;
 	const uint8_t *payload;
 	pid_t pid;
@@ -25,7 +25,7 @@ void taps_renew(void);
 /* Stores the oldest message from before `until` (ns since 1970), which is valid until the next call. Returns
  * false if there is none yet. Messages with a time in the future, since CLOCK_REALTIME was set back, are
  * returned at once. */
-bool taps_next(uint64_t until, struct tap_message *message);
+bool taps_next(uint64_t until, struct taps_message *message);
 /* Returns the number of programs that are captured now. */
 unsigned taps_count(void);
 /* Returns the number of messages lost in all rings so far. */

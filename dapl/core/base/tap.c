@@ -1,46 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* tap.c - see tap.h. The client may write anything into its half of the ring's head: a wrong value there
- * only makes records get lost. */
+/* tap.c - see tap.h. */
 #include "dapl/core/base/tap.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "common/clock.h"
 #include "common/file_size.h"
-#include "common/lock.h"
 #include "dapl/core/base/fork.h"
 
-static struct dapl_spin lock = DAPL_SPIN_INIT(RANK_TAP);	/* guards what follows */
-static struct tap_ring *ring;
-static int file = -1;
-static bool active;
-static uint64_t head;		/* ring->head is a copy for the client */
-static uint64_t tail;		/* ring->tail as last read. Not read again while there is room, to spare the
-				 * client's cache line */
-static uint32_t snap_bytes;	/* atomic */
-static uint32_t capture;	/* atomic: number of the capture, from 1 on */
+struct dapl_tap dapl_tap = { .capture = 1 /* no connection was shown yet */, .lock = DAPL_SPIN_INIT(RANK_TAP) };
+
+static int file = -1;		/* guarded by the lock */
 
 static void before_fork(void)
 {
-	dapl_spin_lock(&lock);
+	dapl_spin_lock(&dapl_tap.lock);
 }
 
 static void parent_after_fork(void)
 {
-	dapl_spin_unlock(&lock);
+	dapl_spin_unlock(&dapl_tap.lock);
+}
+
+/* Called with the lock held, or when no thread is in a call. */
+static void forget_ring(void)
+{
+	if (file >= 0)
+		close(file);
+	file = -1;
+	dapl_tap.ring = NULL;
+	dapl_tap.entries = NULL;
+	dapl_tap.active = false;
+	WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
 }
 
 /* The memory is not inherited (MADV_DONTFORK). */
 static void child_after_fork(void)
 {
-	if (file >= 0)
-		close(file);
-	file = -1;
-	ring = NULL;
-	active = false;
-	dapl_spin_unlock(&lock);
+	forget_ring();
+	dapl_spin_unlock(&dapl_tap.lock);
 }
 
 void dapl_tap_init(void)
@@ -76,185 +75,123 @@ static int make_ring(struct tap_ring **made, int *fd)
 
 int dapl_tap_begin(uint32_t snap, uint64_t *began)
 {
+	uint32_t clock = ticks_are_usable() ? TAP_TICKS : TAP_REALTIME;
 	struct tap_ring *new = NULL;
 	int fd = -1, err;
 
-	if (!ring) {		/* only this thread, the service thread, allocates it */
+	if (!dapl_tap.ring) {		/* only this thread, the service thread, allocates it */
 		err = make_ring(&new, &fd);
 		if (err)
 			return err;
 	}
-	dapl_spin_lock(&lock);
+	dapl_spin_lock(&dapl_tap.lock);
 	if (new) {
-		ring = new;
+		dapl_tap.ring = new;
+		dapl_tap.entries = (char *)new + TAP_HEAD;
 		file = fd;
 	}
-	*ring = (struct tap_ring){ .magic = TAP_MAGIC, .version = TAP_VERSION, .size = TAP_SIZE,
-		.began = *began = clock_now_ns() };
-	head = tail = 0;
-	__atomic_store_n(&capture, capture + 1 ? capture + 1 : 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&snap_bytes, snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX, __ATOMIC_RELAXED);
-	active = true;
+	*dapl_tap.ring = (struct tap_ring){ .magic = TAP_MAGIC, .version = TAP_VERSION, .size = TAP_SIZE,
+		.began = *began = clock_now_ns(), .clock = clock };
+	dapl_tap.head = 0;
+	dapl_tap.limit = TAP_SIZE;
+	WRITE_ONCE(dapl_tap.clock, clock);
+	WRITE_ONCE(dapl_tap.snap, snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX);
+	WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
+	dapl_tap.active = true;
 	fd = file;
-	dapl_spin_unlock(&lock);
+	dapl_spin_unlock(&dapl_tap.lock);
 	return fd;
 }
 
 void dapl_tap_end(void)
 {
-	dapl_spin_lock(&lock);
-	active = false;
-	dapl_spin_unlock(&lock);
+	dapl_spin_lock(&dapl_tap.lock);
+	if (dapl_tap.active)
+		WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
+	dapl_tap.active = false;
+	dapl_spin_unlock(&dapl_tap.lock);
 }
 
 /* Frees the pages of the file; the next capture finds zeroes. */
 void dapl_tap_release(void)
 {
-	struct tap_ring *unused;
+	char *unused;
 
-	dapl_spin_lock(&lock);
-	unused = active ? NULL : ring;
-	dapl_spin_unlock(&lock);
+	dapl_spin_lock(&dapl_tap.lock);
+	unused = dapl_tap.active ? NULL : dapl_tap.entries;
+	dapl_spin_unlock(&dapl_tap.lock);
 	if (unused)
-		madvise((char *)unused + TAP_HEAD, TAP_SIZE, MADV_REMOVE);
+		madvise(unused, TAP_SIZE, MADV_REMOVE);
 }
 
 void dapl_tap_fini(void)
 {
-	if (ring)
-		munmap(ring, TAP_HEAD + TAP_SIZE);
-	if (file >= 0)
-		close(file);
-	ring = NULL;
-	file = -1;
-	active = false;
+	if (dapl_tap.ring)
+		munmap(dapl_tap.ring, TAP_HEAD + TAP_SIZE);
+	forget_ring();
 }
 
-uint32_t dapl_tap_snap(void)
+/* --- entries ------------------------------------------------------------------------------------ */
+
+/* `tail` is the client's, and may have any value. */
+static uint64_t free_bytes(uint64_t tail)
 {
-	return __atomic_load_n(&snap_bytes, __ATOMIC_RELAXED);
+	uint64_t used = dapl_tap.head - tail;
+
+	assert_held(&dapl_tap.lock);
+	return used <= TAP_SIZE ? TAP_SIZE - used : 0;
 }
 
-uint32_t dapl_tap_capture(void)
+/* Reads the client's position only here, that is when the program has used up what it knew of: each look costs the
+ * client a cache miss. */
+bool dapl_tap_make_room(uint32_t size)
 {
-	return __atomic_load_n(&capture, __ATOMIC_RELAXED);
-}
+	uint64_t free = free_bytes(__atomic_load_n(&dapl_tap.ring->tail, __ATOMIC_ACQUIRE));
+	uint64_t before_end = TAP_SIZE - dapl_tap.head % TAP_SIZE, fill = before_end < size ? before_end : 0;
 
-/* --- entries; the functions here are called with the lock held -------------------------------- */
-
-static struct tap_entry *entry_at(uint64_t at)
-{
-	return (struct tap_entry *)((char *)ring + TAP_HEAD + at % TAP_SIZE);
-}
-
-static bool has_room(uint64_t bytes)
-{
-	return head - tail <= TAP_SIZE && TAP_SIZE - (head - tail) >= bytes;
-}
-
-/* Returns NULL if there are not `size` bytes without a wrap. */
-static struct tap_entry *take_room(uint32_t size)
-{
-	uint64_t before_end = TAP_SIZE - head % TAP_SIZE, fill = before_end < size ? before_end : 0;
-	struct tap_entry *entry;
-
-	if (!has_room(size + fill)) {
-		tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-		if (!has_room(size + fill))
-			return NULL;
-	}
-	if (fill) {
-		entry = entry_at(head);
-		entry->size = (uint32_t)fill;
-		entry->state = TAP_SKIP;
-		head += fill;
-	}
-	entry = entry_at(head);
-	head += size;
-	return entry;
-}
-
-static uint32_t parts_of(const struct tap_record *record, bool ends)
-{
-	uint32_t parts = ends ? TAP_PART_ENDS : 0;
-
-	if (record->op != TAP_SEND)
-		parts |= TAP_PART_MEMORY;
-	if (record->op == TAP_CMP_SWAP || record->op == TAP_FETCH_ADD)
-		parts |= TAP_PART_ATOMIC;
-	return parts;
-}
-
-static char *append(char *to, const void *bytes, size_t n)
-{
-	memcpy(to, bytes, n);
-	return to + n;
-}
-
-static void write_entry(struct tap_entry *entry, const struct tap_record *r, uint32_t size, uint32_t parts,
-			const struct iovec *payload)
-{
-	char *to = (char *)(entry + 1);
-	uint32_t left = r->captured;
-
-	*entry = (struct tap_entry){ .size = size, .state = TAP_VALID, .kind = r->kind, .op = r->op, .flags = r->flags,
-		.time = r->time, .qpn = r->qpn, .length = r->length, .captured = r->captured, .word = r->word,
-		.parts = parts };
-	if (parts & TAP_PART_MEMORY)
-		to = append(to, &r->memory, sizeof r->memory);
-	if (parts & TAP_PART_ATOMIC)
-		to = append(to, &r->atomic, sizeof r->atomic);
-	if (parts & TAP_PART_ENDS)
-		to = append(to, &r->ends, sizeof r->ends);
-	for (; left; payload++) {
-		uint32_t n = left < payload->iov_len ? left : (uint32_t)payload->iov_len;
-
-		to = append(to, payload->iov_base, n);
-		left -= n;
-	}
-}
-
-static bool put_locked(const struct tap_record *record, uint32_t *shown, const struct iovec *payload,
-		       struct tap_place *place)
-{
-	uint32_t parts = parts_of(record, *shown != capture);
-	uint32_t size = (uint32_t)sizeof(struct tap_entry) + record->captured;
-	struct tap_entry *entry;
-
-	size += parts & TAP_PART_MEMORY ? sizeof record->memory : 0;
-	size += parts & TAP_PART_ATOMIC ? sizeof record->atomic : 0;
-	size += parts & TAP_PART_ENDS ? sizeof record->ends : 0;
-	size = (size + 7) & ~7u;
-	if (!(entry = take_room(size))) {
-		__atomic_store_n(&ring->lost, ring->lost + 1, __ATOMIC_RELAXED);
+	assert_held(&dapl_tap.lock);
+	if (free < size + fill) {
+		WRITE_ONCE(dapl_tap.ring->lost, dapl_tap.ring->lost + 1);
 		return false;
 	}
-	write_entry(entry, record, size, parts, payload);
-	*place = (struct tap_place){ head - size, capture };
-	*shown = capture;
-	__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
+	if (fill) {
+		*(struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE) =
+			(struct tap_entry){ .state = TAP_VOID, .kind = TAP_FILL };
+		dapl_tap.head += fill;
+		free -= fill;
+		before_end = TAP_SIZE;
+	}
+	dapl_tap.limit = dapl_tap.head + (free < before_end ? free : before_end);
 	return true;
 }
 
 /* --- what devices call ------------------------------------------------------------------------ */
 
-/* HOT: for each message during a capture. */
-bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload,
-		  struct tap_place *place)
+bool dapl_tap_show(uint32_t qpn, uint8_t flags, const struct tap_ends *ends, uint32_t *shown)
 {
-	bool put;
+	struct tap_entry *entry = NULL;
 
-	dapl_spin_lock(&lock);
-	put = active && (*shown == capture || record->ends.local.family) && put_locked(record, shown, payload, place);
-	dapl_spin_unlock(&lock);
-	return put;
+	dapl_spin_lock(&dapl_tap.lock);
+	if (dapl_tap.active && (dapl_tap.limit - dapl_tap.head >= TAP_LINE || dapl_tap_make_room(TAP_LINE))) {
+		entry = (struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE);
+		*entry = (struct tap_entry){ .qpn = qpn, .state = TAP_VALID, .kind = TAP_ENDS,
+			.flags = flags, .ends = *ends };
+		*shown = dapl_tap.capture;
+		dapl_tap_publish(TAP_LINE);
+	} else {
+		dapl_spin_unlock(&dapl_tap.lock);
+	}
+	return entry;
 }
 
 void dapl_tap_cancel(const struct tap_place *place)
 {
-	dapl_spin_lock(&lock);
-	if (ring && place->capture == capture && head - place->at <= TAP_SIZE)	/* otherwise the record was
-										 * overwritten */
-		__atomic_store_n(&entry_at(place->at)->state, TAP_SKIP, __ATOMIC_RELAXED);
-	dapl_spin_unlock(&lock);
+	struct tap_entry *entry;
+
+	dapl_spin_lock(&dapl_tap.lock);
+	if (dapl_tap_is_shown(place->capture) && dapl_tap.head - place->at <= TAP_SIZE) {	/* not overwritten */
+		entry = (struct tap_entry *)(dapl_tap.entries + place->at % TAP_SIZE);
+		__atomic_store_n(&entry->state, TAP_VOID, __ATOMIC_RELAXED);
+	}
+	dapl_spin_unlock(&dapl_tap.lock);
 }

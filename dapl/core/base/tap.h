@@ -6,8 +6,12 @@
 #define DAPL_CORE_TAP_H
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/uio.h>
+#include "common/clock.h"
+#include "common/compiler.h"
+#include "common/lock.h"
+#include "common/once.h"
 #include "common/tap.h"
+#include "common/ticks.h"
 
 /* Called before any other function of this header. */
 void dapl_tap_init(void);
@@ -23,22 +27,94 @@ void dapl_tap_release(void);
 /* Called when the library is unloaded: no thread can be in a call. */
 void dapl_tap_fini(void);
 
-/* Returns how many bytes of payload a record has at most. */
-uint32_t dapl_tap_snap(void);
-/* Returns the number of the capture that runs or ran last, or 0 if there was none. */
-uint32_t dapl_tap_capture(void);
+/* The program's half of the ring. Its position is private: a client that writes anything into the head of the ring
+ * only makes records get lost. */
+struct dapl_tap {
+	uint32_t capture;		/* atomic: number of the capture, from 1 on. A new one when it ends, too */
+	uint32_t snap;			/* atomic: bytes of payload in a record */
+	uint32_t clock;			/* atomic: enum tap_clock */
+	struct dapl_spin lock;		/* guards what follows */
+	bool active;
+	uint64_t head;			/* ring->head is a copy for the client */
+	uint64_t limit;			/* entries that end up to here neither wrap nor overwrite what is unread */
+	char *entries;			/* NULL: there is no ring */
+	struct tap_ring *ring;
+};
+extern struct dapl_tap dapl_tap;
 
+/* Returns how many bytes of payload a record has at most. */
+static inline uint32_t dapl_tap_snap(void)
+{
+	return READ_ONCE(dapl_tap.snap);
+}
+
+/* The time of an entry that is made now. */
+static inline uint64_t dapl_tap_now(void)
+{
+	return likely(READ_ONCE(dapl_tap.clock) == TAP_TICKS) ? ticks_now() : clock_read_ns(CLOCK_REALTIME);
+}
+
+/* The same for an entry about something that was found. */
+static inline uint64_t dapl_tap_found(void)
+{
+	return likely(READ_ONCE(dapl_tap.clock) == TAP_TICKS) ? ticks_after_loads() : clock_read_ns(CLOCK_REALTIME);
+}
+
+/* Returns false if `shown` is not this capture: then dapl_tap_show() comes before the first entry of the connection. */
+static inline bool dapl_tap_is_shown(uint32_t shown)
+{
+	return likely(shown == READ_ONCE(dapl_tap.capture));
+}
+
+/* Adds the ends of a connection and its flags, and sets *shown, which belongs to the connection, to this capture.
+ * Returns false if no capture runs, or if there is no room: the connection's message is lost, which is counted. Any
+ * locks may be held. */
+bool dapl_tap_show(uint32_t qpn, uint8_t flags, const struct tap_ends *ends, uint32_t *shown);
+
+/* Where an entry is: its position, and the capture. */
 struct tap_place {
 	uint64_t at;
 	uint32_t capture;
 };
 
-/* Adds a record with record->captured bytes from the pieces of `payload`. record->ends is needed if *shown
- * differs from dapl_tap_capture(). *shown belongs to the connection, and this function updates it. Returns
- * false if no capture runs, or if there is no room, which is counted. Any locks may be held. */
-bool dapl_tap_put(const struct tap_record *record, uint32_t *shown, const struct iovec *payload,
-		  struct tap_place *place);
-/* Called when the message of the record was refused: the client skips the record. */
+/* Makes room without a wrap, with the lock held. Counts a loss and returns false if there is none. */
+bool dapl_tap_make_room(uint32_t size);
+
+/* Takes the lock and returns an entry with `size` bytes, which the caller fills and publishes. Returns NULL without the
+ * lock if the capture `shown` does not run, or if there is no room, which is counted. HOT: for each message during
+ * a capture. Any locks may be held. */
+static ALWAYS_INLINE struct tap_entry *dapl_tap_reserve(uint32_t size, uint32_t shown)
+{
+	dapl_spin_lock(&dapl_tap.lock);
+	if (likely(dapl_tap_is_shown(shown)) &&
+	    (likely(dapl_tap.limit - dapl_tap.head >= size) || dapl_tap_make_room(size)))
+		return (struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE);
+	dapl_spin_unlock(&dapl_tap.lock);
+	return NULL;
+}
+
+/* The same where there is room without a look at the client. NULL is not counted: the caller tries the other one. */
+static ALWAYS_INLINE struct tap_entry *dapl_tap_reserve_known(uint32_t size, uint32_t shown)
+{
+	dapl_spin_lock(&dapl_tap.lock);
+	if (likely(dapl_tap_is_shown(shown)) && likely(dapl_tap.limit - dapl_tap.head >= size))
+		return (struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE);
+	dapl_spin_unlock(&dapl_tap.lock);
+	return NULL;
+}
+
+/* Publishes the entry, and releases the lock. */
+static ALWAYS_INLINE struct tap_place dapl_tap_publish(uint32_t size)
+{
+	struct tap_place place = { dapl_tap.head, dapl_tap.capture };
+
+	dapl_tap.head += size;
+	__atomic_store_n(&dapl_tap.ring->head, dapl_tap.head, __ATOMIC_RELEASE);
+	dapl_spin_unlock(&dapl_tap.lock);
+	return place;
+}
+
+/* Called when the message of the entry was refused: the client skips it. */
 void dapl_tap_cancel(const struct tap_place *place);
 
 #endif

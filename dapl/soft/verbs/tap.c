@@ -8,11 +8,13 @@
  * here, since they may not involve this process: the capture of the peer has them. Datagrams are left
  * out: their QPs have no connection. */
 #include "dapl/soft/verbs/tap.h"
-#include "common/clock.h"
+#include <string.h>
+#include <sys/uio.h>
 #include "common/compiler.h"
 #include "common/lock.h"
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
+#include "dapl/soft/obj/fastpath.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
@@ -45,48 +47,114 @@ static uint32_t find_payload(const struct soft_qp *qp, const struct ibv_pd *pd, 
 	return done;
 }
 
-/* Called with qp->lock held. */
-static void put_connection(struct tap_record *to, const struct soft_qp *qp)
+static void put_payload(struct tap_entry *to, uint32_t captured, uint32_t behind, const struct iovec *from)
 {
-	const struct dapl_conn *conn = qp->conn;
+	uint8_t *at = behind ? (uint8_t *)(to + 1) : to->message.payload;
+
+	to->message.captured = captured;
+	for (; captured; captured -= (uint32_t)(from++)->iov_len) {
+		memcpy(at, from->iov_base, from->iov_len);
+		at += from->iov_len;
+	}
+}
+
+/* Called with qp->lock held. */
+static COLD bool show_connection(const struct soft_qp *qp)
+{
+	struct dapl_conn *conn = qp->conn;
+	struct tap_ends ends = { .mtu = 0 };
 
 	assert_held(&qp->lock);
+	dapl_tap_put_address(&ends.local, &conn->local);
+	dapl_tap_put_address(&ends.remote, &conn->remote);
+	return dapl_tap_show(qp->qp.qp_num, (uint8_t)((conn->shm ? TAP_MEMORY : 0) | (conn->passive ? 0 : TAP_ACTIVE)),
+			     &ends, &conn->tap_shown);
+}
+
+static ALWAYS_INLINE void put_head(struct tap_entry *to, const struct soft_qp *qp, uint64_t now)
+{
+	to->time = now;
 	to->qpn = qp->qp.qp_num;
-	to->flags |= (conn->shm ? TAP_MEMORY : 0) | (conn->passive ? 0 : TAP_ACTIVE);
-	if (likely(conn->tap_shown == dapl_tap_capture()))
-		return;
-	dapl_tap_put_address(&to->ends.local, &conn->local);
-	dapl_tap_put_address(&to->ends.remote, &conn->remote);
+	to->state = TAP_VALID;
 }
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* Called with qp->lock held. Returns false if the request is not recorded. */
-static bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now, struct tap_place *place)
+/* HOT: a Send or write of one segment in the region of the last one, with nothing new to look up. Called with qp->lock
+ * held. Returns false if record_request() has to record it. */
+static ALWAYS_INLINE bool record_plain(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now,
+				       struct tap_place *place)
 {
-	struct tap_record is = { .time = now };
-	struct iovec payload[SOFT_MAX_SGE];
-	bool fetches, put;
+	bool send = wr->opcode == IBV_WR_SEND;
+	const struct dapl_conn *conn = qp->conn;
+	uint32_t captured, behind;
+	struct tap_entry *entry;
+	char *payload;
 
 	assert_held(&qp->lock);
-	if (!qp->conn || !dapl_tap_describe(&is, wr))
+	if (unlikely(!conn || (!send && wr->opcode != IBV_WR_RDMA_WRITE) || wr->num_sge != 1 ||
+		     !fastpath_payload(qp, wr, &payload)))
 		return false;
-	fetches = dapl_tap_fetches(&is);
-	if (!fetches && wr->num_sge > 0)
-		is.captured = find_payload(qp, qp->qp.pd, wr->sg_list, (uint32_t)wr->num_sge, is.length, payload);
-	put_connection(&is, qp);
-	put = dapl_tap_put(&is, &qp->conn->tap_shown, payload, place);
-	if (put && fetches)
-		dapl_tap_remember(wr->wr_id, wr->sg_list, wr->num_sge, &is);
-	return put;
+	captured = least(dapl_tap_snap(), wr->sg_list->length);
+	behind = tap_payload_size(TAP_SEND, captured);
+	entry = dapl_tap_reserve_known(TAP_LINE + behind, conn->tap_shown);
+	if (unlikely(!entry))
+		return false;
+	put_head(entry, qp, now);
+	entry->kind = TAP_POSTED;
+	entry->op = send ? TAP_SEND : TAP_WRITE;
+	entry->flags = wr->send_flags & IBV_SEND_SOLICITED ? TAP_SOLICITED : 0;
+	entry->message.length = wr->sg_list->length;
+	entry->message.captured = captured;
+	entry->message.word = 0;
+	entry->message.stag = send ? 0 : wr->wr.rdma.rkey;
+	entry->message.remote = send ? 0 : wr->wr.rdma.remote_addr;
+	if (captured == 8)		/* the shortest messages are the most: no call of memcpy() */
+		memcpy(entry->message.payload, payload, 8);
+	else
+		memcpy(behind ? (uint8_t *)(entry + 1) : entry->message.payload, payload, captured);
+	*place = dapl_tap_publish(TAP_LINE + behind);
+	return true;
+}
+
+/* Called with qp->lock held. Returns false if the request is not recorded. */
+static NOINLINE bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now,
+				    struct tap_place *place)
+{
+	uint8_t op = dapl_tap_operation(wr->opcode);
+	struct iovec payload[SOFT_MAX_SGE];
+	uint32_t length, captured = 0, behind;
+	struct tap_message fetch;
+	struct tap_entry *entry;
+
+	assert_held(&qp->lock);
+	if (!qp->conn || op == DAPL_TAP_NO_MESSAGE ||
+	    (!dapl_tap_is_shown(qp->conn->tap_shown) && !show_connection(qp)))
+		return false;
+	length = dapl_tap_length(wr);
+	if (!tap_fetches(op) && wr->num_sge > 0)
+		captured = find_payload(qp, qp->qp.pd, wr->sg_list, (uint32_t)wr->num_sge, length, payload);
+	behind = tap_payload_size(op, captured);
+	entry = dapl_tap_reserve(TAP_LINE + behind, qp->conn->tap_shown);
+	if (!entry)
+		return false;
+	put_head(entry, qp, now);
+	dapl_tap_describe(entry, wr, op, length);
+	put_payload(entry, captured, behind, payload);
+	if (tap_fetches(op))
+		fetch = entry->message;
+	*place = dapl_tap_publish(TAP_LINE + behind);
+	if (tap_fetches(op))
+		dapl_tap_remember(wr->wr_id, wr->sg_list, wr->num_sge, &fetch);
+	return true;
 }
 
 /* Called with qp->lock held. A request that is refused is not shown. */
-static int record_and_post(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t now)
+static ALWAYS_INLINE int record_and_post(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t now)
 {
 	struct ibv_send_wr *bad;
 	struct tap_place place;
-	bool recorded = record_request(qp, wr, now, &place);
+	bool recorded = record_plain(qp, wr, now, &place) || record_request(qp, wr, now, &place);
 	int err = soft_qp_post_send_locked(qp, wr, &bad);
 
 	assert_held(&qp->lock);
@@ -113,7 +181,7 @@ static int record_and_post_list(struct soft_qp *qp, struct ibv_send_wr *wr, uint
 static int tap_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct soft_qp *qp = soft_qp(ibqp);
-	uint64_t now = clock_read_ns(CLOCK_REALTIME);
+	uint64_t now = dapl_tap_now();
 	int err;
 
 	dapl_mutex_lock(&qp->lock);
@@ -141,29 +209,44 @@ static int tap_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct
 	return soft_srq_post(srq, wr, bad);
 }
 
+/* Called with qp->lock held. */
+static void record_completion(struct soft_qp *qp, const struct ibv_wc *wc, const struct dapl_tap_sink *sink,
+			      uint64_t now)
+{
+	const struct ibv_pd *pd = (wc->opcode & IBV_WC_RECV) && qp->srq ? qp->srq->srq.pd : qp->qp.pd;
+	uint8_t op = dapl_tap_completed(wc);
+	uint32_t length = dapl_tap_came(wc, sink), captured, behind;
+	struct iovec payload[SOFT_MAX_SGE];
+	struct tap_entry *entry;
+
+	assert_held(&qp->lock);
+	if (!qp->conn || (!dapl_tap_is_shown(qp->conn->tap_shown) && !show_connection(qp)))
+		return;
+	captured = find_payload(qp, pd, sink->sge, sink->sges, length, payload);
+	behind = tap_payload_size(op, captured);
+	entry = dapl_tap_reserve(TAP_LINE + behind, qp->conn->tap_shown);
+	if (!entry)
+		return;
+	put_head(entry, qp, now);
+	dapl_tap_describe_completion(entry, wc, op, length, sink);
+	put_payload(entry, captured, behind, payload);
+	dapl_tap_publish(TAP_LINE + behind);
+}
+
 /* Called with dev->qps_lock held, so that the QP stays. */
 static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc, uint64_t now)
 {
-	struct iovec payload[SOFT_MAX_SGE];
 	struct dapl_tap_sink sink;
-	struct tap_place place;
-	struct tap_record is;
 	struct soft_qp *qp;
 
 	assert_held(&dev->qps_lock);
-	if (!dapl_tap_describe_completion(&is, &sink, wc))
+	if (!dapl_tap_recall(wc, &sink))
 		return;
 	qp = soft_qp_by_number(dev, wc->qp_num);
 	if (!qp)
 		return;
-	is.time = now;
 	dapl_mutex_lock(&qp->lock);
-	if (qp->conn) {
-		is.captured = find_payload(qp, is.kind == TAP_RECEIVED && qp->srq ? qp->srq->srq.pd : qp->qp.pd,
-					   sink.sge, sink.sges, is.length, payload);
-		put_connection(&is, qp);
-		dapl_tap_put(&is, &qp->conn->tap_shown, payload, &place);
-	}
+	record_completion(qp, wc, &sink, now);
 	dapl_mutex_unlock(&qp->lock);
 }
 
@@ -178,7 +261,7 @@ static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 		i++;
 	if (i >= n)
 		return n;
-	now = clock_read_ns(CLOCK_REALTIME);
+	now = dapl_tap_found();
 	dapl_mutex_lock(&dev->qps_lock);
 	for (; i < n; i++)
 		if (dapl_tap_is_recorded(&wc[i]))

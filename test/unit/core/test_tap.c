@@ -34,80 +34,96 @@ static struct tap_entry *at(uint64_t position)
 
 static uint32_t shown;
 static struct tap_place place;
+static struct tap_ends ends = { .local = { .family = 4, .port = 99 } };
 
-/* A message of `n` bytes on a connection whose addresses were given before, or are now. */
-static bool put(enum tap_op op, uint32_t n)
+/* A send of `n` bytes on a connection whose ends were shown before, or are now. */
+static bool put(uint32_t n)
 {
-	static char bytes[4096];
-	const struct iovec pieces[2] = { { "head", n < 4 ? n : 4 }, { bytes, n < 4 ? 0 : n - 4 } };
-	const struct tap_record record = { .time = 7, .qpn = 5, .op = op, .length = n, .captured = n, .word = 9,
-		.memory = { .remote = 1, .stag = 2 }, .atomic = { .swap = 3 },
-		.ends.local = { .family = 4, .port = 99 } };
+	uint32_t behind = tap_payload_size(TAP_SEND, n);
+	struct tap_entry *entry;
 
-	return dapl_tap_put(&record, &shown, pieces, &place);
+	if (!dapl_tap_is_shown(shown) && !dapl_tap_show(5, TAP_ACTIVE, &ends, &shown))
+		return false;
+	entry = dapl_tap_reserve(TAP_LINE + behind, shown);
+	if (!entry)
+		return false;
+	*entry = (struct tap_entry){ .time = dapl_tap_now(), .qpn = 5, .state = TAP_VALID, .kind = TAP_POSTED,
+		.op = TAP_SEND, .message = { .length = n, .captured = n } };
+	memset(behind ? (uint8_t *)(entry + 1) : entry->message.payload, 'x', n);
+	place = dapl_tap_publish(TAP_LINE + behind);
+	return true;
 }
 
-static void an_entry_has_the_parts_of_its_operation(void **state)
+static void an_entry_has_whole_lines(void **state)
 {
-	assert_true(put(TAP_SEND, 5));
+	assert_true(put(TAP_INLINE));
 	assert_int_equal(ring->magic, TAP_MAGIC);
 	assert_int_equal(ring->began, began);
-	assert_int_equal(at(0)->state, TAP_VALID);
-	assert_int_equal(at(0)->parts, TAP_PART_ENDS);
-	assert_int_equal(at(0)->size, sizeof(struct tap_entry) + sizeof(struct tap_ends) + 8);
-	assert_int_equal(ring->head, at(0)->size);
-	assert_int_equal(((struct tap_ends *)(at(0) + 1))->local.port, 99);
-	assert_memory_equal((char *)(at(0) + 1) + sizeof(struct tap_ends), "head", 5);
-	assert_true(put(TAP_WRITE, 0));
-	assert_int_equal(at(place.at)->parts, TAP_PART_MEMORY);
-	assert_int_equal(((struct tap_memory *)(at(place.at) + 1))->stag, 2);
-	assert_true(put(TAP_CMP_SWAP, 0));
-	assert_int_equal(at(place.at)->parts, TAP_PART_MEMORY | TAP_PART_ATOMIC);
-	assert_int_equal(((struct tap_atomic *)((struct tap_memory *)(at(place.at) + 1) + 1))->swap, 3);
+	assert_int_equal(at(0)->kind, TAP_ENDS);
+	assert_int_equal(at(0)->qpn, 5);
+	assert_int_equal(at(0)->flags, TAP_ACTIVE);
+	assert_int_equal(at(0)->ends.local.port, 99);
+	assert_int_equal(place.at, TAP_LINE);
+	assert_int_equal(ring->head, 2 * TAP_LINE);
+	assert_memory_equal(at(TAP_LINE)->message.payload, "xxxxxxxxxxxxxxxxxxxxxxxx", TAP_INLINE);
+	assert_true(put(TAP_INLINE + 1));
+	assert_int_equal(ring->head, 4 * TAP_LINE);
+	assert_true(put(TAP_LINE + 1));
+	assert_int_equal(ring->head, 7 * TAP_LINE);
 	assert_int_equal(dapl_tap_snap(), SNAP);
 }
 
-static void a_short_message_takes_one_cache_line(void **state)
+/* The client converts the time of entries by the clock that the ring names. */
+static void an_entry_has_the_time_of_the_clock(void **state)
 {
-	put(TAP_SEND, 8);
-	assert_true(put(TAP_SEND, 8));
-	assert_true(at(place.at)->size <= 64);
-	assert_int_equal(at(place.at)->parts, 0);
+	uint64_t before = dapl_tap_now(), after;
+
+	put(0);
+	after = dapl_tap_found();
+	assert_int_equal(ring->clock, ticks_are_usable() ? TAP_TICKS : TAP_REALTIME);
+	assert_true(before <= at(place.at)->time && at(place.at)->time <= after);
 }
 
 static void a_refused_message_is_void(void **state)
 {
 	struct tap_place old;
 
-	put(TAP_SEND, 8);
+	put(8);
 	dapl_tap_cancel(&place);
-	assert_int_equal(at(0)->state, TAP_SKIP);
+	assert_int_equal(at(place.at)->state, TAP_VOID);
 	old = place;
 	end(state);
 	begin(state);
-	put(TAP_SEND, 8);
+	put(8);
 	dapl_tap_cancel(&old);	/* of another capture */
-	assert_int_equal(at(0)->state, TAP_VALID);
+	assert_int_equal(old.at, place.at);
+	assert_int_equal(at(place.at)->state, TAP_VALID);
 }
 
 static void each_capture_has_the_addresses_once(void **state)
 {
-	put(TAP_SEND, 0);
-	assert_int_equal(shown, dapl_tap_capture());
+	put(0);
+	assert_true(dapl_tap_is_shown(shown));
 	end(state);
+	assert_false(dapl_tap_is_shown(shown));
 	begin(state);
-	assert_int_not_equal(shown, dapl_tap_capture());
-	put(TAP_SEND, 0);
-	assert_int_equal(at(0)->parts, TAP_PART_ENDS);
-	put(TAP_SEND, 0);
-	assert_int_equal(at(place.at)->parts, 0);
+	assert_false(dapl_tap_is_shown(shown));
+	put(0);
+	assert_int_equal(at(0)->kind, TAP_ENDS);
+	put(0);
+	assert_int_equal(ring->head, 3 * TAP_LINE);
 }
 
 static void nothing_is_put_without_a_capture(void **state)
 {
+	uint64_t before;
+
+	put(0);
+	before = ring->head;
 	dapl_tap_end();
-	assert_false(put(TAP_SEND, 0));
-	assert_int_equal(ring->head, 0);
+	assert_null(dapl_tap_reserve(TAP_LINE, shown));
+	assert_false(put(0));
+	assert_int_equal(ring->head, before);
 	assert_int_equal(ring->lost, 0);
 }
 
@@ -116,59 +132,72 @@ static unsigned fill(uint32_t payload)
 {
 	unsigned n = 0;
 
-	while (put(TAP_SEND, payload))
+	while (put(payload))
 		n++;
 	return n;
 }
 
+enum { PAYLOAD = 1000, ENTRY = TAP_LINE + 1024 };	/* bytes */
+
 static void a_full_ring_counts_losses(void **state)
 {
-	uint32_t size = sizeof(struct tap_entry) + 1000;
-
-	assert_int_equal(fill(1000), (TAP_SIZE - sizeof(struct tap_ends)) / size);
+	assert_int_equal(fill(PAYLOAD), (TAP_SIZE - TAP_LINE) / ENTRY);
 	assert_int_equal(ring->lost, 1);
-	assert_false(put(TAP_SEND, 1000));
+	assert_false(put(PAYLOAD));
+	assert_int_equal(ring->lost, 2);
+	assert_true(put(0));		/* there is room for this one */
 	assert_int_equal(ring->lost, 2);
 }
 
 static void addresses_that_were_lost_come_again(void **state)
 {
-	fill(1000);
+	while (put(0))
+		;
 	shown = 0;
-	assert_false(put(TAP_SEND, 1000));
+	assert_false(put(0));
 	assert_int_equal(shown, 0);
+	assert_int_equal(ring->lost, 2);
 	ring->tail = ring->head;
-	assert_true(put(TAP_SEND, 1000));
-	assert_int_equal(at(place.at)->parts, TAP_PART_ENDS);
+	assert_true(put(0));
+	assert_int_equal(at(place.at - TAP_LINE)->kind, TAP_ENDS);
 }
 
 static void an_entry_does_not_wrap(void **state)
 {
 	uint64_t position = 0;
-	unsigned skipped = 0, valid = 0;
+	unsigned fills = 0, messages = 0;
 
 	for (int round = 0; round < 3; round++) {
-		fill(1000);
-		for (; position != ring->head; position += at(position)->size) {
-			assert_true(at(position)->size <= TAP_SIZE - position % TAP_SIZE);
-			skipped += at(position)->state == TAP_SKIP;
-			valid += at(position)->state == TAP_VALID;
+		fill(PAYLOAD);
+		while (position != ring->head) {
+			uint64_t before_end = TAP_SIZE - position % TAP_SIZE;
+			const struct tap_entry *e = at(position);
+
+			if (e->kind == TAP_FILL) {
+				assert_int_equal(e->state, TAP_VOID);
+				fills++;
+				position += before_end;
+			} else {
+				assert_true(e->kind == TAP_ENDS || ENTRY <= before_end);
+				messages += e->kind == TAP_POSTED;
+				position += e->kind == TAP_ENDS ? TAP_LINE : ENTRY;
+			}
 		}
 		ring->tail = position;
 	}
-	assert_true(skipped >= 2);
-	assert_true(valid > 2 * (TAP_SIZE / (sizeof(struct tap_entry) + 1000) - 2));
+	assert_int_equal(fills, 2);
+	assert_true(messages > 2 * (TAP_SIZE / ENTRY - 2));
 }
 
 static void a_wrong_client_only_loses_messages(void **state)
 {
-	fill(1000);
+	fill(PAYLOAD);
 	ring->tail = 1234567890;	/* never written */
-	assert_false(put(TAP_SEND, 1000));
+	assert_false(put(PAYLOAD));
 	ring->tail = ring->head;
 	ring->head = 77;		/* the program's own position counts */
 	ring->size = 1;
-	assert_true(put(TAP_SEND, 1000));
+	assert_true(put(PAYLOAD));
 	assert_true(ring->head > TAP_SIZE - 2000);
 }
 
@@ -177,7 +206,7 @@ static void a_child_records_nothing(void **state)
 	pid_t child = fork_child();
 
 	if (!child)
-		_exit(put(TAP_SEND, 0));
+		_exit(put(0));
 	expect_success(child);
 	assert_int_equal(ring->head, 0);
 }
@@ -198,8 +227,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring_beyond_the_limit_of_files_is_an_error),	/* first: it makes the ring */
-		cmocka_unit_test_setup_teardown(an_entry_has_the_parts_of_its_operation, begin, end),
-		cmocka_unit_test_setup_teardown(a_short_message_takes_one_cache_line, begin, end),
+		cmocka_unit_test_setup_teardown(an_entry_has_whole_lines, begin, end),
+		cmocka_unit_test_setup_teardown(an_entry_has_the_time_of_the_clock, begin, end),
 		cmocka_unit_test_setup_teardown(a_refused_message_is_void, begin, end),
 		cmocka_unit_test_setup_teardown(each_capture_has_the_addresses_once, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_is_put_without_a_capture, begin, end),

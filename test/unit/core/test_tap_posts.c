@@ -31,104 +31,119 @@ UNIT_TEST(operations_of_requests)
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct ibv_send_wr wr = request(rows[i].opcode);
-		struct tap_record record = { .time = 5 };
+		uint8_t op = dapl_tap_operation(wr.opcode);
+		struct tap_entry entry = { .time = 5 };
 
-		assert_true(dapl_tap_describe(&record, &wr));
-		assert_int_equal(record.kind, TAP_POSTED);
-		assert_int_equal(record.op, rows[i].op);
-		assert_int_equal(record.flags, rows[i].flags);
-		assert_int_equal(record.length, 120);
-		assert_int_equal(dapl_tap_fetches(&record), rows[i].op >= TAP_READ);
-		assert_int_equal(record.memory.sink, rows[i].op >= TAP_READ ? 0x1000 : 0);
-		assert_int_equal(record.memory.sink_stag, rows[i].op >= TAP_READ ? 7 : 0);
+		assert_int_equal(op, rows[i].op);
+		assert_int_equal(dapl_tap_length(&wr), 120);
+		dapl_tap_describe(&entry, &wr, op, 120);
+		assert_int_equal(entry.kind, TAP_POSTED);
+		assert_int_equal(entry.op, rows[i].op);
+		assert_int_equal(entry.flags, rows[i].flags);
+		assert_int_equal(entry.message.length, 120);
+		assert_int_equal(tap_fetches(op), rows[i].op >= TAP_READ);
+		assert_int_equal(entry.message.sink, rows[i].op >= TAP_READ ? 0x1000 : 0);
+		assert_int_equal(entry.message.word, rows[i].op >= TAP_READ ? 7 : 0);
 	}
 }
 
 UNIT_TEST(fields_of_requests)
 {
 	struct ibv_send_wr wr = request(IBV_WR_RDMA_WRITE_WITH_IMM);
-	struct tap_record record = { .time = 5 };
+	struct tap_entry entry = { .time = 5 };
 
 	wr.send_flags |= IBV_SEND_SOLICITED;
 	wr.imm_data = htonl(0x01020304);
 	wr.wr.rdma.rkey = 11;
 	wr.wr.rdma.remote_addr = 0x3000;
-	assert_true(dapl_tap_describe(&record, &wr));
-	assert_int_equal(record.flags, TAP_SOLICITED | TAP_IMMEDIATE);
-	assert_int_equal(record.word, 0x01020304);
-	assert_int_equal(record.memory.stag, 11);
-	assert_int_equal(record.memory.remote, 0x3000);
+	dapl_tap_describe(&entry, &wr, TAP_WRITE, 120);
+	assert_int_equal(entry.flags, TAP_SOLICITED | TAP_IMMEDIATE);
+	assert_int_equal(entry.message.word, 0x01020304);
+	assert_int_equal(entry.message.stag, 11);
+	assert_int_equal(entry.message.remote, 0x3000);
+
+	wr = request(IBV_WR_SEND_WITH_INV);
+	wr.invalidate_rkey = 13;
+	dapl_tap_describe(&entry, &wr, TAP_SEND, 120);
+	assert_int_equal(entry.flags, TAP_INVALIDATE);
+	assert_int_equal(entry.message.word, 13);
 
 	wr = request(IBV_WR_ATOMIC_CMP_AND_SWP);
 	wr.wr.atomic.rkey = 12;
 	wr.wr.atomic.remote_addr = 0x4000;
 	wr.wr.atomic.compare_add = 1;
 	wr.wr.atomic.swap = 2;
-	record = (struct tap_record){ .time = 5 };
-	assert_true(dapl_tap_describe(&record, &wr));
-	assert_int_equal(record.memory.stag, 12);
-	assert_int_equal(record.memory.remote, 0x4000);
-	assert_int_equal(record.atomic.compare_add, 1);
-	assert_int_equal(record.atomic.swap, 2);
+	dapl_tap_describe(&entry, &wr, TAP_CMP_SWAP, 120);
+	assert_int_equal(entry.message.stag, 12);
+	assert_int_equal(entry.message.remote, 0x4000);
+	assert_int_equal(entry.message.compare_add, 1);
+	assert_int_equal(entry.message.swap, 2);
 }
 
 UNIT_TEST(binds_are_no_messages)
 {
-	struct ibv_send_wr wr = request(IBV_WR_BIND_MW);
-	struct tap_record record = { .time = 5 };
-
-	assert_false(dapl_tap_describe(&record, &wr));
+	assert_int_equal(dapl_tap_operation(IBV_WR_BIND_MW), DAPL_TAP_NO_MESSAGE);
+	assert_int_equal(dapl_tap_operation(IBV_WR_LOCAL_INV), DAPL_TAP_NO_MESSAGE);
+	assert_int_equal(dapl_tap_operation(IBV_WR_DRIVER1), DAPL_TAP_NO_MESSAGE);
 }
 
 /* Of a receive's segments the first ones are known when it completes, once. */
 UNIT_TEST(receive_knows_its_memory)
 {
 	struct ibv_recv_wr wr = { .wr_id = 128, .sg_list = sges, .num_sge = 6 };
-	const struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .byte_len = 50, .wc_flags = IBV_WC_WITH_IMM,
+	struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .byte_len = 50, .wc_flags = IBV_WC_WITH_IMM,
 		.imm_data = htonl(9) };
+	struct tap_entry entry = { .time = 5 };
 	struct dapl_tap_sink sink;
-	struct tap_record record;
 
 	dapl_tap_remember_receives(&wr);
 	assert_true(dapl_tap_is_recorded(&wc));
-	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_true(dapl_tap_recall(&wc, &sink));
 	assert_int_equal(sink.sges, DAPL_TAP_SGES);
 	assert_int_equal(sink.sge[1].addr, 0x2000);
-	assert_int_equal(record.kind, TAP_RECEIVED);
-	assert_int_equal(record.op, TAP_SEND);
-	assert_int_equal(record.length, 50);
-	assert_int_equal(record.flags, TAP_IMMEDIATE);
-	assert_int_equal(record.word, 9);
-	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_int_equal(dapl_tap_completed(&wc), TAP_SEND);
+	assert_int_equal(dapl_tap_came(&wc, &sink), 50);
+	dapl_tap_describe_completion(&entry, &wc, TAP_SEND, 50, &sink);
+	assert_int_equal(entry.kind, TAP_RECEIVED);
+	assert_int_equal(entry.op, TAP_SEND);
+	assert_int_equal(entry.message.length, 50);
+	assert_int_equal(entry.flags, TAP_IMMEDIATE);
+	assert_int_equal(entry.message.word, 9);
+	assert_true(dapl_tap_recall(&wc, &sink));
 	assert_int_equal(sink.sges, 0);
+	wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;	/* the payload lies elsewhere */
+	assert_int_equal(dapl_tap_completed(&wc), TAP_WRITE);
+	assert_int_equal(dapl_tap_came(&wc, &sink), 0);
 }
 
 UNIT_TEST(answer_has_its_request)
 {
-	const struct ibv_wc wc = { .wr_id = 192, .opcode = IBV_WC_RDMA_READ };
-	const struct tap_record request = { .op = TAP_READ, .length = 120, .flags = TAP_SOLICITED,
-		.memory.remote = 0x3000 };
+	const struct ibv_wc wc = { .wr_id = 192, .opcode = IBV_WC_FETCH_ADD };
+	const struct tap_message request = { .length = 120, .word = 6, .stag = 5, .remote = 0x3000, .sink = 0x1000,
+		.compare_add = 1, .swap = 2 };
+	struct tap_entry entry = { .time = 5 };
 	struct dapl_tap_sink sink;
-	struct tap_record record;
 
 	dapl_tap_remember(192, sges, 2, &request);
-	assert_true(dapl_tap_describe_completion(&record, &sink, &wc));
-	assert_int_equal(record.kind, TAP_ANSWERED);
-	assert_int_equal(record.op, TAP_READ);
-	assert_int_equal(record.length, 120);
-	assert_int_equal(record.flags, 0);
-	assert_int_equal(record.memory.remote, 0x3000);
+	assert_true(dapl_tap_recall(&wc, &sink));
+	assert_int_equal(dapl_tap_completed(&wc), TAP_FETCH_ADD);
+	assert_int_equal(dapl_tap_came(&wc, &sink), 120);
+	dapl_tap_describe_completion(&entry, &wc, TAP_FETCH_ADD, 120, &sink);
+	assert_int_equal(entry.kind, TAP_ANSWERED);
+	assert_int_equal(entry.op, TAP_FETCH_ADD);
+	assert_int_equal(entry.flags, 0);
+	assert_memory_equal(&entry.message, &request, sizeof request);
 	assert_int_equal(sink.sges, 2);
-	assert_false(dapl_tap_describe_completion(&record, &sink, &wc));	/* of a post before the capture */
+	assert_int_equal(sink.sge[1].addr, 0x2000);
+	assert_false(dapl_tap_recall(&wc, &sink));	/* of a post before the capture */
 }
 
 UNIT_TEST(failures_are_not_shown)
 {
 	const struct ibv_wc wc = { .wr_id = 128, .opcode = IBV_WC_RECV, .status = IBV_WC_WR_FLUSH_ERR };
 	struct dapl_tap_sink sink;
-	struct tap_record record;
 
-	assert_false(dapl_tap_describe_completion(&record, &sink, &wc));
+	assert_false(dapl_tap_recall(&wc, &sink));
 	assert_false(dapl_tap_is_recorded(&(struct ibv_wc){ .opcode = IBV_WC_SEND }));
 }
 

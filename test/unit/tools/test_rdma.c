@@ -52,7 +52,7 @@ void taps_free(void)
 
 /* There is always one more message from before `until`, as if CLOCK_REALTIME had been set back after the
  * caller read it. */
-bool taps_next(uint64_t until, struct tap_message *message)
+bool taps_next(uint64_t until, struct taps_message *message)
 {
 	static const struct tap_record record = { .time = 1000, .qpn = 1,
 		.ends = { { .family = 4, .port = 1 }, { .family = 4, .port = 2 } } };
@@ -66,7 +66,7 @@ bool taps_next(uint64_t until, struct tap_message *message)
 		stop_requested = 1;
 		t.at_stop = t.taken;
 	}
-	*message = (struct tap_message){ &record, (const uint8_t *)"", 1 };
+	*message = (struct taps_message){ &record, (const uint8_t *)"", 1 };
 	return true;
 }
 

@@ -4,12 +4,14 @@
 #include "tools/datcap/taps.h"
 #include <signal.h>
 #include "common/clock.h"
+#include "common/ticks.h"
 #include "tools/control/client.h"
 #include "tools/datcap/lease.h"
 #include "test/unit/child.h"
 #include "test/unit/unit.h"
 
 #define HOUR_NS 3600000000000ull
+enum { SLACK_NS = 1000000 };	/* ns: on a loaded machine, two clocks are not read at one time */
 
 static struct program {
 	pid_t pid;
@@ -120,22 +122,25 @@ UNIT_FIXTURE(tear_down)
 	}
 }
 
+static struct tap_entry *next_line(struct program *p)
+{
+	struct tap_entry *e = (struct tap_entry *)((char *)p->ring + TAP_HEAD + p->ring->head);
+
+	__atomic_store_n(&p->ring->head, p->ring->head + TAP_LINE, __ATOMIC_RELEASE);
+	return e;
+}
+
 /* A message with its time; `word` names it. */
 static void put(struct program *p, uint64_t time, uint32_t word)
 {
-	const struct tap_entry e = { .size = sizeof e + sizeof(struct tap_ends), .state = TAP_VALID, .time = time,
-		.qpn = 1, .word = word, .parts = TAP_PART_ENDS };
-	const struct tap_ends ends = { .local.family = 4, .remote.family = 4 };
-	char *at = (char *)p->ring + TAP_HEAD + p->ring->head;
-
-	memcpy(at, &e, sizeof e);
-	memcpy(at + sizeof e, &ends, sizeof ends);
-	__atomic_store_n(&p->ring->head, p->ring->head + e.size, __ATOMIC_RELEASE);
+	*next_line(p) = (struct tap_entry){ .time = time, .qpn = 1, .state = TAP_VALID, .kind = TAP_ENDS,
+		.ends = { .local.family = 4, .remote.family = 4 } };
+	*next_line(p) = (struct tap_entry){ .time = time, .qpn = 1, .state = TAP_VALID, .message.word = word };
 }
 
 static void expect_next(uint64_t until, uint32_t word)
 {
-	struct tap_message m;
+	struct taps_message m;
 
 	assert_true(taps_next(until, &m));
 	assert_int_equal(m.record->word, word);
@@ -143,7 +148,7 @@ static void expect_next(uint64_t until, uint32_t word)
 
 static void expect_none(uint64_t until)
 {
-	struct tap_message m;
+	struct taps_message m;
 
 	assert_false(taps_next(until, &m));
 }
@@ -186,6 +191,91 @@ UNIT_TEST_WITH(clock_that_is_set_back_holds_up_no_message, set_up, tear_down)
 	expect_next(now, 1);
 	expect_next(now, 2);
 	expect_none(now);
+}
+
+/* A program that counts ticks: the client knows which time a count was at, and puts it in order with the others. */
+static int set_up_ticks(void **state)
+{
+	listed = 2;
+	for (int i = 0; i < 2; i++)
+		start(&programs[i]);
+	programs[0].ring->clock = TAP_TICKS;
+	taps_start(0, NULL, 0);
+	return 0;
+}
+
+UNIT_TEST_WITH(ticks_become_times, set_up_ticks, tear_down)
+{
+	uint64_t before, between, after;
+	struct taps_message m;
+
+	if (!HAVE_TICKS)
+		skip();
+	for (int i = 0; i < 3; i++) {
+		before = clock_read_ns(CLOCK_REALTIME);
+		put(&programs[0], ticks_now(), 1);
+		between = clock_read_ns(CLOCK_REALTIME);
+		put(&programs[0], ticks_after_loads(), 2);
+		after = clock_read_ns(CLOCK_REALTIME);
+		put(&programs[1], after + 10 * SLACK_NS, 3);
+		assert_true(taps_next(after + HOUR_NS, &m));
+		assert_int_equal(m.record->word, 1);
+		assert_true(m.record->time + SLACK_NS >= before && m.record->time <= between + SLACK_NS);
+		assert_true(taps_next(after + HOUR_NS, &m));
+		assert_int_equal(m.record->word, 2);
+		assert_true(m.record->time + SLACK_NS >= between && m.record->time <= after + SLACK_NS);
+		expect_next(after + HOUR_NS, 3);
+	}
+}
+
+static void expect_malformed(const struct tap_entry *e)
+{
+	put(&programs[0], 1, 1);
+	*next_line(&programs[0]) = *e;
+	put(&programs[1], 3, 3);
+	expect_next(~(uint64_t)0, 1);
+	expect_next(~(uint64_t)0, 3);
+	expect_none(~(uint64_t)0);
+	assert_int_equal(taps_count(), 1);
+}
+
+UNIT_TEST_WITH(entry_of_unknown_kind_ends_its_capture, set_up, tear_down)
+{
+	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID, .kind = TAP_FILL + 1 });
+}
+
+UNIT_TEST_WITH(entry_beyond_the_head_ends_its_capture, set_up, tear_down)
+{
+	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID,
+		.message.captured = TAP_INLINE + 1 });
+}
+
+UNIT_TEST_WITH(entry_with_too_much_payload_ends_its_capture, set_up, tear_down)
+{
+	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID, .message.captured = ~0u });
+}
+
+UNIT_TEST_WITH(entry_of_unknown_operation_ends_its_capture, set_up, tear_down)
+{
+	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID, .op = TAP_FETCH_ADD + 1 });
+}
+
+UNIT_TEST_WITH(entry_of_unknown_connection_ends_its_capture, set_up, tear_down)
+{
+	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 2, .state = TAP_VALID });
+}
+
+UNIT_TEST_WITH(void_entry_is_skipped_with_its_payload, set_up, tear_down)
+{
+	put(&programs[0], 1, 1);
+	*next_line(&programs[0]) = (struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VOID,
+		.message.captured = TAP_INLINE + 1 };
+	*next_line(&programs[0]) = (struct tap_entry){ .kind = 99 };
+	put(&programs[0], 3, 3);
+	expect_next(~(uint64_t)0, 1);
+	expect_next(~(uint64_t)0, 3);
+	expect_none(~(uint64_t)0);
+	assert_int_equal(taps_count(), 2);
 }
 
 UNIT_TEST_WITH(captures_are_renewed_as_long_as_their_programs_run, set_up, tear_down)

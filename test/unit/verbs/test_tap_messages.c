@@ -63,19 +63,19 @@ TEST_CAPTURED(payload_is_cut)
 	memset(memory, 'x', sizeof memory);
 	sends(SNAP + 1);
 	assert_true(next_record());
-	assert_int_equal(seen.entry.length, SNAP + 1);
-	assert_int_equal(seen.entry.captured, SNAP);
+	assert_int_equal(seen.entry.message.length, SNAP + 1);
+	assert_int_equal(seen.entry.message.captured, SNAP);
 	for (int i = 0; i < 40; i++)
 		sge[i] = bytes(1);
 	assert_int_equal(post(IBV_WR_SEND, sge, 40), 0);
 	assert_true(next_record());
-	assert_int_equal(seen.entry.length, 40);
-	assert_int_equal(seen.entry.captured, 32);	/* segments */
+	assert_int_equal(seen.entry.message.length, 40);
+	assert_int_equal(seen.entry.message.captured, 32);	/* segments */
 	end_capture();
 	begin_capture(sizeof memory);
 	sends(sizeof memory);
 	assert_true(next_record());
-	assert_int_equal(seen.entry.captured, 4096);	/* on the caller's stack */
+	assert_int_equal(seen.entry.message.captured, 4096);	/* on the caller's stack */
 }
 
 /* --- completions ------------------------------------------------------------------------------------------------ */
@@ -86,7 +86,7 @@ TEST_CAPTURED(read_has_its_payload_when_it_completes)
 
 	assert_int_equal(post(IBV_WR_RDMA_READ, &sge, 1), 0);
 	is_recorded(TAP_POSTED, TAP_READ, 6, "");
-	assert_int_equal(seen.memory.sink, (uintptr_t)memory);
+	assert_int_equal(seen.entry.message.sink, (uintptr_t)memory);
 	strcpy(memory, "answer");
 	completes(64, IBV_WC_RDMA_READ, IBV_WC_SUCCESS, 6);
 	is_recorded(TAP_ANSWERED, TAP_READ, 6, "answer");
