@@ -8,7 +8,7 @@
 enum {
 	CLOCK_OFF_NS = 1000,		/* CLOCK_REALTIME was set, or ran on at another rate */
 	CLOCK_PAIRS = 5,		/* attempts to read both clocks at one time */
-	CLOCK_FIRST_NS = 2000000,	/* between the first two pairs: the rate is right to 1e-4 then, and soon better */
+	CLOCK_FIRST_NS = 2000000,	/* between the first two pairs: the rate is right to 1e-4 then */
 };
 
 static struct {
