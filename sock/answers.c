@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "sock/closer.h"
 #include "sock/conn.h"
 #include "sock/move.h"
 #include "sock/real.h"
@@ -62,11 +63,13 @@ static void write_conn(FILE *out, struct conn *c)
 	write_address(out, "local", &local);
 	write_address(out, "peer", &peer);
 	fprintf(out,
-		"\"connector\":%s,\"in\":\"%s\",\"out\":\"%s\",\"why\":\"%s\",\"read_tcp\":%llu,\"read_memory\":%llu,"
+		"\"peer_uid\":%lld,\"connector\":%s,\"in\":\"%s\",\"out\":\"%s\",\"why\":\"%s\","
+		"\"read_tcp\":%llu,\"read_memory\":%llu,"
 		"\"written_tcp\":%llu,\"written_memory\":%llu,"
 		"\"reads\":%llu,\"writes\":%llu,\"wakeups\":%llu,\"moves\":%llu,"
 		"\"backs\":%llu,\"ring_out\":%u,\"since_ms\":%llu}",
-		c->connector ? "true" : "false", carrier(c->rx.active), carrier(c->tx.active),
+		c->peer_inode ? (long long)c->peer_uid : -1ll, c->connector ? "true" : "false", carrier(c->rx.active),
+		carrier(c->tx.active),
 		c->mode == CONN_ATTACHED ? "" : move_why(c->why), (unsigned long long)c->tcp_in,
 		(unsigned long long)c->ring_in, (unsigned long long)c->tcp_out, (unsigned long long)c->ring_out,
 		(unsigned long long)c->reads, (unsigned long long)c->writes, (unsigned long long)c->wakeups,
@@ -107,9 +110,11 @@ static void write_state(FILE *out, bool detail)
 		}
 	}
 	dapl_mutex_unlock(&sock_lock);
-	fprintf(out, "],\"open\":%u,\"moved_now\":%u,\"moved\":%llu,\"closed\":%llu,\"memory\":%zu", open, attached,
+	fprintf(out, "],\"open\":%u,\"moved_now\":%u,\"moved\":%llu,\"closed\":%llu,\"memory\":%zu,"
+		"\"foreign\":%llu,\"strangers\":%llu", open, attached,
 		(unsigned long long)service_counts.moved, (unsigned long long)service_counts.closed,
-		settings_memory_used());
+		settings_memory_used(), (unsigned long long)service_counts.foreign,
+		(unsigned long long)service_counts.strangers);
 	write_counts(out, "refused", service_counts.refused);
 	write_counts(out, "backs", service_counts.backs);
 }
@@ -122,6 +127,14 @@ static void drain(void)
 		if (!c->closed && c->mode == CONN_ATTACHED)
 			move_back(c, DAT_SOCKET_WHY_DRAIN, true, 0);
 	}
+}
+
+static void write_config(FILE *out)
+{
+	fputs("\"config\":", out);
+	settings_write(out);
+	fputs(",\"from\":", out);
+	settings_write_origins(out);
 }
 
 static void answer(int fd, char *request)
@@ -146,12 +159,10 @@ static void answer(int fd, char *request)
 					fprintf(out, *wrong == '"' ? "'" : "%c", *wrong);
 			fputs("\"", out);
 		} else {
-			fputs("\"config\":", out);
-			settings_write(out);
+			write_config(out);
 		}
 	} else if (!strcmp(request, "config")) {
-		fputs("\"config\":", out);
-		settings_write(out);
+		write_config(out);
 	} else if (!strcmp(request, "list") || !strcmp(request, "stat") || !strcmp(request, "drain") ||
 		   !strcmp(request, "reset")) {
 		if (!strcmp(request, "drain"))
@@ -178,9 +189,9 @@ static void answer(int fd, char *request)
 	free(text);
 }
 
-void answers_serve(void)
+bool answers_serve(void)
 {
-	int fd = REAL(accept4)(listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = own_fd(REAL(accept4)(listener, NULL, NULL, SOCK_CLOEXEC));
 	struct ucred cred = { 0 };
 	socklen_t length = sizeof cred;
 	struct pollfd p = { fd, POLLIN, 0 };
@@ -191,15 +202,20 @@ void answers_serve(void)
 		/* Without a descriptor for it the request waits, and so does this thread instead of spinning. */
 		if (errno != EAGAIN)
 			REAL(poll)(NULL, 0, 10);
-		return;
+		return true;
 	}
-	if (!REAL(getsockopt)(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length) && (cred.uid == geteuid() || !cred.uid) &&
-	    REAL(poll)(&p, 1, 1000) == 1) {
+	if (REAL(getsockopt)(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length) || (cred.uid != geteuid() && cred.uid)) {
+		service_counts.strangers++;
+		closer_take(fd);
+		return false;
+	}
+	if (REAL(poll)(&p, 1, 1000) == 1) {
 		n = REAL(recv)(fd, request, sizeof request - 1, MSG_DONTWAIT);
 		if (n > 0) {
 			request[n] = 0;
 			answer(fd, request);
 		}
 	}
-	REAL(close)(fd);
+	own_fd_close(fd);
+	return true;
 }

@@ -4,10 +4,11 @@
  * object of JSON in packets, up to the end of the connection. Only the process's own user and root are answered. */
 #ifndef SOCK_ANSWERS_H
 #define SOCK_ANSWERS_H
+#include <stdbool.h>
 
 /* Returns the listening descriptor, -1: none. */
 int answers_open(void);
-/* Answers those that have connected. Called by the service thread. */
-void answers_serve(void);
+/* Answers one that has connected. Called by the service thread. Returns false if that belongs to another user. */
+bool answers_serve(void);
 
 #endif

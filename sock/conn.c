@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "sock/foreign.h"
 #include "sock/rate.h"
 #include "sock/real.h"
 #include "sock/settings.h"
@@ -229,24 +230,26 @@ void own_fd_close(int fd)
 	REAL(close)(fd);
 }
 
-static void wake(int efd)
+static void wake(const struct conn *c, int efd)
 {
 	uint64_t one = 1;
 	int saved = errno;
 
-	if (efd >= 0 && REAL(write)(efd, &one, sizeof one) < 0)
+	if (efd >= 0 && c->foreign)
+		foreign_fire(efd);
+	else if (efd >= 0 && REAL(write)(efd, &one, sizeof one) < 0)
 		errno = saved; /* EAGAIN: it is readable anyway */
 }
 
 void conn_wake(struct conn *c)
 {
-	wake(c->efd);
+	wake(c, c->efd);
 }
 
 void conn_wake_peer(struct conn *c)
 {
 	c->wakeups++;
-	wake(c->peer_efd);
+	wake(c, c->peer_efd);
 }
 
 bool conn_ring_readable(struct conn *c)
@@ -322,6 +325,7 @@ void conn_after_fork(void)
 		c->asked = false, c->why = DAT_SOCKET_WHY_FORK, c->tries = 0, c->logged = false;
 		rate_ask_after(c, settings.after_calls, settings.after_bytes);
 		c->mode = CONN_PLAIN;
+		c->foreign = false;
 		c->efd = c->peer_efd = c->control = c->listener = -1;
 		c->link = LINK_NONE, c->timer.place = 0;
 		free(c->resend), c->resend = NULL;

@@ -71,6 +71,7 @@ struct conn {
 	size_t memory; /* bytes taken of max_memory */
 	int efd;       /* the peer writes it to wake this end; -1: none */
 	int peer_efd;
+	bool foreign; /* the peer has another user: efd and peer_efd are timers (foreign.h) */
 	struct ring_sender tx;
 	struct ring_receiver rx;
 	uint64_t rx_left; /* bytes that TCP still carries before the epoch of rx */
@@ -109,6 +110,8 @@ struct conn {
 	} link;
 	int control, listener;
 	uint32_t peer_inode; /* of the peer's TCP socket, as the kernel tells */
+	uint32_t peer_uid;   /* its user */
+	unsigned strangers;  /* processes that have come to the listener, and are not the peer */
 	struct timer timer;  /* of a link that waits */
 	unsigned retries;
 	struct conn *next_queued;

@@ -5,7 +5,10 @@ lib_LTLIBRARIES += libdatsock.la
 # What tests use without the interposed calls.
 noinst_LTLIBRARIES += libsockparts.la
 libsockparts_la_SOURCES = \
+	sock/closer.c sock/closer.h \
+	sock/conf.c sock/conf.h \
 	sock/conn.c sock/conn.h \
+	sock/foreign.c sock/foreign.h \
 	sock/polls.c sock/polls.h \
 	sock/rate.h \
 	sock/real.c sock/real.h \
@@ -29,6 +32,11 @@ libdatsock_la_LIBADD = libsockparts.la libcommon.la -lpthread -ldl
 libdatsock_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/sock/libdatsock.map $(ZDEFS) -Wl,-z,now -Wl,-z,relro
 EXTRA_libdatsock_la_DEPENDENCIES = sock/libdatsock.map
+# datsock.conf(5) names the directory that the library reads.
+man_MANS += doc/man/datsock.conf.5
+doc/man/datsock.conf.5: $(srcdir)/doc/man/datsock.conf.5.in Makefile
+	$(AM_V_at)$(MKDIR_P) doc/man
+	$(AM_V_GEN)$(name_sysconfdir)
 dist_man_MANS += doc/man/libdatsock.7 doc/man/man3/dat_socket.3
 if DATINFO
 bin_PROGRAMS += datsock
@@ -41,9 +49,10 @@ endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
 TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams
+	test/sock/registrations test/sock/streams test/sock/users
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams test/sock/datsock
-EXTRA_DIST += sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/preload.py \
-	test/sock/programs
+	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock
+EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py \
+	test/sock/preload.py test/sock/programs
+CLEANFILES += doc/man/datsock.conf.5

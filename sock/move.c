@@ -32,7 +32,7 @@ const char *move_why(enum dat_socket_why why)
 		"too little traffic",
 		"settings",
 		"peer on another host",
-		"peer of another user",
+		"user of the peer",
 		"peer without the library",
 		"memory or descriptors",
 		"thread in a call",
@@ -45,6 +45,7 @@ const char *move_why(enum dat_socket_why why)
 		"bytes went past the library",
 		"drained",
 		"idle while memory was short",
+		"process has changed its user",
 	};
 
 	return why < sizeof text / sizeof *text ? text[why] : "?";

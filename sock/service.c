@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* service.c - the library's thread. The end that called connect() looks for the peer's socket by sock_diag, connects to
  * the abstract Unix socket that is named after its inode, and sends OPEN with the memory of both rings. The other end
- * answers OPENED. Both check that the peer's process has the user that the kernel tells for the peer's TCP socket. The
- * Unix connection stays, for BACK; its end tells that the peer is gone. */
+ * answers OPENED. Both check that the peer's process has the user that the kernel tells for the peer's TCP socket, and
+ * that it has the socket. The Unix connection stays, for BACK; its end tells that the peer is gone. */
 #include "sock/service.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,9 @@
 #include "common/clock.h"
 #include "common/container_of.h"
 #include "sock/answers.h"
+#include "sock/closer.h"
 #include "sock/conn.h"
+#include "sock/foreign.h"
 #include "sock/move.h"
 #include "sock/peer.h"
 #include "sock/rate.h"
@@ -47,6 +49,10 @@ enum {
 	IDLE_TURN_MS = 1000, /* while memory is short, idle connections are looked for so often */
 	SHORT_MS = 20000,    /* memory counts as short for so long after a connection could not move */
 	IDLE_BACKS = 256,    /* idle connections that go back at a time */
+	FDS = 3,             /* descriptors of a message at most: memory, wake-up, proof */
+	STRANGERS = 16,      /* processes that come for a TCP connection and are not its peer; then it stays on TCP */
+	STRANGERS_TURN = 32, /* processes of other users that connect to the control socket; then it rests for */
+	STRANGERS_MS = 100,
 };
 enum message_type { OPEN = 1, OPENED, NO, BACK, BACKED };
 
@@ -56,19 +62,20 @@ struct message {
 	uint16_t reason; /* of NO: DAT_SOCKET_WHY_* */
 	uint32_t inode;  /* of the sender's TCP socket */
 	uint32_t ring;   /* bytes of a ring */
-	int32_t fd;      /* the sender's descriptor of it */
+	int32_t fd;      /* the sender's descriptor of it, for a peer of the same user */
 };
 
 /* What an event of the thread's epoll set is about: the low bits of its data. */
 enum tag { TAG_CONTROL, TAG_LISTENER, TAG_RESEND, TAG_MASK = 3 };
 
 struct service_counts service_counts;
-static int epoll = -1, wake_fd = -1, diag = -1;
+static int epoll = -1, wake_fd = -1, diag = -1, answers_fd = -1;
 static bool started, failed;
 static struct conn *queue;  /* by next_queued; guarded by sock_lock */
 static struct conn *closed; /* by next_closed; guarded by sock_lock */
 static struct timers timers;
-static struct timer idle_timer;
+static struct timer idle_timer, answers_timer;
+static unsigned answers_strangers; /* since the last turn of answers_timer */
 static uint64_t short_until; /* monotonic ns; memory or descriptors are short */
 static __thread bool is_service __attribute__((tls_model("initial-exec")));
 
@@ -91,7 +98,7 @@ static void watch(int op, int fd, uint32_t events, uint64_t data)
 
 static bool send_message(int fd, const struct message *m, const int *fds, int count)
 {
-	char control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+	char control[CMSG_SPACE(FDS * sizeof(int))] = { 0 };
 	struct iovec iov = { (void *)m, sizeof *m };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
@@ -108,33 +115,52 @@ static bool send_message(int fd, const struct message *m, const int *fds, int co
 	return REAL(sendmsg)(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof *m;
 }
 
-/* Returns 1 for a message, 0 when there is none now, -1 at the end. Closes descriptors that were not expected. */
-static int receive_message(int fd, struct message *m, int fds[2])
-{
-	char control[CMSG_SPACE(2 * sizeof(int))];
-	struct iovec iov = { m, sizeof *m };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control
-	};
-	ssize_t n = REAL(recvmsg)(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	fds[0] = fds[1] = -1;
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
-		int count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && count <= 2)
-			memcpy(fds, CMSG_DATA(h), count * sizeof(int));
-	}
-	return n == sizeof *m && m->magic == MESSAGE_MAGIC ? 1 : -1;
-}
-
 static void close_two(const int fds[2])
 {
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			REAL(close)(fds[i]);
+}
+
+static void no_descriptors(int fds[FDS])
+{
+	for (int i = 0; i < FDS; i++)
+		fds[i] = -1;
+}
+
+/* Unknown descriptors: to close them may take long. */
+static void drop_descriptors(int fds[FDS])
+{
+	for (int i = 0; i < FDS; i++)
+		closer_take(fds[i]);
+	no_descriptors(fds);
+}
+
+/* Returns 1 for a message, 0 when there is none now, -1 at the end or for what is no message. Such a one stays in the
+ * socket, with its descriptors. */
+static int receive_message(int fd, struct message *m, int fds[FDS])
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS * sizeof(int))];
+	struct iovec iov = { m, sizeof *m };
+	struct msghdr msg = {
+		/* without the padding, where the kernel would put one descriptor more */
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_LEN(FDS * sizeof(int))
+	};
+	/* What the kernel drops of a message that stays, it does not close. */
+	ssize_t n = REAL(recvmsg)(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
+	struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
+	struct message taken;
+
+	no_descriptors(fds);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(h), h->cmsg_len - CMSG_LEN(0));
+	if (n == sizeof *m && m->magic == MESSAGE_MAGIC && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	    REAL(recv)(fd, &taken, sizeof taken, MSG_DONTWAIT) == n)
+		return 1;
+	drop_descriptors(fds);
+	return -1;
 }
 
 static bool addresses(struct conn *c, struct sockaddr_storage *local, struct sockaddr_storage *peer)
@@ -145,10 +171,28 @@ static bool addresses(struct conn *c, struct sockaddr_storage *local, struct soc
 	return !getsockname(c->fd, (struct sockaddr *)local, &n) && !getpeername(c->fd, (struct sockaddr *)peer, &m);
 }
 
+static void close_control(struct conn *c)
+{
+	if (c->control >= 0 && c->foreign)
+		foreign_close(c->control);
+	else
+		own_fd_close(c->control);
+	c->control = -1;
+}
+
+/* Other users may have connected to it. */
+static void close_listener(struct conn *c)
+{
+	if (c->listener >= 0)
+		REAL(shutdown)(c->listener, SHUT_RDWR);
+	closer_take(c->listener);
+	c->listener = -1;
+}
+
 static void close_link(struct conn *c)
 {
-	own_fd_close(c->control), c->control = -1;
-	own_fd_close(c->listener), c->listener = -1;
+	close_control(c);
+	close_listener(c);
 	if (c->offered) {
 		munmap(c->offered, c->segment_size);
 		c->offered = NULL;
@@ -265,7 +309,7 @@ static bool peer_is(int fd, uid_t uid)
 
 /* Whether the process at the other end of the channel has the TCP socket of that inode, as the descriptor that it
  * names. Other processes of the same user may know the inode, too. */
-static bool peer_holds(int control, int fd, uint32_t inode)
+static bool process_has(int control, int fd, uint32_t inode)
 {
 	struct ucred cred;
 	socklen_t size = sizeof cred;
@@ -278,19 +322,47 @@ static bool peer_holds(int control, int fd, uint32_t inode)
 	return readlink(path, link, sizeof link - 1) > 0 && !strcmp(link, wanted);
 }
 
-/* Takes a descriptor that wakes the peer. Returns -1 and closes it if that is no eventfd: a write to a pipe or a socket
- * could raise SIGPIPE or wait. */
-static int take_peer_efd(int fd)
+/* The same for a process of any user, which has sent a proof if it is another one. */
+static bool peer_has(struct conn *c, const struct message *m, int proof)
+{
+	return c->foreign ? foreign_is_proof(proof, c->peer_inode) : process_has(c->control, m->fd, c->peer_inode);
+}
+
+/* Takes a descriptor that wakes the peer. Returns -1 if that is none whose use can never wait: a write to a pipe or a
+ * socket could, or raise SIGPIPE. */
+static int take_peer_efd(struct conn *c, int *fd)
 {
 	struct stat st;
-	int flags = fd < 0 ? -1 : REAL(fcntl)(fd, F_GETFL);
+	int flags = *fd < 0 ? -1 : REAL(fcntl)(*fd, F_GETFL), taken = *fd;
 
 	/* Descriptors without a file have no type. */
-	if (flags < 0 || fstat(fd, &st) || st.st_mode & S_IFMT || REAL(fcntl)(fd, F_SETFL, flags | O_NONBLOCK)) {
-		close_two((int[2]){ fd, -1 });
+	if (c->foreign ? !foreign_is_wake(taken) :
+			 flags < 0 || fstat(taken, &st) || st.st_mode & S_IFMT ||
+				 REAL(fcntl)(taken, F_SETFL, flags | O_NONBLOCK))
 		return -1;
-	}
-	return own_fd(fd);
+	*fd = -1;
+	return own_fd(taken);
+}
+
+/* What the peer gets beside memory. False: there are no descriptors. */
+static bool make_own_fds(struct conn *c, int *efd, int *proof)
+{
+	*proof = -1;
+	if (c->foreign && !foreign_renew_wake(c->efd))
+		return false;
+	if (c->foreign)
+		*proof = foreign_prove(c->fd);
+	*efd = c->efd;
+	return !c->foreign || *proof >= 0;
+}
+
+static bool send_with_fds(struct conn *c, const struct message *m, const int *fds, int count)
+{
+	bool sent = send_message(c->control, m, fds, count);
+
+	if (sent && c->foreign)
+		foreign_sent(c->control, c->peer_uid);
+	return sent;
 }
 
 /* Whether a descriptor is memory of that size, which the peer cannot take away. */
@@ -301,18 +373,33 @@ static bool is_sealed_memory(int fd, size_t size)
 	int seals = fd < 0 ? -1 : REAL(fcntl)(fd, F_GET_SEALS);
 
 	return seals >= 0 && seals & F_SEAL_SHRINK && seals & F_SEAL_SEAL && !fstatfs(fd, &fs) &&
-	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) && st.st_size >= 0 && (size_t)st.st_size >= size;
+	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) && st.st_size >= 0 && (size_t)st.st_size == size;
 }
 
-static void ask_peer(struct conn *c, uint32_t own_inode, const struct peer *peer)
+/* Makes the memory of both rings and maps it. */
+static bool offer_memory(struct conn *c, uint32_t ring, int *fd)
+{
+	*fd = memfd_create("datsock", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	c->segment_size = segment_bytes(ring);
+	if (*fd < 0 || ftruncate(*fd, c->segment_size) ||
+	    REAL(fcntl)(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return false;
+	c->offered = mmap(NULL, c->segment_size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (c->offered == MAP_FAILED)
+		c->offered = NULL;
+	return c->offered;
+}
+
+static void ask_peer(struct conn *c, uint32_t own_inode)
 {
 	struct sockaddr_un sa;
-	int length = unix_name(&sa, peer->inode);
+	int length = unix_name(&sa, c->peer_inode);
 	int fd = own_fd(REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	uint32_t ring = settings.ring;
 	struct message m = { .magic = MESSAGE_MAGIC, .type = OPEN, .inode = own_inode, .ring = ring,
 			     .fd = c->fd };
-	int fds[2];
+	int fds[FDS] = { -1, -1, -1 };
+	bool sent;
 
 	/* Looked at before the peer moves. */
 	if (fd < 0 || !settings_take_memory(RING_MIN)) {
@@ -326,29 +413,25 @@ static void ask_peer(struct conn *c, uint32_t own_inode, const struct peer *peer
 		retry(c, DAT_SOCKET_WHY_PEER);
 		return;
 	}
+	/* A process of any user may have bound the name. */
+	if (!peer_is(fd, c->peer_uid)) {
+		closer_take(fd);
+		service_counts.strangers++;
+		refuse(c, DAT_SOCKET_WHY_USER, false);
+		return;
+	}
 	c->control = fd;
-	c->peer_inode = peer->inode;
-	if (!peer_is(fd, peer->uid)) {
-		refuse(c, DAT_SOCKET_WHY_USER, true);
+	if (c->foreign && !foreign_may_send(c->peer_uid)) {
+		retry(c, DAT_SOCKET_WHY_USER);
 		return;
 	}
-	fds[0] = memfd_create("datsock", MFD_CLOEXEC | MFD_ALLOW_SEALING), fds[1] = c->efd;
-	c->segment_size = segment_bytes(ring);
-	if (fds[0] < 0 || ftruncate(fds[0], c->segment_size) ||
-	    REAL(fcntl)(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		close_two((int[2]){ fds[0], -1 });
+	sent = offer_memory(c, ring, &fds[0]) && make_own_fds(c, &fds[1], &fds[2]) &&
+	       send_with_fds(c, &m, fds, c->foreign ? 3 : 2);
+	close_two((int[2]){ fds[0], fds[2] });
+	if (!sent) {
 		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
 		return;
 	}
-	c->offered = mmap(NULL, c->segment_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-	if (c->offered == MAP_FAILED)
-		c->offered = NULL;
-	if (!c->offered || !send_message(fd, &m, fds, 2)) {
-		REAL(close)(fds[0]);
-		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
-		return;
-	}
-	REAL(close)(fds[0]);
 	if (await(c, LINK_ASKED, ANSWER_MS))
 		watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_CONTROL);
 }
@@ -360,19 +443,25 @@ static void await_peer(struct conn *c, uint32_t own_inode)
 	int fd = own_fd(REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
 	if (fd < 0 || bind(fd, (void *)&sa, length) || listen(fd, 4)) {
+		/* Another process may have bound the name. That is no shortage, and must not look like one. */
+		bool taken = fd >= 0 && errno == EADDRINUSE;
+
 		own_fd_close(fd);
-		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+		service_counts.strangers += taken;
+		refuse(c, taken ? DAT_SOCKET_WHY_USER : DAT_SOCKET_WHY_MEMORY, false);
 		return;
 	}
 	c->listener = fd;
+	c->strangers = 0;
 	if (await(c, LINK_LISTEN, LISTEN_MS))
 		watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_LISTENER);
 }
 
 /* Looks up both sockets. False if the connection was refused. */
-static bool find_peer(struct conn *c, uint32_t *own_inode, struct peer *peer)
+static bool find_peer(struct conn *c, uint32_t *own_inode)
 {
 	struct sockaddr_storage local, other;
+	struct peer peer;
 	struct stat st;
 	int err;
 
@@ -388,7 +477,7 @@ static bool find_peer(struct conn *c, uint32_t *own_inode, struct peer *peer)
 		refuse(c, DAT_SOCKET_WHY_OPTION, true);
 		return false;
 	}
-	err = peer_find(diag, &local, &other, peer);
+	err = peer_find(diag, &local, &other, &peer);
 	if (err == EAGAIN) {
 		retry(c, DAT_SOCKET_WHY_PEER);
 		return false;
@@ -397,9 +486,24 @@ static bool find_peer(struct conn *c, uint32_t *own_inode, struct peer *peer)
 		refuse(c, err == ENOENT ? DAT_SOCKET_WHY_HOST : DAT_SOCKET_WHY_MEMORY, err == ENOENT);
 		return false;
 	}
-	if (peer->uid != geteuid()) {
+	/* The peer would compare this user with that of the socket. */
+	if (st.st_uid != geteuid()) {
+		refuse(c, DAT_SOCKET_WHY_OWNER, false);
+		return false;
+	}
+	if (!settings_allow_user(peer.uid, geteuid()) || foreign_is_ambiguous(peer.uid)) {
 		refuse(c, DAT_SOCKET_WHY_USER, true);
 		return false;
+	}
+	c->peer_inode = peer.inode, c->peer_uid = peer.uid;
+	if (peer.uid != geteuid() && !c->foreign) {
+		if (!foreign_renew_wake(c->efd)) {
+			refuse(c, DAT_SOCKET_WHY_MEMORY, false);
+			return false;
+		}
+		/* A wake-up of the other kind may have been lost between these two. */
+		__atomic_store_n(&c->foreign, true, __ATOMIC_SEQ_CST);
+		conn_wake(c);
 	}
 	*own_inode = st.st_ino;
 	return true;
@@ -408,20 +512,19 @@ static bool find_peer(struct conn *c, uint32_t *own_inode, struct peer *peer)
 static void start(struct conn *c)
 {
 	uint32_t own_inode;
-	struct peer peer;
 
 	if (c->closed || c->mode != CONN_WATCHED) {
 		c->link = LINK_NONE;
 		return;
 	}
-	if (!find_peer(c, &own_inode, &peer))
+	if (!find_peer(c, &own_inode))
 		return;
 	if (__atomic_load_n(&c->kernel_in, __ATOMIC_SEQ_CST) || __atomic_load_n(&c->kernel_out, __ATOMIC_SEQ_CST)) {
 		retry(c, DAT_SOCKET_WHY_BUSY);
 		return;
 	}
 	if (c->connector)
-		ask_peer(c, own_inode, &peer);
+		ask_peer(c, own_inode);
 	else
 		await_peer(c, own_inode);
 }
@@ -435,8 +538,11 @@ static void accept_peer(struct conn *c)
 		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
 	if (fd < 0)
 		return;
-	if (c->control >= 0 || !peer_is(fd, geteuid())) {
-		own_fd_close(fd);
+	if (c->control >= 0 || !peer_is(fd, c->peer_uid)) {
+		closer_take(fd);
+		service_counts.strangers++;
+		if (++c->strangers >= STRANGERS)
+			refuse(c, DAT_SOCKET_WHY_USER, false);
 		return;
 	}
 	c->control = fd;
@@ -446,8 +552,8 @@ static void accept_peer(struct conn *c)
 
 static void count_moved(struct conn *c)
 {
-	(void)c;
 	service_counts.moved++;
+	service_counts.foreign += c->foreign;
 }
 
 static int attach(struct conn *c, struct segment *segment, size_t size, uint32_t ring, int peer_efd)
@@ -469,59 +575,86 @@ static void link_up(struct conn *c)
 	c->link = LINK_UP;
 }
 
-static void on_open(struct conn *c, const struct message *m, int fds[2])
+/* What must be so before memory that the peer offers is mapped. Returns 0 or a DAT_SOCKET_WHY_*. */
+static int check_open(struct conn *c, const struct message *m, const int fds[FDS])
 {
-	struct message answer = { .magic = MESSAGE_MAGIC, .type = NO, .reason = DAT_SOCKET_WHY_MEMORY, .fd = c->fd };
-	uint32_t own_inode;
-	struct peer peer;
-	struct segment *segment = MAP_FAILED;
-	size_t size = segment_bytes(m->ring);
-	int peer_efd;
-
-	if (!find_peer(c, &own_inode, &peer)) {
-		close_two(fds);
-		return;
-	}
 	/* The kernel tells which socket is the other end: nothing else may offer memory for it. */
-	if (m->inode != peer.inode || !peer_holds(c->control, m->fd, peer.inode) || m->ring < 4096 ||
-	    m->ring > 64 << 20 || m->ring & (m->ring - 1) || !is_sealed_memory(fds[0], size)) {
-		close_two(fds);
-		refuse(c, DAT_SOCKET_WHY_PEER, false);
-		return;
-	}
-	segment = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-	REAL(close)(fds[0]);
-	peer_efd = take_peer_efd(fds[1]);
-	if (segment != MAP_FAILED && peer_efd >= 0) {
-		answer.reason = attach(c, segment, size, m->ring, peer_efd);
-		if (!answer.reason) {
-			answer.type = OPENED;
-			link_up(c);
-			own_fd_close(c->listener), c->listener = -1;
-			if (send_message(c->control, &answer, &c->efd, 1))
-				return;
-			move_peer_gone(c);
-			return;
-		}
-	}
+	if (m->inode != c->peer_inode || !peer_has(c, m, fds[2]) || m->ring < 4096 || m->ring > 64 << 20 ||
+	    m->ring & (m->ring - 1) || !is_sealed_memory(fds[0], segment_bytes(m->ring)))
+		return DAT_SOCKET_WHY_PEER;
+	/* This process may have to pay for pages that a peer of another user makes it touch. */
+	if (c->foreign && m->ring > settings.ring)
+		return DAT_SOCKET_WHY_SETTING;
+	if (c->foreign && !foreign_may_send(c->peer_uid))
+		return DAT_SOCKET_WHY_BUSY;
+	return 0;
+}
+
+/* Attaches, and stores the descriptors of the answer: wake-up, proof. Returns 0 or a DAT_SOCKET_WHY_*. */
+static int take_offer(struct conn *c, const struct message *m, int fds[FDS], int answer_fds[2])
+{
+	size_t size = segment_bytes(m->ring);
+	struct segment *segment = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	int peer_efd = take_peer_efd(c, &fds[1]), why = DAT_SOCKET_WHY_MEMORY;
+
+	if (segment != MAP_FAILED && peer_efd >= 0 && make_own_fds(c, &answer_fds[0], &answer_fds[1]))
+		why = attach(c, segment, size, m->ring, peer_efd);
+	if (!why)
+		return 0;
 	if (segment != MAP_FAILED)
 		munmap(segment, size);
 	own_fd_close(peer_efd);
-	send_message(c->control, &answer, NULL, 0);
-	refuse(c, answer.reason, false);
+	return why;
 }
 
-static void on_opened(struct conn *c, const struct message *m, int fds[2])
+static void on_open(struct conn *c, const struct message *m, int fds[FDS])
 {
-	int peer_efd = take_peer_efd(fds[0]), why;
+	struct message answer = { .magic = MESSAGE_MAGIC, .type = NO, .fd = c->fd };
+	int answer_fds[2] = { -1, -1 }, why;
+	uint32_t own_inode;
 
-	close_two((int[2]){ fds[1], -1 });
-	if (peer_efd < 0)
-		why = DAT_SOCKET_WHY_MEMORY;
-	else if (!peer_holds(c->control, m->fd, c->peer_inode))
-		why = DAT_SOCKET_WHY_PEER;
-	else
-		why = attach(c, c->offered, c->segment_size, (c->segment_size - SEGMENT_DATA) / 2, peer_efd);
+	if (!find_peer(c, &own_inode)) {
+		drop_descriptors(fds);
+		return;
+	}
+	why = check_open(c, m, fds);
+	if (!why) {
+		why = take_offer(c, m, fds, answer_fds);
+		/* They were checked: memory, and a proof or none. */
+		close_two((int[2]){ fds[0], c->foreign ? fds[2] : -1 });
+		fds[0] = -1, fds[2] = c->foreign ? -1 : fds[2];
+	}
+	drop_descriptors(fds);
+	if (!why) {
+		answer.type = OPENED;
+		link_up(c);
+		close_listener(c);
+		if (!send_with_fds(c, &answer, answer_fds, c->foreign ? 2 : 1))
+			move_peer_gone(c);
+	} else if (why != DAT_SOCKET_WHY_PEER) {
+		answer.reason = why;
+		send_message(c->control, &answer, NULL, 0);
+	}
+	close_two((int[2]){ answer_fds[1], -1 });
+	if (why)
+		refuse(c, why, false);
+}
+
+static void on_opened(struct conn *c, const struct message *m, int fds[FDS])
+{
+	int peer_efd, why = DAT_SOCKET_WHY_PEER;
+
+	if (!peer_has(c, m, fds[1])) {
+		drop_descriptors(fds);
+		refuse(c, why, false);
+		return;
+	}
+	peer_efd = take_peer_efd(c, &fds[0]);
+	if (c->foreign)
+		close_two((int[2]){ fds[1], -1 }), fds[1] = -1;
+	drop_descriptors(fds);
+	why = peer_efd < 0 ? DAT_SOCKET_WHY_MEMORY :
+			     attach(c, c->offered, c->segment_size, (c->segment_size - SEGMENT_DATA) / 2, peer_efd);
 	if (why) {
 		own_fd_close(peer_efd);
 		refuse(c, why, false); /* the end of the channel tells the peer, which takes its bytes back */
@@ -533,14 +666,14 @@ static void on_opened(struct conn *c, const struct message *m, int fds[2])
 
 static void link_down(struct conn *c)
 {
-	own_fd_close(c->control), c->control = -1;
+	close_control(c);
 	c->link = LINK_NONE;
 }
 
 static void on_control(struct conn *c)
 {
 	struct message m;
-	int fds[2];
+	int fds[FDS] = { -1, -1, -1 };
 	int got = c->control < 0 ? 0 : receive_message(c->control, &m, fds);
 
 	if (!got)
@@ -553,7 +686,7 @@ static void on_control(struct conn *c)
 		on_opened(c, &m, fds);
 		return;
 	}
-	close_two(fds);
+	drop_descriptors(fds);
 	if (c->link == LINK_UP && got > 0 && (m.type == BACK || m.type == BACKED)) {
 		struct message answer = { .magic = MESSAGE_MAGIC, .type = BACKED };
 
@@ -658,6 +791,23 @@ static void send_idle_back(uint64_t now)
 		move_back(idle[i], DAT_SOCKET_WHY_IDLE, false, 0);
 }
 
+/* Watches the control socket from now on, unless processes of other users have kept this thread too busy by it. */
+static void await_questions(void)
+{
+	if (closer_is_behind())
+		timers_set(&timers, &answers_timer, clock_now_ns() + STRANGERS_MS * 1000000ull);
+	else
+		answers_strangers = 0, watch(EPOLL_CTL_MOD, answers_fd, EPOLLIN, 4);
+}
+
+static void answer_questions(void)
+{
+	if (answers_serve() || ++answers_strangers < STRANGERS_TURN)
+		return;
+	if (timers_set(&timers, &answers_timer, clock_now_ns() + STRANGERS_MS * 1000000ull))
+		watch(EPOLL_CTL_MOD, answers_fd, 0, 4);
+}
+
 /* Does what is due. Returns the time until the next timer in ms, -1: none. */
 static int run_timers(void)
 {
@@ -672,6 +822,8 @@ static int run_timers(void)
 		timers_cancel(&timers, t);
 		if (t == &idle_timer)
 			send_idle_back(now);
+		else if (t == &answers_timer)
+			await_questions();
 		else if (c->link == LINK_RETRY)
 			start(c);
 		else
@@ -703,7 +855,7 @@ static void *run(void *arg)
 				if (REAL(read)(wake_fd, &count, sizeof count) < 0)
 					continue;
 			} else if (events[i].data.u64 < 4096) {
-				answers_serve();
+				answer_questions();
 			} else if ((events[i].data.u64 & TAG_MASK) == TAG_LISTENER) {
 				if (c->listener >= 0)
 					accept_peer(c);
@@ -759,7 +911,8 @@ static bool start_thread(void)
 		return false;
 	}
 	watch(EPOLL_CTL_ADD, wake_fd, EPOLLIN, 0);
-	watch(EPOLL_CTL_ADD, answers_open(), EPOLLIN, 4);
+	answers_fd = answers_open();
+	watch(EPOLL_CTL_ADD, answers_fd, EPOLLIN, 4);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, 256 << 10);
@@ -884,9 +1037,11 @@ void service_after_fork(bool in_child)
 		return;
 	started = failed = false;
 	queue = NULL;
-	timers.count = 0, idle_timer.place = 0;
+	timers.count = 0, idle_timer.place = answers_timer.place = 0;
 	epoll = wake_fd = diag = -1;
 	is_service = false;
+	closer_after_fork();
+	foreign_after_fork();
 	conn_after_fork();
 	while (closed) {
 		struct conn *c = closed;

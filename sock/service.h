@@ -19,6 +19,8 @@ bool service_is_running(void);
 /* Counts of the process, for datsock stat. */
 struct service_counts {
 	uint64_t connections, moved, closed, refused[32], backs[32];
+	uint64_t foreign;   /* of those that moved: to peers of other users */
+	uint64_t strangers; /* processes that came for a connection, or asked, and may not */
 };
 extern struct service_counts service_counts;
 /* Keeps connections from coming and going until service_after_fork(). Returns false, and does not, if there is one that

@@ -5,15 +5,18 @@
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+#include "sock/conf.h"
 
 #define PREFIX "DATSOCK_"
 enum { PREFIX_LENGTH = sizeof PREFIX - 1 };
 
 struct settings settings = {
+	.user_list = "any",
 	.max_memory = 64,
 	.ring = 2 << 20,
 	.spin = 20,
@@ -22,6 +25,12 @@ struct settings settings = {
 	.after_bytes = 64 << 10,
 };
 int settings_streams;
+
+/* What datsock config shows, and where each value is from. */
+static const char *const names[] = { "enabled", "ip_addr_list", "port_range_list", "user_list", "max_memory",
+				     "ring",	"spin",	  "idle",	     "after" };
+enum { NAMES = sizeof names / sizeof *names };
+static const char *origins[NAMES];
 static size_t memory_used;
 static char problem[256];
 
@@ -109,6 +118,40 @@ static int check_ports(char *item, void *arg)
 	return 1;
 }
 
+/* A number, or a name of /etc/passwd: the library asks no name service, which could use sockets. */
+static bool parse_user(const char *item, uid_t *uid)
+{
+	struct passwd *entry;
+	unsigned long n;
+	FILE *file;
+
+	if (!number(item, 0, UINT32_MAX - 1, &n)) {
+		*uid = n;
+		return true;
+	}
+	file = fopen("/etc/passwd", "re");
+	while (file && (entry = fgetpwent(file)))
+		if (!strcmp(entry->pw_name, item)) {
+			*uid = entry->pw_uid;
+			fclose(file);
+			return true;
+		}
+	if (file)
+		fclose(file);
+	return false;
+}
+
+static int check_user(char *item, void *arg)
+{
+	uid_t uid;
+
+	(void)arg;
+	if (!strcmp(item, "any") || parse_user(item, &uid))
+		return 0;
+	snprintf(problem, sizeof problem, "\"%.60s\" is no user of /etc/passwd, number of a user or \"any\"", item);
+	return 1;
+}
+
 static const char *set_list(char to[SETTINGS_TEXT], const char *value, int (*check)(char *, void *))
 {
 	if (strlen(value) >= SETTINGS_TEXT) {
@@ -121,7 +164,7 @@ static const char *set_list(char to[SETTINGS_TEXT], const char *value, int (*che
 	return NULL;
 }
 
-const char *settings_set(const char *name, const char *value)
+static const char *set_value(const char *name, const char *value)
 {
 	unsigned long n;
 	const char *wrong;
@@ -136,6 +179,8 @@ const char *settings_set(const char *name, const char *value)
 		return set_list(settings.ip_addr_list, value, check_network);
 	if (!strcmp(name, "port_range_list"))
 		return set_list(settings.port_range_list, value, check_ports);
+	if (!strcmp(name, "user_list"))
+		return set_list(settings.user_list, value, check_user);
 	if (!strcmp(name, "max_memory"))
 		return number(value, 0, 1 << 20, &settings.max_memory);
 	if (!strcmp(name, "spin"))
@@ -162,13 +207,34 @@ const char *settings_set(const char *name, const char *value)
 	return problem;
 }
 
+/* Sets, and notes where the value is from. */
+static const char *take(const char *name, const char *value, const char *origin)
+{
+	const char *wrong = set_value(name, value);
+
+	for (int i = 0; !wrong && i < NAMES; i++)
+		if (!strcmp(name, names[i]))
+			origins[i] = origin;
+	return wrong;
+}
+
+const char *settings_set(const char *name, const char *value)
+{
+	return take(name, value, "datsock config");
+}
+
+static const char *take_from_file(const char *name, const char *value)
+{
+	return take(name, value, "datsock.conf");
+}
+
 /* What only the environment sets. */
-static const char *set_at_start(const char *name, const char *value)
+static const char *take_from_environment(const char *name, const char *value)
 {
 	unsigned long n = 0;
 	const char *wrong = NULL;
 
-	if (!strcmp(name, "library"))
+	if (!strcmp(name, "library") || !strcmp(name, "run"))
 		return NULL; /* of the tool */
 	if (!strcmp(name, "log")) {
 		wrong = number(value, 0, 1, &n);
@@ -177,17 +243,15 @@ static const char *set_at_start(const char *name, const char *value)
 		wrong = number(value, 0, 1000000, &n);
 		settings.test_back = n;
 	} else {
-		wrong = settings_set(name, value);
+		wrong = take(name, value, "environment");
 	}
 	return wrong;
 }
 
-void settings_read(void)
+static bool read_environment(void)
 {
-	bool wrong = false;
+	bool good = true;
 
-	if (getauxval(AT_SECURE))
-		return;
 	for (char **at = environ; at && *at; at++) {
 		const char *text = *at, *equals = strchr(text, '='), *clause;
 		char name[64] = "";
@@ -198,23 +262,46 @@ void settings_read(void)
 		length = equals - text - PREFIX_LENGTH;
 		for (size_t i = 0; i < length && i < sizeof name - 1; i++)
 			name[i] = tolower((unsigned char)text[PREFIX_LENGTH + i]);
-		clause = set_at_start(name, equals + 1);
+		clause = take_from_environment(name, equals + 1);
 		if (clause) {
 			fprintf(stderr, "datsock: %.*s: %s; no connection moves\n", (int)(equals - text), text, clause);
-			wrong = true;
+			good = false;
 		}
 	}
-	if (wrong)
+	return good;
+}
+
+void settings_read(void)
+{
+	bool good;
+
+	if (getauxval(AT_SECURE))
+		return;
+	if (getenv(PREFIX "RUN")) {
+		take("enabled", "1", "datsock run");
+		take("ip_addr_list", "local", "datsock run");
+		take("port_range_list", "1-65535", "datsock run");
+	}
+	good = conf_read(take_from_file);
+	good &= read_environment();
+	if (!good)
 		settings.enabled = false;
 }
 
 void settings_write(FILE *out)
 {
 	fprintf(out,
-		"{\"enabled\":%d,\"ip_addr_list\":\"%s\",\"port_range_list\":\"%s\",\"max_memory\":%lu,\"ring\":%lu,"
-		"\"spin\":%lu,\"idle\":%lu,\"after\":%lu}",
-		settings.enabled, settings.ip_addr_list, settings.port_range_list, settings.max_memory, settings.ring,
-		settings.spin, settings.idle, (unsigned long)settings.after_calls);
+		"{\"enabled\":%d,\"ip_addr_list\":\"%s\",\"port_range_list\":\"%s\",\"user_list\":\"%s\","
+		"\"max_memory\":%lu,\"ring\":%lu,\"spin\":%lu,\"idle\":%lu,\"after\":%lu}",
+		settings.enabled, settings.ip_addr_list, settings.port_range_list, settings.user_list,
+		settings.max_memory, settings.ring, settings.spin, settings.idle, (unsigned long)settings.after_calls);
+}
+
+void settings_write_origins(FILE *out)
+{
+	for (int i = 0; i < NAMES; i++)
+		fprintf(out, "%s\"%s\":\"%s\"", i ? "," : "{", names[i], origins[i] ? origins[i] : "default");
+	fputc('}', out);
 }
 
 /* The address as bytes; IPv4 in IPv6 is IPv4. */
@@ -281,6 +368,18 @@ bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, b
 		w.port = other;
 	}
 	return for_items(settings.port_range_list, match_port, &w);
+}
+
+static int match_user(char *item, void *arg)
+{
+	uid_t uid;
+
+	return !strcmp(item, "any") || (parse_user(item, &uid) && uid == *(uid_t *)arg);
+}
+
+bool settings_allow_user(uid_t peer, uid_t own)
+{
+	return peer == own || (*settings.user_list && for_items(settings.user_list, match_user, &peer));
 }
 
 bool settings_take_memory(size_t bytes)

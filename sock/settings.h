@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* settings.h - the settings of this process: from DATSOCK_* variables at its start, and changed by datsock config. */
+/* settings.h - the settings of this process: from datsock.conf and DATSOCK_* variables at its start, and changed by
+ * datsock config. */
 #ifndef SOCK_SETTINGS_H
 #define SOCK_SETTINGS_H
 #include <stdbool.h>
@@ -14,6 +15,7 @@ struct settings {
 	bool enabled;
 	char ip_addr_list[SETTINGS_TEXT];    /* networks and "local" */
 	char port_range_list[SETTINGS_TEXT]; /* of the server's side */
+	char user_list[SETTINGS_TEXT];       /* peers' users beside the own: names, numbers, "any" */
 	unsigned long max_memory;            /* MB, of this process */
 	unsigned long ring;                  /* bytes of a ring, at most */
 	unsigned long spin;                  /* us, at most */
@@ -24,14 +26,19 @@ struct settings {
 };
 extern struct settings settings;
 
-/* Reads the environment. A wrong value or an unknown DATSOCK_ variable is reported, and leaves the library disabled. */
+/* Reads datsock.conf and then the environment. A wrong value or an unknown name is reported, and leaves the library
+ * disabled. */
 void settings_read(void);
 /* Changes one setting. Returns NULL, or a clause that says what is wrong; valid until the next call. */
 const char *settings_set(const char *name, const char *value);
 /* Writes all settings as an object of JSON. */
 void settings_write(FILE *out);
+/* Writes for each setting where its value is from, as an object of JSON. */
+void settings_write_origins(FILE *out);
 /* Whether a connection between these addresses may move. */
 bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, bool connector);
+/* Whether connections to processes of that user may move. The own user may always. */
+bool settings_allow_user(uid_t peer, uid_t own);
 /* Connections of this process that stream through large rings. Atomic. */
 extern int settings_streams;
 /* Takes bytes of max_memory, or gives them back. */

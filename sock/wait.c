@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include "common/clock.h"
 #include "sock/conn.h"
+#include "sock/foreign.h"
 #include "sock/real.h"
 #include "sock/settings.h"
 
@@ -84,7 +85,9 @@ void wait_drain(struct conn *c)
 	int saved = errno;
 	bool again = false;
 
-	if (REAL(read)(c->efd, &count, sizeof count) < 0)
+	if (c->foreign)
+		foreign_clear(c->efd);
+	else if (REAL(read)(c->efd, &count, sizeof count) < 0)
 		errno = saved;
 	/* The wake-up may have been another thread's as well. */
 	if (__atomic_load_n(&c->waiters_in, __ATOMIC_SEQ_CST) + __atomic_load_n(&c->waiters_out, __ATOMIC_SEQ_CST) < 1)

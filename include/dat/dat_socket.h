@@ -23,7 +23,7 @@ enum dat_socket_why {
 	DAT_SOCKET_WHY_TRAFFIC,		/* too little traffic yet */
 	DAT_SOCKET_WHY_SETTING,		/* enabled, ip_addr_list or port_range_list */
 	DAT_SOCKET_WHY_HOST,		/* the peer is on another host or in another network namespace */
-	DAT_SOCKET_WHY_USER,		/* the peer's process belongs to another user */
+	DAT_SOCKET_WHY_USER,		/* the peer's user is not in user_list, or the peer is not its process */
 	DAT_SOCKET_WHY_PEER,		/* the peer does not use this library, or has not answered */
 	DAT_SOCKET_WHY_MEMORY,		/* max_memory, or no memory or descriptors */
 	DAT_SOCKET_WHY_BUSY,		/* a thread was in a call of the kernel */
@@ -35,7 +35,8 @@ enum dat_socket_why {
 	DAT_SOCKET_WHY_EPOLL,		/* nested epoll, EPOLLEXCLUSIVE, or an epoll descriptor of unknown origin */
 	DAT_SOCKET_WHY_UNSEEN,		/* bytes went past the library */
 	DAT_SOCKET_WHY_DRAIN,		/* datsock drain, or dat_socket_back() */
-	DAT_SOCKET_WHY_IDLE		/* it was idle while memory or descriptors were short */
+	DAT_SOCKET_WHY_IDLE,		/* it was idle while memory or descriptors were short */
+	DAT_SOCKET_WHY_OWNER		/* the process has changed its user since the socket was made */
 };
 
 struct dat_socket_info {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* moves.c - a stream keeps its bytes and their order while its directions move to the ring and back at random
- *positions.
+ * positions.
  *
- *	moves [SEED [BYTES [MODE]]]	MODE: both (default), kill, stop
+ *	moves [SEED [BYTES [MODE [UID UID]]]]	MODE: both (default), kill, stop; users of the two ends
  *
  * Run it with the library preloaded, DATSOCK_AFTER=0 and DATSOCK_TEST_BACK=N. Two processes send each other bytes that
- *each position determines, in writes of random sizes, by blocking and nonblocking calls, poll and epoll. With `kill`
+ * each position determines, in writes of random sizes, by blocking and nonblocking calls, poll and epoll. With `kill`
  *one of them is killed at a random moment: what the other one receives is a prefix of the stream, and then the end. */
 #include <arpa/inet.h>
 #include <dat/dat_socket.h>
@@ -142,13 +142,13 @@ static void exchange(int fd, uint64_t total, bool dies)
 }
 
 /* Makes a process that stops the other one at random moments. Returns its pid. */
-static pid_t start_stopper(pid_t pid, int fd)
+static pid_t start_stopper(pid_t pid, int listener)
 {
 	pid_t stopper = fork();
 
 	if (stopper)
 		return stopper;
-	close(fd);
+	close(listener);
 	for (int i = 0; i < STOPS; i++) {
 		usleep(random32() % 3000);
 		kill(pid, SIGSTOP);
@@ -158,6 +158,12 @@ static pid_t start_stopper(pid_t pid, int fd)
 	_exit(0);
 }
 
+static void become(uid_t uid)
+{
+	if (uid != getuid() && setresuid(uid, uid, uid))
+		fail("setresuid failed", 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -165,6 +171,9 @@ int main(int argc, char **argv)
 		 total = argc > 2 ? strtoull(argv[2], NULL, 0) : 1 << 20;
 	bool dies = argc > 3 && !strcmp(argv[3], "kill"), stops = argc > 3 && !strcmp(argv[3], "stop");
 	socklen_t size = sizeof sa;
+	/* users of the two ends */
+	uid_t connector = argc > 5 ? strtoul(argv[4], NULL, 0) : getuid(),
+	      acceptor = argc > 5 ? strtoul(argv[5], NULL, 0) : getuid();
 	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, status;
 	pid_t pid, stopper = 0;
 
@@ -176,28 +185,26 @@ int main(int argc, char **argv)
 	state = seed * 2 + !pid;
 	random32();
 	if (!pid) {
+		become(acceptor);
 		fd = accept(listener, NULL, NULL);
 		close(listener);
 		exchange(fd, total, dies);
 		print_moves(fd);
 		_exit(0);
 	}
+	if (dies && !fork()) {
+		close(listener);
+		usleep(random32() % 30000);
+		kill(pid, SIGKILL);
+		_exit(0);
+	}
+	if (stops)
+		stopper = start_stopper(pid, listener);
+	become(connector);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (connect(fd, (void *)&sa, sizeof sa))
 		fail("connect failed", 0);
 	close(listener);
-	if (dies) {
-		pid_t killer = fork();
-
-		if (!killer) {
-			close(fd);
-			usleep(random32() % 30000);
-			kill(pid, SIGKILL);
-			_exit(0);
-		}
-	}
-	if (stops)
-		stopper = start_stopper(pid, fd);
 	exchange(fd, total, dies);
 	print_moves(fd);
 	close(fd);

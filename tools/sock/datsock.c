@@ -79,9 +79,8 @@ static void run(char **argv)
 	/* Behind other libraries, next to libc, whose functions it stands for. */
 	snprintf(preload, sizeof preload, "%s%s%s", before ? before : "", before && *before ? ":" : "", lib);
 	setenv("LD_PRELOAD", preload, 1);
-	setenv("DATSOCK_ENABLED", "1", 0);
-	setenv("DATSOCK_IP_ADDR_LIST", "local", 0);
-	setenv("DATSOCK_PORT_RANGE_LIST", "1-65535", 0);
+	/* Enabled, for all ports and peers on this host, unless datsock.conf or the environment has something else. */
+	setenv("DATSOCK_RUN", "1", 1);
 	execvp(argv[0], argv);
 	fail("%s: %s", argv[0], strerror(errno));
 }
