@@ -73,6 +73,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/registry.c dapl/core/base/registry.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \
+	dapl/core/base/traffic_class.c dapl/core/base/traffic_class.h \
 	dapl/core/base/control.c dapl/core/base/control.h \
 	dapl/core/base/tap.c dapl/core/base/tap.h \
 	dapl/core/base/tap_posts.c dapl/core/base/tap_posts.h \

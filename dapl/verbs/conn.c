@@ -10,7 +10,7 @@
 #include "conn_state.h"
 #include "hw.h"
 #include "common/container_of.h"
-#include "dapl/core/base/settings.h"
+#include "dapl/core/base/traffic_class.h"
 
 enum {
 	LINGER_US = 2000000,		/* for the answer to our disconnect */
@@ -86,7 +86,7 @@ void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params
 	conn->reads_out = params->reads_out;
 	conn->reads_in = params->reads_in;
 	conn->tuning = params->tuning;
-	conn->tos = dapl_settings_traffic_class(&params->tuning, params->qos);
+	conn->tos = dapl_traffic_class(&params->tuning, params->qos);
 }
 
 static void linger_over(struct dapl_timer *timer)

@@ -9,6 +9,7 @@
 #include "common/parameters.h"
 #include "common/trace.h"
 #include "dapl/core/base/settings.h"
+#include "dapl/core/device.h"
 
 struct dapl_settings dapl_settings;
 
@@ -56,22 +57,6 @@ void dapl_settings_read(void)
 		log_env_number(v->name, v->min, v->max, &value);
 		*(int *)((char *)&dapl_settings + v->offset) = (int)value;
 	}
-}
-
-int dapl_settings_traffic_class(const struct dapl_conn_tuning *tuning, enum dapl_qos qos)
-{
-	/* Differentiated services code points, in the upper six bits. The lower two are ECN's. */
-	static const uint8_t class_of[] = {
-		[DAPL_QOS_THROUGHPUT] = 10 << 2,	/* AF11 */
-		[DAPL_QOS_LATENCY] = 46 << 2,		/* EF */
-		[DAPL_QOS_ECONOMY] = 8 << 2,		/* CS1 */
-		[DAPL_QOS_PREMIUM] = 34 << 2,		/* AF41 */
-	};
-	int class = dapl_tuned(tuning->traffic_class, dapl_settings.tos);
-
-	if (class >= 0 || qos == DAPL_QOS_DEFAULT || qos >= sizeof class_of)
-		return class;
-	return class_of[qos];
 }
 
 /* --- parameters ------------------------------------------------------------------------- */

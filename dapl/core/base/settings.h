@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "common/parameters.h"
-#include "dapl/core/device.h"
+#include "dapl/core/base/parameter.h"
 
 struct dapl_settings {
 	unsigned max_inline;		/* DAPL_MAX_INLINE, bytes */
@@ -30,9 +30,6 @@ struct dapl_settings {
 extern struct dapl_settings dapl_settings;
 
 void dapl_settings_read(void);
-/* Returns the ToS byte, or traffic class, of a connection: that of its endpoint, else DAPL_CM_TOS, else the class
- * that stands for the QoS. -1: none is wanted. */
-int dapl_settings_traffic_class(const struct dapl_conn_tuning *tuning, enum dapl_qos qos);
 
 /* --- the same while the program runs; on the service thread ---------------------------------- */
 

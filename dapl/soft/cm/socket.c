@@ -2,7 +2,7 @@
 /* socket.c - options and addresses of sockets (socket.h). */
 #include "dapl/soft/cm/socket.h"
 #include "common/address.h"
-#include "dapl/core/base/settings.h"
+#include "dapl/core/base/traffic_class.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/conn.h"
@@ -45,7 +45,7 @@ bool cm_same_address(const struct sockaddr_storage *a, const struct sockaddr_sto
 
 void cm_set_traffic_class(const struct dapl_conn *conn)
 {
-	int class = dapl_settings_traffic_class(&conn->cm->tuning, conn->cm->qos);
+	int class = dapl_traffic_class(&conn->cm->tuning, conn->cm->qos);
 
 	if (class < 0)
 		return;
