@@ -157,9 +157,9 @@ test_unit_dat_test_registry_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open64,--wrap=cal
 test_unit_dat_test_soft_entries_SOURCES = test/unit/dat/test_soft_entries.c $(interfaces) $(file_tree)
 test_unit_dat_test_soft_entries_LDADD = $(unit_dat_libs)
 test_unit_dat_test_soft_entries_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap)
-test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(printed)
+test_unit_dat_test_sources_SOURCES = test/unit/dat/test_sources.c $(file_tree) $(interfaces) $(printed)
 test_unit_dat_test_sources_LDADD = $(unit_dat_libs)
-test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries,--wrap=soft_entries_make
+test_unit_dat_test_sources_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=devices_make_entries $(interfaces_wrap)
 test_unit_dat_test_forks_LDADD = $(unit_dat_libs)
 test_unit_dat_test_forks_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_dat_test_busy_LDADD = $(unit_dat_libs)

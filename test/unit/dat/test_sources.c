@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include "common/log.h"
 #include "dat/devices.h"
-#include "dat/soft_entries.h"
 #include "test/unit/file_tree.h"
+#include "test/unit/interfaces.h"
 #include "test/unit/printed.h"
 #include "test/unit/unit.h"
 
@@ -18,7 +18,7 @@ static int result;
 static const char *devices[4];	/* names of generated entries; NULL: no more */
 static int devices_error;
 
-REPLACE(devices_make_entries, soft_entries_make)
+REPLACE(devices_make_entries)
 int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_soft)
 {
 	for (int i = 0; devices[i]; i++)
@@ -26,12 +26,6 @@ int __wrap_devices_make_entries(struct conf *conf, const char *sysfs, bool with_
 	if (with_soft)
 		assert_int_equal(conf_add(conf, "soft", "libgen.so", ""), 0);
 	return devices_error;
-}
-
-int __wrap_soft_entries_make(struct conf *conf, const char *sysfs)
-{
-	assert_string_equal(sysfs, in_tree("/sys"));
-	return conf_add(conf, "soft-eth0", "libgen.so", "");
 }
 
 /* A file with an entry for each name. */
@@ -53,6 +47,7 @@ static int set_up(void **state)
 {
 	memset(devices, 0, sizeof devices);
 	devices_error = 0;
+	clear_interfaces();
 	if (tree_begin(state))
 		return -1;
 	unsetenv("DAT_OVERRIDE");
@@ -157,8 +152,10 @@ TEST(devices_stand_in_for_an_absent_file)
 
 TEST(soft_device_is_generated_if_asked)
 {
+	tree_directory("/sys/class/net/eth0");
+	add_interface("eth0", IFF_UP, "192.0.2.1");
 	read_sources(tree_root);
-	expect_names("soft soft-eth0");
+	expect_names("soft ofa-v2-soft-eth0");
 }
 
 TEST(name_of_a_file_hides_a_device)
