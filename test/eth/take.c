@@ -3,10 +3,13 @@
  * endpoint does. */
 #include "host.h"
 #include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
 #include <net/if.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,6 +165,95 @@ static void ETH_28_the_first_rule_decides(void)
 	wire_close(&w);
 }
 
+/* What a program at the ingress of a device returns (enum tcx_action_base; older headers lack it). */
+enum tcx_verdict { TO_NEXT_PROGRAM = -1, TO_HOST = 0, TO_NONE = 2 };
+
+static int bpf_call(int command, void *attr, size_t size)
+{
+	int fd = (int)syscall(SYS_bpf, command, attr, size);
+
+	if (fd < 0)
+		fail("bpf command %d: %s", command, strerror(errno));
+	return fd;
+}
+
+/* Attaches a program as another service would, before all that are there or behind them. It ends when the descriptor
+ * is closed. */
+static int attach_foreign(enum tcx_verdict verdict, bool before)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = verdict }, { .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr load = { .prog_type = BPF_PROG_TYPE_SCHED_CLS, .insns = (uintptr_t)insns, .insn_cnt = 2,
+		.license = (uintptr_t)"GPL" };
+	struct {	/* BPF_LINK_CREATE, with the members of tcx */
+		uint32_t program, interface, type, flags, relative, padding;
+		uint64_t revision;
+	} link = { .interface = if_nametoindex("eth0"), .type = 46 /* BPF_TCX_INGRESS */,
+		.flags = before ? 1 << 3 : 1 << 4 /* BPF_F_BEFORE, BPF_F_AFTER */ };
+	int fd;
+
+	link.program = (uint32_t)bpf_call(BPF_PROG_LOAD, &load, sizeof load);
+	fd = bpf_call(BPF_LINK_CREATE, &link, sizeof link);
+	close((int)link.program);
+	return fd;
+}
+
+/* A program that was there before, and one that is attached behind, decide about what the rules leave alone. */
+static void ETH_28_rules_come_before_programs_of_others(void)
+{
+	DAT_ETH_RULE take = host_rule(DAT_ETH_TAKE, PORT);
+	int taken, other, earlier, later;
+
+	open_ring();
+	taken = host_socket(PORT);
+	other = host_socket(OTHER_PORT);
+	earlier = attach_foreign(TO_HOST, true);
+	wire_rule(&w, &take);
+	send_datagram("10.77.0.1", PORT, 1);
+	EXPECT(wait_for_frame() == 1 && host_next(taken, 100) == -1);
+	send_datagram("10.77.0.1", OTHER_PORT, 2);
+	EXPECT(host_next(other, 10000) == 2);
+	close(earlier);
+	later = attach_foreign(TO_NONE, false);
+	send_datagram("10.77.0.1", OTHER_PORT, 3);
+	send_datagram("10.77.0.1", PORT, 4);
+	EXPECT(wait_for_frame() == 4 && host_next(other, 100) == -1 && host_next(taken, 0) == -1);
+	close(later);
+	send_datagram("10.77.0.1", OTHER_PORT, 5);
+	EXPECT(host_next(other, 10000) == 5);
+	wire_close(&w);
+}
+
+/* A program that is attached before the rules later ends the row when it passes or drops a frame. The
+ * endpoint gets the frame all the same: the kernel copies it to packet sockets before. */
+static void ETH_28_programs_that_come_before_the_rules_decide(void)
+{
+	DAT_ETH_RULE take = host_rule(DAT_ETH_TAKE, PORT);
+	DAT_ETH_RULE_HANDLE handle;
+	int host, foreign;
+
+	open_ring();
+	host = host_socket(PORT);
+	handle = wire_rule(&w, &take);
+	foreign = attach_foreign(TO_NEXT_PROGRAM, true);
+	send_datagram("10.77.0.1", PORT, 1);
+	EXPECT(wait_for_frame() == 1 && host_next(host, 100) == -1);
+	close(foreign);
+	foreign = attach_foreign(TO_HOST, true);
+	send_datagram("10.77.0.1", PORT, 2);
+	EXPECT(wait_for_frame() == 2 && host_next(host, 10000) == 2);
+	close(foreign);
+	foreign = attach_foreign(TO_NONE, true);
+	send_datagram("10.77.0.1", PORT, 3);
+	EXPECT(wait_for_frame() == 3 && host_next(host, 100) == -1);
+	close(foreign);
+	send_datagram("10.77.0.1", PORT, 4);
+	EXPECT(wait_for_frame() == 4 && host_next(host, 100) == -1);
+	OK(dat_eth_rule_free(handle));
+	wire_close(&w);
+}
+
 static void ETH_28_a_stripped_tag_is_looked_at(void)
 {
 	DAT_ETH_RULE drop = wire_any();
@@ -308,6 +400,8 @@ int main(int argc, char **argv)
 		CASE(ETH_28_the_kernel_does_not_see_what_is_taken),
 		CASE(ETH_28_nobody_sees_what_is_dropped),
 		CASE(ETH_28_the_first_rule_decides),
+		CASE(ETH_28_rules_come_before_programs_of_others),
+		CASE(ETH_28_programs_that_come_before_the_rules_decide),
 		CASE(ETH_28_a_stripped_tag_is_looked_at),
 		CASE(ETH_28_a_group_is_taken_and_the_host_stays_a_member),
 		CASE(ETH_28_what_cannot_be_taken_is_refused),
