@@ -21,10 +21,7 @@ int tree_begin(void **state)
 	return mkdtemp(tree_root) ? setenv("DAT_TEST_ROOT", tree_root, 1) : -1;
 }
 
-int tree_end(void **state)
-{
-	return nftw(tree_root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
+int tree_end(void **state) { return nftw(tree_root, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
 const char *in_tree(const char *name)
 {

@@ -62,10 +62,7 @@ static void put(struct nlmsghdr *head, int kind, const void *data, size_t size)
 	head->nlmsg_len = NLMSG_ALIGN(head->nlmsg_len) + (uint32_t)RTA_ALIGN(RTA_LENGTH(size));
 }
 
-static void put_text(struct nlmsghdr *head, int kind, const char *text)
-{
-	put(head, kind, text, strlen(text) + 1);
-}
+static void put_text(struct nlmsghdr *head, int kind, const char *text) { put(head, kind, text, strlen(text) + 1); }
 
 static void put_link(struct nlmsghdr *head, const struct interface *i)
 {
@@ -145,10 +142,7 @@ void clear_interfaces(void)
 	list_error = 0;
 }
 
-void keep_interfaces(unsigned n)
-{
-	n_interfaces = n;
-}
+void keep_interfaces(unsigned n) { n_interfaces = n; }
 
 void add_interface(const char *netdev, unsigned flags, const char *address)
 {
@@ -159,17 +153,6 @@ void add_interface(const char *netdev, unsigned flags, const char *address)
 	n_interfaces++;
 }
 
-void add_alternative_name(const char *name)
-{
-	interfaces[n_interfaces - 1].alternative = name;
-}
-
-void set_label(const char *label)
-{
-	interfaces[n_interfaces - 1].label = label;
-}
-
-void set_address_flags(unsigned flags)
-{
-	interfaces[n_interfaces - 1].address_flags = flags;
-}
+void add_alternative_name(const char *name) { interfaces[n_interfaces - 1].alternative = name; }
+void set_label(const char *label) { interfaces[n_interfaces - 1].label = label; }
+void set_address_flags(unsigned flags) { interfaces[n_interfaces - 1].address_flags = flags; }

@@ -3,10 +3,7 @@
 #include "common/clock.h"
 #include "test/unit/unit.h"
 
-static uint64_t in_ns(struct timespec t)
-{
-	return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+static uint64_t in_ns(struct timespec t) { return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
 
 UNIT_TEST(clock_counts_nanoseconds)
 {

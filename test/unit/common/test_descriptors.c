@@ -15,10 +15,7 @@ static void report(void *err)
 }
 
 /* Reports `err`, and returns what standard error gets. */
-static const char *reported(int err)
-{
-	return text = printed_by(report, &err);
-}
+static const char *reported(int err) { return text = printed_by(report, &err); }
 
 UNIT_TEST(other_errors_are_not_reported)
 {

@@ -11,10 +11,7 @@ static struct rlimit before;
 static volatile sig_atomic_t signals;
 static int fd;
 
-static void count_signal(int signal)
-{
-	signals++;
-}
+static void count_signal(int signal) { signals++; }
 
 static int begin(void **state)
 {

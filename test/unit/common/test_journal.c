@@ -130,10 +130,7 @@ static const char *errors_of(void (*body)(void))
 	return error_text;
 }
 
-UNIT_FIXTURE(set_up)
-{
-	open_journal();
-}
+UNIT_FIXTURE(set_up) { open_journal(); }
 
 UNIT_FIXTURE(tear_down)
 {
@@ -178,10 +175,7 @@ TEST(fields_arrive)
 	assert_false(receive());
 }
 
-static void without_fields(void)
-{
-	log_line(2, "a warning");
-}
+static void without_fields(void) { log_line(2, "a warning"); }
 
 TEST(unknown_fields_are_left_out)
 {

@@ -89,10 +89,7 @@ UNIT_TEST(two_locks_of_a_rank_abort)
 	assert_non_null(strstr(abort_line(take_two_of_a_rank), "takes &other"));
 }
 
-static void need_outer(void)
-{
-	assert_held(&outer);
-}
+static void need_outer(void) { assert_held(&outer); }
 
 UNIT_TEST(missing_lock_aborts)
 {
@@ -110,10 +107,7 @@ UNIT_TEST(blocking_with_a_lock_aborts)
 	assert_non_null(strstr(abort_line(block_with_lock), "holds &outer"));
 }
 
-static void release_free(void)
-{
-	dapl_spin_unlock(&leaf);
-}
+static void release_free(void) { dapl_spin_unlock(&leaf); }
 
 UNIT_TEST(release_of_a_free_lock_aborts)
 {

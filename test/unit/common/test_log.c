@@ -37,10 +37,7 @@ UNIT_FIXTURE(fresh)
 	log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3);
 }
 
-static void init(void)
-{
-	log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3);
-}
+static void init(void) { log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3); }
 
 static void three_lines(void)
 {
@@ -152,10 +149,7 @@ TEST(a_long_line_is_cut)
 	assert_string_equal(err + 1023 - 7, "xxx...\n");
 }
 
-static void a_line_of_several_lines(void)
-{
-	log_line(1, "one\ntwo\tthree\x7f\xc3\xbc");
-}
+static void a_line_of_several_lines(void) { log_line(1, "one\ntwo\tthree\x7f\xc3\xbc"); }
 
 TEST(control_characters_are_blanks)
 {

@@ -80,10 +80,7 @@ static bool thread_sleeps(uint64_t unused)
 	return __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST);
 }
 
-static bool more_waits(uint64_t than)
-{
-	return dapl_post_lock_waits().waits > than;
-}
+static bool more_waits(uint64_t than) { return dapl_post_lock_waits().waits > than; }
 
 /* --- exclusion --- */
 

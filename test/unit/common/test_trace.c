@@ -66,10 +66,7 @@ TEST(levels_are_clamped)
 	assert_false(trace_on(TRC_LVL_DETAIL));
 }
 
-static int evaluated(void)
-{
-	return fail(), 0;
-}
+static int evaluated(void) { return fail(), 0; }
 
 TEST(level_off_evaluates_no_argument)
 {
@@ -193,10 +190,7 @@ TEST(trace_starts_again_after_fini)
 
 static FILE *dumped;
 
-static void dump_on_signal(int signal)
-{
-	trace_dump(fileno(dumped));
-}
+static void dump_on_signal(int signal) { trace_dump(fileno(dumped)); }
 
 static void *interrupt(void *arg)
 {

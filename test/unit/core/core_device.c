@@ -62,10 +62,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 static struct ibv_context context = { .ops = { .poll_cq = poll_cq, .req_notify_cq = req_notify_cq,
 	.post_send = post_send, .post_recv = post_recv, .post_srq_recv = post_srq_recv } };
 
-struct ibv_context *core_context(void)
-{
-	return &context;
-}
+struct ibv_context *core_context(void) { return &context; }
 
 struct ibv_qp *core_qp(void)
 {
@@ -275,10 +272,7 @@ static void stop_listening(struct dapl_listener *listener)
 	free(listener);
 }
 
-static void tap(struct dapl_device *dev, bool on)
-{
-	(void)dev, (void)on;
-}
+static void tap(struct dapl_device *dev, bool on) { (void)dev, (void)on; }
 
 static int begin_sleep(struct dapl_device *dev, bool for_data)
 {

@@ -16,10 +16,7 @@ static int note(const struct core_dm_call *call)
 }
 
 /* What a failed call leaves in the output is no object. */
-static void *rubbish(void)
-{
-	return &core_dm;
-}
+static void *rubbish(void) { return &core_dm; }
 
 static int alloc_dm(struct dapl_device *dev, uint64_t length, unsigned log_align, struct ibv_dm **dm)
 {

@@ -82,10 +82,7 @@ static struct core_eth_rule *rule_at(struct ibv_qp *qp, void *rule)
 	return own;
 }
 
-static void free_rule(struct ibv_qp *qp, void *rule)
-{
-	rule_at(qp, rule)->qp = NULL;
-}
+static void free_rule(struct ibv_qp *qp, void *rule) { rule_at(qp, rule)->qp = NULL; }
 
 static int move_rule(struct ibv_qp *from, void *rule, struct ibv_qp *to, void **moved)
 {
@@ -205,10 +202,7 @@ void core_eth_start(void)
 	__wrap_dapl_device_ops.eth = &core_eth_ops;
 }
 
-void core_eth_remove(void)
-{
-	__wrap_dapl_device_ops.eth = NULL;
-}
+void core_eth_remove(void) { __wrap_dapl_device_ops.eth = NULL; }
 
 int core_eth_open(void **state)
 {
@@ -247,15 +241,8 @@ static struct dapl_ep *ep_of(const char *receive)
 	return (struct dapl_ep *)handle;
 }
 
-struct dapl_ep *core_eth_ep(void)
-{
-	return ep_of("post");
-}
-
-struct dapl_ep *core_eth_ring_ep(void)
-{
-	return ep_of("ring");
-}
+struct dapl_ep *core_eth_ep(void) { return ep_of("post"); }
+struct dapl_ep *core_eth_ring_ep(void) { return ep_of("ring"); }
 
 struct dapl_group *core_eth_group(struct dapl_ep *member)
 {

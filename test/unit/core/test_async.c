@@ -34,10 +34,7 @@ static struct dapl_evd *own_evd(int i, int qlen)
 	return ias[i]->async_evd = core_evd_new(ias[i], qlen, DAT_EVD_ASYNC_FLAG);
 }
 
-static void post(int i)
-{
-	dapl_async_post(ias[i], DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ias, 5);
-}
+static void post(int i) { dapl_async_post(ias[i], DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ias, 5); }
 
 /* The number of errors that the EVD had. */
 static unsigned empty(struct dapl_evd *evd)

@@ -25,10 +25,7 @@ void __wrap_dapl_object_publish(struct dapl_object *obj)
 	__real_dapl_object_publish(obj);
 }
 
-static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle)
-{
-	(void)context, (void)handle;
-}
+static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle) { (void)context, (void)handle; }
 
 static int set_up(void **state)
 {

@@ -23,10 +23,7 @@ static int set_up(void **state)
 	return cno.wake_fd < 0;
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	close(cno.wake_fd);
-}
+UNIT_FIXTURE(tear_down) { close(cno.wake_fd); }
 
 static bool is_readable(void)
 {

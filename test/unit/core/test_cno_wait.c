@@ -58,17 +58,11 @@ void __wrap_dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found)
 		errno = EAGAIN;
 }
 
-static void fail_awake(void)
-{
-	errno = EAGAIN;
-}
+static void fail_awake(void) { errno = EAGAIN; }
 
 static int watched_fd;
 
-static int watch(void)
-{
-	return watched_fd;
-}
+static int watch(void) { return watched_fd; }
 
 static void check_signal_ends_the_wait(void)
 {

@@ -23,10 +23,7 @@ static int port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
-static void never(struct dapl_timer *timer)
-{
-	fail_msg("fired");
-}
+static void never(struct dapl_timer *timer) { fail_msg("fired"); }
 
 static void arm(void)
 {

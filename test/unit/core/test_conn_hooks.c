@@ -11,10 +11,7 @@ enum { CODE = 12 };
 
 /* --- failed completions ---------------------------------------------------------------------------------------- */
 
-static void break_it(void)
-{
-	dapl_conn_hooks.broken(ep, DAPL_CODE_COMPLETION, CODE, "a send failed");
-}
+static void break_it(void) { dapl_conn_hooks.broken(ep, DAPL_CODE_COMPLETION, CODE, "a send failed"); }
 
 #define TEST(name) UNIT_TEST_WITH(name, core_conn_open, core_conn_close)
 #define DATAGRAMS(name) UNIT_TEST_WITH(name, core_conn_open_datagrams, core_conn_close)

@@ -13,10 +13,7 @@ static struct dapl_ep *ep;
 static unsigned errors;
 static bool fired;		/* atomic */
 
-static void note_error(struct ibv_qp *qp)
-{
-	errors++;
-}
+static void note_error(struct ibv_qp *qp) { errors++; }
 
 static int set_up(void **state)
 {
@@ -54,10 +51,7 @@ static int next_event(void)
 	return core_next_event(core_conn_evd, &event);
 }
 
-static void connect_as_yet(void)
-{
-	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-}
+static void connect_as_yet(void) { ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING; }
 
 static void fire(struct dapl_timer *timer)
 {

@@ -157,10 +157,7 @@ static DAT_CR_HANDLE requested_reserved(void)
 	return take_event(cr_evd, QUAL);
 }
 
-static DAT_RETURN accept_plain(DAT_CR_HANDLE cr, DAT_EP_HANDLE with)
-{
-	return dapl_cr_accept(cr, with, 0, NULL);
-}
+static DAT_RETURN accept_plain(DAT_CR_HANDLE cr, DAT_EP_HANDLE with) { return dapl_cr_accept(cr, with, 0, NULL); }
 
 static void expect_answered(DAT_CR_HANDLE cr)
 {

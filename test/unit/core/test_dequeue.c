@@ -41,10 +41,7 @@ UNIT_FIXTURE(set_up)
 	core_endpoint_open(64, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, 64);
 }
 
-static DAT_RETURN dequeue(DAT_EVENT *event)
-{
-	return dapl_evd_dequeue((DAT_EVD_HANDLE)evd, event);
-}
+static DAT_RETURN dequeue(DAT_EVENT *event) { return dapl_evd_dequeue((DAT_EVD_HANDLE)evd, event); }
 
 static const struct {
 	const char *what;

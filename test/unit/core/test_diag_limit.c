@@ -41,10 +41,7 @@ static void say(void *arg)
 		dapl_diag_say(&diag);
 }
 
-static const char *said(int err, unsigned count)
-{
-	return printed_by(say, &(struct failures){ err, count });
-}
+static const char *said(int err, unsigned count) { return printed_by(say, &(struct failures){ err, count }); }
 
 static void pass_seconds(void *seconds)
 {
@@ -58,15 +55,8 @@ static void pass_seconds(void *seconds)
 	}
 }
 
-static const char *after_seconds(unsigned seconds)
-{
-	return printed_by(pass_seconds, &seconds);
-}
-
-static void flush(void *unused)
-{
-	dapl_diag_flush();
-}
+static const char *after_seconds(unsigned seconds) { return printed_by(pass_seconds, &seconds); }
+static void flush(void *unused) { dapl_diag_flush(); }
 
 UNIT_FIXTURE(set_up)
 {

@@ -24,10 +24,7 @@ static int note_marker(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return 0;
 }
 
-static void note_error(struct ibv_qp *qp)
-{
-	errors++;
-}
+static void note_error(struct ibv_qp *qp) { errors++; }
 
 static int set_up(void **state)
 {

@@ -108,10 +108,7 @@ UNIT_FIXTURE(tear_down)
 	core_ia_free(ia);
 }
 
-static struct dapl_object *object(void)
-{
-	return (struct dapl_object *)dm;
-}
+static struct dapl_object *object(void) { return (struct dapl_object *)dm; }
 
 /* No call is inside the memory or the PZ, and nothing uses them. */
 static void assert_unused(void)
@@ -129,10 +126,7 @@ static DAT_RETURN create(void *of, DAT_VLEN offset, DAT_VLEN length, void *in, i
 				  &local, &remote);
 }
 
-static void free_lmr(void)
-{
-	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
-}
+static void free_lmr(void) { assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 
@@ -409,15 +403,8 @@ CASE(refused_region_leaves_nothing)
 	assert_unused();
 }
 
-static void kill_memory(void)
-{
-	assert_int_equal(dapl_object_kill_unused(object()), KILL_DONE);
-}
-
-static void kill_pz(void)
-{
-	assert_int_equal(dapl_object_kill_unused(&pz->obj), KILL_DONE);
-}
+static void kill_memory(void) { assert_int_equal(dapl_object_kill_unused(object()), KILL_DONE); }
+static void kill_pz(void) { assert_int_equal(dapl_object_kill_unused(&pz->obj), KILL_DONE); }
 
 /* By another thread, whose free waits for the registration. */
 CASE(region_of_memory_that_is_freed_meanwhile_is_undone)

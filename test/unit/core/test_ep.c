@@ -35,10 +35,7 @@ DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
 	return DAT_SUCCESS;
 }
 
-static int note_create(const struct ibv_qp_init_attr *attr)
-{
-	return create_error;
-}
+static int note_create(const struct ibv_qp_init_attr *attr) { return create_error; }
 
 static int note_buffer(const struct ibv_recv_wr *wr)
 {
@@ -80,10 +77,7 @@ static int tear_down(void **state)
 	return core_objects_close(state);
 }
 
-static DAT_RETURN create(const DAT_EP_ATTR *attr)
-{
-	return dapl_ep_create(IA, PZ, DTO, DTO, CONN, attr, &handle);
-}
+static DAT_RETURN create(const DAT_EP_ATTR *attr) { return dapl_ep_create(IA, PZ, DTO, DTO, CONN, attr, &handle); }
 
 static DAT_RETURN create_with_srq(const DAT_EP_ATTR *attr)
 {
@@ -96,10 +90,7 @@ static struct dapl_ep *made(void)
 	return (struct dapl_ep *)handle;
 }
 
-static void free_made(void)
-{
-	assert_int_equal(dapl_ep_free(handle), DAT_SUCCESS);
-}
+static void free_made(void) { assert_int_equal(dapl_ep_free(handle), DAT_SUCCESS); }
 
 /* Neither an endpoint nor a QP is there. */
 static void check_nothing_made(void)

@@ -180,10 +180,7 @@ CASE(upcall_after_the_free_does_nothing)
 	dapl_object_put(&ep->obj);
 }
 
-static void fire(struct dapl_timer *timer)
-{
-	abort();
-}
+static void fire(struct dapl_timer *timer) { abort(); }
 
 CASE(timer_of_the_endpoint_ends)
 {

@@ -36,10 +36,7 @@ static void note_destroy(struct ibv_qp *qp)
 		dapl_mutex_unlock(&of->lock);
 }
 
-static int note_reset(struct ibv_qp *qp)
-{
-	return reset_error;
-}
+static int note_reset(struct ibv_qp *qp) { return reset_error; }
 
 static int note_receive(struct ibv_recv_wr *wr)
 {
@@ -88,10 +85,7 @@ static void make_from(struct dapl_pz *pz, struct dapl_evd *recv, struct dapl_evd
 	dapl_object_publish(&ep->obj);
 }
 
-static void make(void)
-{
-	ep = core_objects_ep(NULL, NULL);
-}
+static void make(void) { ep = core_objects_ep(NULL, NULL); }
 
 static DAT_RETURN need_qp(void)
 {

@@ -105,10 +105,7 @@ static void begin(DAT_EP_STATE in)
 	dapl_mutex_lock(&ep.lock);
 }
 
-static void end(void)
-{
-	dapl_mutex_unlock(&ep.lock);
-}
+static void end(void) { dapl_mutex_unlock(&ep.lock); }
 
 UNIT_TEST(each_event_has_its_effect_in_each_state)
 {

@@ -14,10 +14,7 @@ UNIT_FIXTURE(set_up)
 	memset(&tuning, 0, sizeof tuning);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	core_ia_free(ia);
-}
+UNIT_FIXTURE(tear_down) { core_ia_free(ia); }
 
 static DAT_RETURN tune(const char *name, const char *value)
 {

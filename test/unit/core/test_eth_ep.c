@@ -24,10 +24,7 @@ static bool closes;			/* dat_ia_close ends the endpoint while it is created */
 
 EXTEND(calloc)
 /* the sanitizers' libraries call it */
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails_size && size == fails_size ? NULL : __real_calloc(n, size);
-}
+void *__wrap_calloc(size_t n, size_t size) { return fails_size && size == fails_size ? NULL : __real_calloc(n, size); }
 
 EXTEND(dapl_ep_create)
 DAT_RETURN __wrap_dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,
@@ -86,10 +83,7 @@ static int tear_down(void **state)
 	return core_eth_close(state);
 }
 
-static struct dapl_ep *ep(void)
-{
-	return (struct dapl_ep *)handle;
-}
+static struct dapl_ep *ep(void) { return (struct dapl_ep *)handle; }
 
 /* Its flags leave the fast path of dat_evd_dequeue open. */
 static DAT_EP_ATTR raw_with(DAT_NAMED_ATTR *named, DAT_COUNT n)
@@ -113,10 +107,7 @@ static DAT_RETURN create_with(DAT_NAMED_ATTR *named, DAT_COUNT n)
 	return create_attr(&attr);
 }
 
-static DAT_RETURN create(void)
-{
-	return create_with(NULL, 0);
-}
+static DAT_RETURN create(void) { return create_with(NULL, 0); }
 
 static DAT_RETURN create_shared(DAT_NAMED_ATTR *named, DAT_COUNT n)
 {

@@ -60,10 +60,7 @@ void __wrap_dapl_eth_groups_unlock(void)
 
 static bool called_without_lock;
 
-static void note_lock(void)
-{
-	called_without_lock |= !locked;
-}
+static void note_lock(void) { called_without_lock |= !locked; }
 
 /* --- set-up ------------------------------------------------------------------------------------------------ */
 
@@ -98,10 +95,7 @@ static int tear_down(void **state)
 	return core_eth_close(state);
 }
 
-static DAT_RETURN create(DAT_COUNT n)
-{
-	return dapl_eth_group_create((DAT_HANDLE)core_ia, n, handles, &rss, &made);
-}
+static DAT_RETURN create(DAT_COUNT n) { return dapl_eth_group_create((DAT_HANDLE)core_ia, n, handles, &rss, &made); }
 
 static struct dapl_group *created(DAT_COUNT n)
 {

@@ -160,15 +160,8 @@ static DAT_RETURN poll_one(void *at)
 	return poll_frames(at, &frame, 1, &got);
 }
 
-static DAT_RETURN release_frames(void *at, DAT_COUNT oldest)
-{
-	return call(at, DAT_ETH_RELEASE_OP, oldest);
-}
-
-static DAT_RETURN arm_ring(void *at)
-{
-	return call(at, DAT_ETH_ARM_OP);
-}
+static DAT_RETURN release_frames(void *at, DAT_COUNT oldest) { return call(at, DAT_ETH_RELEASE_OP, oldest); }
+static DAT_RETURN arm_ring(void *at) { return call(at, DAT_ETH_ARM_OP); }
 
 /* --- structs of any size ----------------------------------------------------------------------------------------- */
 

@@ -79,20 +79,9 @@ static DAT_ETH_RULE_HANDLE added(void *at, uint8_t last)
 	return handle;
 }
 
-static DAT_RETURN query(DAT_ETH_RULE_HANDLE rule)
-{
-	return dapl_eth_rule_query(rule, NULL, NULL, NULL);
-}
-
-static DAT_RETURN move(DAT_ETH_RULE_HANDLE rule, void *to)
-{
-	return dapl_eth_rule_move(rule, (DAT_HANDLE)to);
-}
-
-static struct core_eth_rule *device_rule(DAT_ETH_RULE_HANDLE rule)
-{
-	return ((struct dapl_rule *)rule)->device_rule;
-}
+static DAT_RETURN query(DAT_ETH_RULE_HANDLE rule) { return dapl_eth_rule_query(rule, NULL, NULL, NULL); }
+static DAT_RETURN move(DAT_ETH_RULE_HANDLE rule, void *to) { return dapl_eth_rule_move(rule, (DAT_HANDLE)to); }
+static struct core_eth_rule *device_rule(DAT_ETH_RULE_HANDLE rule) { return ((struct dapl_rule *)rule)->device_rule; }
 
 static void assert_ended(DAT_ETH_RULE_HANDLE rule)
 {
@@ -632,10 +621,7 @@ CASE(rules_end_with_a_freed_group)
 
 /* --- calls of other threads ------------------------------------------------------------------------------------- */
 
-static void *free_in_thread(void *rule)
-{
-	return (void *)(uintptr_t)dapl_eth_rule_free((DAT_HANDLE)rule);
-}
+static void *free_in_thread(void *rule) { return (void *)(uintptr_t)dapl_eth_rule_free((DAT_HANDLE)rule); }
 
 static void *disconnect_in_thread(void *of)
 {
@@ -706,15 +692,8 @@ static void wait_for_the_fork(void)
 	usleep(50000);
 }
 
-static void let_it_finish(void)
-{
-	sem_post(&forking);
-}
-
-static void *add_in_thread(void *of)
-{
-	return (void *)added(of, 1);
-}
+static void let_it_finish(void) { sem_post(&forking); }
+static void *add_in_thread(void *of) { return (void *)added(of, 1); }
 
 /* A thread adds a rule while another one forks. */
 CASE(child_can_use_rules)

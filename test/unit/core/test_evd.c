@@ -46,10 +46,7 @@ static struct dapl_evd *evd_new(int flags)
 	return (struct dapl_evd *)evd;
 }
 
-static void end(struct dapl_evd *evd)
-{
-	assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), DAT_SUCCESS);
-}
+static void end(struct dapl_evd *evd) { assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), DAT_SUCCESS); }
 
 static DAT_EVD_PARAM param_of(struct dapl_evd *evd)
 {

@@ -35,10 +35,7 @@ static void complete_send(uint64_t cookie)
 		.wr_id = (uintptr_t)core_post(ep, DAT_DTO_SEND, 0, cookie) });
 }
 
-static DAT_RETURN resize(int qlen)
-{
-	return dapl_evd_resize((DAT_EVD_HANDLE)evd, qlen);
-}
+static DAT_RETURN resize(int qlen) { return dapl_evd_resize((DAT_EVD_HANDLE)evd, qlen); }
 
 static void expect_software_event(uintptr_t n)
 {

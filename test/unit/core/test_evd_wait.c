@@ -5,10 +5,7 @@
 #include "test/unit/core/core_endpoint.h"
 #include "test/unit/unit.h"
 
-UNIT_FIXTURE(set_up)
-{
-	core_endpoint_open(8, DAT_EVD_DTO_FLAG, 16);
-}
+UNIT_FIXTURE(set_up) { core_endpoint_open(8, DAT_EVD_DTO_FLAG, 16); }
 
 static void complete(unsigned flags)
 {

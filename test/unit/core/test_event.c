@@ -57,10 +57,7 @@ static const DAT_IB_EXTENSION_EVENT_DATA *extension(const DAT_EVENT *event)
 	return (const void *)event->event_extension_data;
 }
 
-static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event)
-{
-	return (const void *)event->event_extension_data;
-}
+static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event) { return (const void *)event->event_extension_data; }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -16,10 +16,7 @@ UNIT_FIXTURE(set_up)
 	ep->sq.in_error = ep->rq.in_error = true;
 }
 
-static struct dapl_dto *post(unsigned flags, uint64_t cookie)
-{
-	return core_post(ep, DAT_DTO_SEND, flags, cookie);
-}
+static struct dapl_dto *post(unsigned flags, uint64_t cookie) { return core_post(ep, DAT_DTO_SEND, flags, cookie); }
 
 static void complete(const struct dapl_dto *dto, enum ibv_wc_status status)
 {
@@ -27,15 +24,8 @@ static void complete(const struct dapl_dto *dto, enum ibv_wc_status status)
 		.opcode = dto->op == DAT_DTO_RECEIVE ? IBV_WC_RECV : IBV_WC_SEND });
 }
 
-static void flush(void)
-{
-	dapl_evd_flush_posts(evd, ep, &ep->sq, true);
-}
-
-static unsigned polled(void)
-{
-	return evd->wc_tail - evd->wc_head;
-}
+static void flush(void) { dapl_evd_flush_posts(evd, ep, &ep->sq, true); }
+static unsigned polled(void) { return evd->wc_tail - evd->wc_head; }
 
 /* The i-th polled completion is that of this request. */
 static void expect(unsigned i, const struct dapl_dto *dto, enum ibv_wc_status status)

@@ -13,10 +13,7 @@ static unsigned sleeps;		/* of dapl_fork_end */
 static unsigned go_at;		/* the sleep that lets the handler go on; 0: none */
 static bool left;		/* atomic: the handler has been let go */
 
-static void note(char letter)
-{
-	calls[strlen(calls)] = letter;
-}
+static void note(char letter) { calls[strlen(calls)] = letter; }
 
 static void before_a(void)
 {
@@ -81,10 +78,7 @@ static void fork_and(bool (*in_child)(void))
 	expect_success(pid);
 }
 
-static bool child_is_called_backwards(void)
-{
-	return !strcmp(calls, "abc321");
-}
+static bool child_is_called_backwards(void) { return !strcmp(calls, "abc321"); }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
 

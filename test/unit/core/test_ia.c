@@ -214,10 +214,7 @@ CASE(own_port_is_watched)
 	assert_int_equal(data.now, 0);
 }
 
-static void happen(void *type)
-{
-	up(*(enum ibv_event_type *)type, NULL);
-}
+static void happen(void *type) { up(*(enum ibv_event_type *)type, NULL); }
 
 CASE(event_that_is_not_known_is_reported_with_its_number)
 {

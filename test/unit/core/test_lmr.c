@@ -96,10 +96,7 @@ static DAT_RETURN create_shared(void *start, DAT_VLEN length, const char *name)
 	return create(DAT_MEM_TYPE_SHARED_VIRTUAL, region, length, LOCAL, DAT_VA_TYPE_VA);
 }
 
-static void free_lmr(DAT_LMR_HANDLE lmr)
-{
-	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
-}
+static void free_lmr(DAT_LMR_HANDLE lmr) { assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

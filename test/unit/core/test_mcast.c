@@ -157,10 +157,7 @@ static struct core_ud_event joined(const char *group)
 	return core_ud_next_event(ep);
 }
 
-static int next_number(void)
-{
-	return core_ud_next_event(ep).number;
-}
+static int next_number(void) { return core_ud_next_event(ep).number; }
 
 /* The call has reached no device, and no event follows. */
 static void assert_not_joined(const char *group, DAT_UINT32 flags, DAT_RETURN expected)

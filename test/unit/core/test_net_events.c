@@ -84,10 +84,7 @@ UNIT_FIXTURE(set_up)
 	dapl_net_watch_init(&w);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	core_ia_free(ia);
-}
+UNIT_FIXTURE(tear_down) { core_ia_free(ia); }
 
 static void message(enum dapl_net_kind kind, DAT_UINT32 value)
 {

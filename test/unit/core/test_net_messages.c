@@ -114,10 +114,7 @@ UNIT_FIXTURE(tear_down)
 	dapl_service_put();
 }
 
-static void watch(DAT_UINT32 what)
-{
-	assert_int_equal(dapl_net_watch(ia, what), DAT_SUCCESS);
-}
+static void watch(DAT_UINT32 what) { assert_int_equal(dapl_net_watch(ia, what), DAT_SUCCESS); }
 
 /* The next event, which is of this kind. */
 static DAT_NET_CHANGE_DATA next_change(DAT_UINT32 what)

@@ -8,10 +8,7 @@ enum { DEAD_KEPT = 33 };	/* of a kind, from which on the oldest is used again */
 static struct dapl_ia *ia;
 static unsigned ended;
 
-static void count_end(struct dapl_object *obj)
-{
-	ended++;
-}
+static void count_end(struct dapl_object *obj) { ended++; }
 
 /* What waits for calls yields; a call inside leaves at the third time. */
 static struct dapl_object *has_call;
@@ -37,10 +34,7 @@ UNIT_FIXTURE(tear_down)
 	core_ia_free(ia);
 }
 
-static struct dapl_pz *pz_new(void)
-{
-	return dapl_object_new(DAPL_PZ, sizeof(struct dapl_pz), ia, count_end);
-}
+static struct dapl_pz *pz_new(void) { return dapl_object_new(DAPL_PZ, sizeof(struct dapl_pz), ia, count_end); }
 
 static struct dapl_pz *pz_published(void)
 {

@@ -18,10 +18,7 @@ static DAT_PROVIDER_ATTR provider_attr;
 
 /* The registry has initialised one entry. */
 REPLACE(dapl_entry_find)
-struct dapl_entry *__wrap_dapl_entry_find(const char *name)
-{
-	return strcmp(name, entry.info.ia_name) ? NULL : &entry;
-}
+struct dapl_entry *__wrap_dapl_entry_find(const char *name) { return strcmp(name, entry.info.ia_name) ? NULL : &entry; }
 
 UNIT_FIXTURE(set_up)
 {
@@ -61,10 +58,7 @@ static DAT_RETURN open_all(void)
 	return open_query("ofa-v2-test", &handle, DAT_IA_FIELD_ALL, &ia_attr, DAT_PROVIDER_FIELD_ALL, &provider_attr);
 }
 
-static DAT_RETURN close_query(const void *of)
-{
-	return call(of, DAT_IB_CLOSE_QUERY_OP);
-}
+static DAT_RETURN close_query(const void *of) { return call(of, DAT_IB_CLOSE_QUERY_OP); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -111,10 +111,7 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, RECEIVE = KINDS - 1 };
 
-static struct dapl_queue *queue_of(int kind)
-{
-	return kind == RECEIVE ? &ep->rq : &ep->sq;
-}
+static struct dapl_queue *queue_of(int kind) { return kind == RECEIVE ? &ep->rq : &ep->sq; }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
 

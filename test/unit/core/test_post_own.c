@@ -48,10 +48,7 @@ UNIT_FIXTURE(set_up)
 	ep->qp = core_qp();
 }
 
-static DAT_RETURN dequeue(DAT_EVENT *event)
-{
-	return dapl_evd_dequeue((DAT_EVD_HANDLE)evd, event);
-}
+static DAT_RETURN dequeue(DAT_EVENT *event) { return dapl_evd_dequeue((DAT_EVD_HANDLE)evd, event); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
 

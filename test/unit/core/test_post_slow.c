@@ -58,10 +58,7 @@ static DAT_RETURN send_flagged(uint32_t length, int flags)
 	return dapl_send_any(ep, 1, &one, cookie, (DAT_COMPLETION_FLAGS)flags);
 }
 
-static DAT_RETURN send_bytes(uint32_t length)
-{
-	return send_flagged(length, 0);
-}
+static DAT_RETURN send_bytes(uint32_t length) { return send_flagged(length, 0); }
 
 static DAT_RETURN write_bytes(uint32_t length)
 {

@@ -107,10 +107,7 @@ CASE(refused_create_makes_no_zone)
 
 static bool handle_is_left;	/* an address handle, which a task of the service thread destroys */
 
-static bool pd_busy(void)
-{
-	return __atomic_load_n(&handle_is_left, __ATOMIC_ACQUIRE);
-}
+static bool pd_busy(void) { return __atomic_load_n(&handle_is_left, __ATOMIC_ACQUIRE); }
 
 static void destroy_handle(struct dapl_task *task)
 {

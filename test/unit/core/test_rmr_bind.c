@@ -90,10 +90,7 @@ static DAT_RETURN bind_range(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT cont
 	return bind_flagged(at, length, context, rights, 0);
 }
 
-static DAT_RETURN bind_all(int rights)
-{
-	return bind_range(START, SIZE, CONTEXT, rights);
-}
+static DAT_RETURN bind_all(int rights) { return bind_range(START, SIZE, CONTEXT, rights); }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

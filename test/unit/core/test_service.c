@@ -15,15 +15,8 @@ static int set_up(void **state)
 	return dapl_service_get();
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	dapl_service_put();
-}
-
-static int count(const int *n)
-{
-	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
-}
+UNIT_FIXTURE(tear_down) { dapl_service_put(); }
+static int count(const int *n) { return __atomic_load_n(n, __ATOMIC_SEQ_CST); }
 
 static void take_a_while(void)
 {
@@ -41,15 +34,8 @@ static void wait_until_begun(void)
 
 /* --- callbacks that take a while ---------------------------------------------------------- */
 
-static void slow_task(struct dapl_task *task)
-{
-	take_a_while();
-}
-
-static void slow_timer(struct dapl_timer *timer)
-{
-	take_a_while();
-}
+static void slow_task(struct dapl_task *task) { take_a_while(); }
+static void slow_timer(struct dapl_timer *timer) { take_a_while(); }
 
 /* Once: the descriptor is not readable afterwards. */
 static void slow_watch(struct dapl_watch *watch)

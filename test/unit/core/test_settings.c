@@ -17,10 +17,7 @@ UNIT_FIXTURE(set_up)
 	dapl_settings_read();
 }
 
-static int tear_down(void **state)
-{
-	return set_up(state);
-}
+static int tear_down(void **state) { return set_up(state); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

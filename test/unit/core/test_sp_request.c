@@ -91,15 +91,8 @@ static struct dapl_cr *take(DAT_EVENT_NUMBER number, const void *sp)
 	return (struct dapl_cr *)data->cr_handle;
 }
 
-static struct dapl_cr *take_one(const void *sp)
-{
-	return take(DAT_CONNECTION_REQUEST_EVENT, sp);
-}
-
-static void reject(struct dapl_cr *cr)
-{
-	assert_int_equal(dapl_cr_reject((DAT_CR_HANDLE)cr, 0, NULL), DAT_SUCCESS);
-}
+static struct dapl_cr *take_one(const void *sp) { return take(DAT_CONNECTION_REQUEST_EVENT, sp); }
+static void reject(struct dapl_cr *cr) { assert_int_equal(dapl_cr_reject((DAT_CR_HANDLE)cr, 0, NULL), DAT_SUCCESS); }
 
 /* Requests come until the EVD is full. Returns their number. */
 static unsigned fill(void *psp)

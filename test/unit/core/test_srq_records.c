@@ -12,10 +12,7 @@ static int set_up(void **state)
 	return dapl_srq_add_records(&srq, 4);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	dapl_srq_free_records(&srq);
-}
+UNIT_FIXTURE(tear_down) { dapl_srq_free_records(&srq); }
 
 static struct dapl_dto *take(void)
 {

@@ -83,10 +83,7 @@ UNIT_TEST(no_failure_becomes_a_success)
 					     DAT_DTO_SUCCESS);
 }
 
-static void translate(void *status)
-{
-	dapl_dto_status(*(enum ibv_wc_status *)status);
-}
+static void translate(void *status) { dapl_dto_status(*(enum ibv_wc_status *)status); }
 
 UNIT_TEST(status_that_is_not_known_is_reported_with_its_number)
 {

@@ -128,10 +128,7 @@ static uint32_t first_qpn(const struct tap_ring *ring)
 	return ((const struct tap_entry *)((const char *)ring + TAP_HEAD))->qpn;
 }
 
-static void unmap(struct tap_ring *ring)
-{
-	munmap(ring, TAP_HEAD + TAP_SIZE);
-}
+static void unmap(struct tap_ring *ring) { munmap(ring, TAP_HEAD + TAP_SIZE); }
 
 UNIT_FIXTURE(set_up)
 {

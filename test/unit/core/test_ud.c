@@ -111,10 +111,7 @@ static DAT_RETURN connect_within(DAT_TIMEOUT timeout)
 	return ret;
 }
 
-static void connect_peer(void)
-{
-	assert_int_equal(connect_within(DAT_TIMEOUT_INFINITE), DAT_SUCCESS);
-}
+static void connect_peer(void) { assert_int_equal(connect_within(DAT_TIMEOUT_INFINITE), DAT_SUCCESS); }
 
 /* The i-th peer has answered, with an address handle. */
 static void establish(unsigned i)
@@ -127,10 +124,7 @@ static void establish(unsigned i)
 	dapl_up_established(ep, CONNECTION(i), &info);
 }
 
-static struct core_ud_event next_event(void)
-{
-	return core_ud_next_event(ep);
-}
+static struct core_ud_event next_event(void) { return core_ud_next_event(ep); }
 
 static struct core_ud_event established_peer(unsigned i)
 {
@@ -332,10 +326,7 @@ TEST(refused_accept_leaves_nothing)
 
 /* --- freeing -------------------------------------------------------------------------------------------- */
 
-static DAT_RETURN free_cm(struct core_ud_event *told)
-{
-	return dapl_ud_cm_free(ep, told->context);
-}
+static DAT_RETURN free_cm(struct core_ud_event *told) { return dapl_ud_cm_free(ep, told->context); }
 
 /* In either order, and the peer is forgotten with the second. */
 TEST(connection_and_address_handle_are_freed)

@@ -27,10 +27,7 @@ int __wrap_open64(const char *path, int flags, ...)
 	return fd;
 }
 
-__attribute__((constructor)) static void name_file(void)
-{
-	setenv("DAT_OVERRIDE", CONF_FILE, 1);
-}
+__attribute__((constructor)) static void name_file(void) { setenv("DAT_OVERRIDE", CONF_FILE, 1); }
 
 struct entry_table table_of(const char *text)
 {

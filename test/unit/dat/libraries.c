@@ -132,10 +132,7 @@ void took(const char *expected)
 	*steps = '\0';
 }
 
-DAT_RETURN get_ia(const char *name, struct provider **found)
-{
-	return registry_get(name, 2, 0, DAT_FALSE, found);
-}
+DAT_RETURN get_ia(const char *name, struct provider **found) { return registry_get(name, 2, 0, DAT_FALSE, found); }
 
 struct provider *opened(const char *name)
 {

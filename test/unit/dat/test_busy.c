@@ -22,10 +22,7 @@ UNIT_FIXTURE(set_up)
 	dat_mutex_lock(&registry.lock);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	dat_mutex_unlock(&registry.lock);
-}
+UNIT_FIXTURE(tear_down) { dat_mutex_unlock(&registry.lock); }
 
 /* Makes entry 1 busy until the test lets it end. */
 static void *load(void *unused)

@@ -31,10 +31,7 @@ static void parse(const char *text)
 	parse_bytes(text, strlen(text));
 }
 
-UNIT_FIXTURE(free_conf)
-{
-	conf_free(&conf);
-}
+UNIT_FIXTURE(free_conf) { conf_free(&conf); }
 
 #define REST " u2.0 nonthreadsafe default lib.so x.1.2 \"\" \"\""
 

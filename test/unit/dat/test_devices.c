@@ -17,15 +17,8 @@ static int copies_left, grown_left, directories_left, files_left;	/* calls befor
 
 EXTEND(strdup, realloc, opendir, open64)
 
-char *__wrap_strdup(const char *text)
-{
-	return copies_left-- != 0 ? __real_strdup(text) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return grown_left-- != 0 ? __real_realloc(old, size) : NULL;
-}
+char *__wrap_strdup(const char *text) { return copies_left-- != 0 ? __real_strdup(text) : NULL; }
+void *__wrap_realloc(void *old, size_t size) { return grown_left-- != 0 ? __real_realloc(old, size) : NULL; }
 
 DIR *__wrap_opendir(const char *name)
 {
@@ -46,10 +39,7 @@ int __wrap_open64(const char *name, int flags, ...)
 
 /* --- fixture ------------------------------------------------------------------------------------------------------ */
 
-static void no_call_fails(void)
-{
-	copies_left = grown_left = directories_left = files_left = INT_MAX;
-}
+static void no_call_fails(void) { copies_left = grown_left = directories_left = files_left = INT_MAX; }
 
 static int begin(void **state)
 {
@@ -70,15 +60,8 @@ static void port(const char *device, int number, const char *node_type, const ch
 	tree_file(layer, IB "%s/ports/%d/link_layer", device, number);
 }
 
-static void roce_port(const char *device, int number)
-{
-	port(device, number, "1: CA\n", "Ethernet\n");
-}
-
-static void rnic(const char *device)
-{
-	port(device, 1, "4: RNIC\n", "Ethernet\n");
-}
+static void roce_port(const char *device, int number) { port(device, number, "1: CA\n", "Ethernet\n"); }
+static void rnic(const char *device) { port(device, 1, "4: RNIC\n", "Ethernet\n"); }
 
 /* The network device of a GID; "": the entry is unused. */
 static void gid(const char *device, int number, int index, const char *netdev)

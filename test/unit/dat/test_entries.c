@@ -21,15 +21,8 @@ static unsigned devices;		/* that are present */
 EXTEND(malloc, realloc)
 REPLACE(loader_finds, sources_generate)
 
-void *__wrap_malloc(size_t size)
-{
-	return allocations_left-- != 0 ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return allocations_left-- != 0 ? __real_realloc(old, size) : NULL;
-}
+void *__wrap_malloc(size_t size) { return allocations_left-- != 0 ? __real_malloc(size) : NULL; }
+void *__wrap_realloc(void *old, size_t size) { return allocations_left-- != 0 ? __real_realloc(old, size) : NULL; }
 
 bool __wrap_loader_finds(const char *name)
 {

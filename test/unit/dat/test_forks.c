@@ -10,11 +10,7 @@ static bool short_of_memory;
 /* forks.c is linked with it instead of malloc(). */
 UNIT_FAIL_MALLOC(short_of_memory)
 
-static void note(char letter)
-{
-	calls[strlen(calls)] = letter;
-}
-
+static void note(char letter) { calls[strlen(calls)] = letter; }
 static void before_a(void) { note('a'); }
 static void parent_a(void) { note('A'); }
 static void child_a(void) { note('1'); }
@@ -28,10 +24,7 @@ UNIT_FIXTURE(set_up)
 	assert_int_equal(dats_fork_add(before_a, parent_a, child_a), DAT_SUCCESS);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	dats_fork_remove(before_a);
-}
+UNIT_FIXTURE(tear_down) { dats_fork_remove(before_a); }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -17,10 +17,7 @@ static DAT_IA_HANDLE open_handle(void *ia)
 	return handle;
 }
 
-UNIT_FIXTURE(fini)
-{
-	ia_handle_fini();
-}
+UNIT_FIXTURE(fini) { ia_handle_fini(); }
 
 #define TEST(name) UNIT_TEST_WITH(name, NULL, fini)
 

@@ -8,15 +8,8 @@ enum { MANY = 1000 };	/* more than fifteen times the first chains */
 static char ia_memory[2][4096];	/* so far apart that a context of both has the same chain */
 static char lmr_memory[MANY];
 
-static DAT_IA_HANDLE ia(unsigned i)
-{
-	return (DAT_IA_HANDLE)ia_memory[i];
-}
-
-static DAT_LMR_HANDLE lmr(unsigned i)
-{
-	return (DAT_LMR_HANDLE)&lmr_memory[i];
-}
+static DAT_IA_HANDLE ia(unsigned i) { return (DAT_IA_HANDLE)ia_memory[i]; }
+static DAT_LMR_HANDLE lmr(unsigned i) { return (DAT_LMR_HANDLE)&lmr_memory[i]; }
 
 UNIT_FIXTURE(tear_down)
 {

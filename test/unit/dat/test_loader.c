@@ -127,15 +127,8 @@ UNIT_FIXTURE(begin)
 }
 
 /* Each handle is closed. */
-static int end(void **state)
-{
-	return opened;
-}
-
-static bool open_library(const char *name)
-{
-	return loader_open(&loaded, name, reason, sizeof reason);
-}
+static int end(void **state) { return opened; }
+static bool open_library(const char *name) { return loader_open(&loaded, name, reason, sizeof reason); }
 
 static void opens(const char *name, const char *expected)
 {

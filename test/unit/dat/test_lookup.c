@@ -54,10 +54,7 @@ static void fails_with(DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe, DAT
 	assert_ptr_equal(p, &mine);
 }
 
-static void fails(DAT_RETURN expected)
-{
-	fails_with(2, 0, DAT_FALSE, expected);
-}
+static void fails(DAT_RETURN expected) { fails_with(2, 0, DAT_FALSE, expected); }
 
 static void replace_files(const char *text)
 {
@@ -105,10 +102,7 @@ TEST(each_entry_has_its_own_users)
 	took("fini:ia_b close ");
 }
 
-static void register_more(void)
-{
-	register_ia("more", 2, 0, DAT_FALSE);
-}
+static void register_more(void) { register_ia("more", 2, 0, DAT_FALSE); }
 
 TEST(library_stays_while_another_of_its_providers_is_used)
 {

@@ -129,10 +129,7 @@ static void start_waiter(void *(*body)(void *arg), void *arg)
 	assert_false(has_acted);
 }
 
-static void start_opener(void)
-{
-	start_waiter(open_a, NULL);
-}
+static void start_opener(void) { start_waiter(open_a, NULL); }
 
 static void start_opener_then_register(void)
 {

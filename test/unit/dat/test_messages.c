@@ -45,10 +45,7 @@ static void report(void *unused)
 	log_report(REPORT_REFUSED, LOG_FIELDS(.kind = "ep", .err = ECONNREFUSED), "refused %d", 1);
 }
 
-static void line(void *unused)
-{
-	log_line(1, "one\ntwo");
-}
+static void line(void *unused) { log_line(1, "one\ntwo"); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -37,15 +37,8 @@ static int end(void **state)
 	return registry.providers != NULL;
 }
 
-static DAT_RETURN add(const DAT_PROVIDER_INFO *info)
-{
-	return dat_registry_add_provider(&table, info);
-}
-
-static DAT_RETURN remove_provider(const DAT_PROVIDER_INFO *info)
-{
-	return dat_registry_remove_provider(&table, info);
-}
+static DAT_RETURN add(const DAT_PROVIDER_INFO *info) { return dat_registry_add_provider(&table, info); }
+static DAT_RETURN remove_provider(const DAT_PROVIDER_INFO *info) { return dat_registry_remove_provider(&table, info); }
 
 /* A call that the entry's library makes while it is loaded or unloaded. */
 static DAT_RETURN by(struct entry *e, DAT_RETURN (*call)(const DAT_PROVIDER_INFO *), const DAT_PROVIDER_INFO *info)

@@ -20,15 +20,8 @@ static int allocations_left;		/* before the one that fails */
 
 EXTEND(calloc, realloc, pthread_mutex_lock, pthread_mutex_unlock)
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return allocations_left-- != 0 ? __real_calloc(n, size) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return allocations_left-- != 0 ? __real_realloc(old, size) : NULL;
-}
+void *__wrap_calloc(size_t n, size_t size) { return allocations_left-- != 0 ? __real_calloc(n, size) : NULL; }
+void *__wrap_realloc(void *old, size_t size) { return allocations_left-- != 0 ? __real_realloc(old, size) : NULL; }
 
 static _Thread_local bool keeps;	/* the next unlock of this thread waits */
 static pthread_mutex_t *kept;		/* atomic: the mutex of that unlock */
@@ -95,10 +88,7 @@ static DAT_RETURN reread(void)
 	return ret;
 }
 
-static void reread_fails(DAT_RETURN expected)
-{
-	assert_int_equal(reread(), expected);
-}
+static void reread_fails(DAT_RETURN expected) { assert_int_equal(reread(), expected); }
 
 /* A thread that begins to load an entry, and ends before it has. */
 static void *load(void *entry)

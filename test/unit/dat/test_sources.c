@@ -69,10 +69,7 @@ static void read_sources(void *with_soft)
 }
 
 /* Reads, and returns what is printed. */
-static const char *read_printed(void)
-{
-	return printed_by(read_sources, NULL);
-}
+static const char *read_printed(void) { return printed_by(read_sources, NULL); }
 
 /* Blanks between the names of all entries. */
 static void expect_names(const char *expected)

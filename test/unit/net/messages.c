@@ -21,10 +21,7 @@ void message_put(struct nl_msg *msg, int kind, const void *data, size_t size)
 	assert_int_equal(nla_put(msg, kind, (int)size, data), 0);
 }
 
-void message_put_u32(struct nl_msg *msg, int kind, uint32_t value)
-{
-	message_put(msg, kind, &value, sizeof value);
-}
+void message_put_u32(struct nl_msg *msg, int kind, uint32_t value) { message_put(msg, kind, &value, sizeof value); }
 
 void message_put_text(struct nl_msg *msg, int kind, const char *text)
 {

@@ -12,10 +12,7 @@ int held;
 
 static int a_socket;
 
-int namespace_result(const char *function)
-{
-	return failing && !strcmp(function, failing) ? ENFILE : 0;
-}
+int namespace_result(const char *function) { return failing && !strcmp(function, failing) ? ENFILE : 0; }
 
 int __wrap_net_open(struct nl_sock **sock);
 void __wrap_net_close(struct nl_sock *sock);

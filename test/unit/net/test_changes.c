@@ -29,10 +29,7 @@ UNIT_FIXTURE(set_up)
 	no_memory = parser_lacks_memory = false;
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	net_table_free(&c.table);
-}
+UNIT_FIXTURE(tear_down) { net_table_free(&c.table); }
 
 /* How many changes a message means, which are in c.ready. */
 static size_t changes_of(struct nl_msg *msg)
@@ -359,15 +356,8 @@ TEST(address_learnt_by_a_bridge_is_no_neighbour)
 
 /* --- any messages -------------------------------------------------------------------------------------- */
 
-static struct nl_msg *whole_link(void)
-{
-	return message_link(RTM_NEWLINK, ETH1, "eth1", 1500, UP);
-}
-
-static struct nl_msg *whole_address(void)
-{
-	return message_address(RTM_NEWADDR, ETH0, "192.0.2.1", 24);
-}
+static struct nl_msg *whole_link(void) { return message_link(RTM_NEWLINK, ETH1, "eth1", 1500, UP); }
+static struct nl_msg *whole_address(void) { return message_address(RTM_NEWADDR, ETH0, "192.0.2.1", 24); }
 
 static struct nl_msg *whole_route(void)
 {

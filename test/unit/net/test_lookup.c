@@ -15,10 +15,7 @@ UNIT_FIXTURE(set_up)
 	memset(&answer, 0xee, sizeof answer);	/* nothing of it is read before it is filled */
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	answers_forget();
-}
+UNIT_FIXTURE(tear_down) { answers_forget(); }
 
 static int look_up(const char *to, const char *from, int index)
 {
@@ -30,10 +27,7 @@ static int look_up(const char *to, const char *from, int index)
 }
 
 /* The way to 192.0.2.9 from any address. */
-static int find(void)
-{
-	return look_up("192.0.2.9", NULL, 0);
-}
+static int find(void) { return look_up("192.0.2.9", NULL, 0); }
 
 /* An answer by this interface and router, which may be NULL, to answer_with(). */
 static struct nl_msg *hop(int index, const char *router)

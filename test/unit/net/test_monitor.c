@@ -67,10 +67,7 @@ int __wrap_nl_socket_set_nonblocking(const struct nl_sock *sock)
 	return namespace_result("nonblocking") ? -NLE_NOMEM : 0;
 }
 
-int __wrap_nl_socket_get_fd(const struct nl_sock *sock)
-{
-	return ROUTE_FD;
-}
+int __wrap_nl_socket_get_fd(const struct nl_sock *sock) { return ROUTE_FD; }
 
 int __wrap_nl_recv(struct nl_sock *sock, struct sockaddr_nl *from, unsigned char **buffer, struct ucred **credentials)
 {
@@ -192,10 +189,7 @@ UNIT_FIXTURE(tear_down)
 	assert_nothing_is_held();
 }
 
-static void watch(unsigned what)
-{
-	assert_int_equal(dat_net_monitor_open(what, &monitor), 0);
-}
+static void watch(unsigned what) { assert_int_equal(dat_net_monitor_open(what, &monitor), 0); }
 
 static int next(void)
 {
@@ -214,15 +208,8 @@ static void put(struct datagram *d, struct nl_msg *msg)
 	nlmsg_free(msg);
 }
 
-static struct nl_msg *address(const char *text)
-{
-	return message_address(RTM_NEWADDR, ETH0, text, 24);
-}
-
-static void lose(struct datagram *d)
-{
-	d->err = ENOBUFS;
-}
+static struct nl_msg *address(const char *text) { return message_address(RTM_NEWADDR, ETH0, text, 24); }
+static void lose(struct datagram *d) { d->err = ENOBUFS; }
 
 static void assert_next_address(const char *text, const char *netdev)
 {

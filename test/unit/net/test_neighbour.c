@@ -161,10 +161,7 @@ static int look_for(const char *hop, const char *netdev, unsigned flags, int tim
 }
 
 /* 192.0.2.7 is on the link of eth0. */
-static int find(unsigned flags, int timeout_ms)
-{
-	return look_for("192.0.2.7", NULL, flags, timeout_ms);
-}
+static int find(unsigned flags, int timeout_ms) { return look_for("192.0.2.7", NULL, flags, timeout_ms); }
 
 static void assert_request(size_t i, int type, int flags, int state)
 {

@@ -17,10 +17,7 @@ static struct dat_net_nic *list;
 static size_t count;
 
 REPLACE(net_rdma_speed)
-uint32_t __wrap_net_rdma_speed(const char *netdev)
-{
-	return strcmp(netdev, "eth0") ? 0 : 100000;
-}
+uint32_t __wrap_net_rdma_speed(const char *netdev) { return strcmp(netdev, "eth0") ? 0 : 100000; }
 
 UNIT_FIXTURE(set_up)
 {

@@ -92,10 +92,7 @@ static void assert_on_all(DAT_CONN_QUAL qual)
 	assert_frees(0, made, 1);
 }
 
-static DAT_RETURN port(DAT_CONN_QUAL *qual)
-{
-	return dat_net_port(&list, DAT_PSP_PROVIDER_FLAG, qual, psps, &failed);
-}
+static DAT_RETURN port(DAT_CONN_QUAL *qual) { return dat_net_port(&list, DAT_PSP_PROVIDER_FLAG, qual, psps, &failed); }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
 

@@ -27,10 +27,7 @@ static int file_error;
 
 EXTEND(realloc, opendir, fopen64)
 
-void *__wrap_realloc(void *old, size_t size)
-{
-	return grow_left-- ? __real_realloc(old, size) : NULL;
-}
+void *__wrap_realloc(void *old, size_t size) { return grow_left-- ? __real_realloc(old, size) : NULL; }
 
 static bool ends(const char *name, const char *end)
 {

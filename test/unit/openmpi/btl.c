@@ -152,10 +152,7 @@ DAT_EVENT *new_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 	return &events[num_events++].event;
 }
 
-void event_comes(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
-{
-	new_event(evd, number);
-}
+void event_comes(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) { new_event(evd, number); }
 
 void completion_comes(struct udapl_work *work, DAT_DTO_COMPLETION_STATUS status, size_t length)
 {

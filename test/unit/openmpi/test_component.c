@@ -39,10 +39,7 @@ void __wrap_udapl_add_help_dir(void);
 void __wrap_opal_output(int id, const char *format, ...);
 
 /* The component looks it up at run time. */
-__attribute__((visibility("default"))) void dats_set_message_handler(DAT_MESSAGE_HANDLER next)
-{
-	handler = next;
-}
+__attribute__((visibility("default"))) void dats_set_message_handler(DAT_MESSAGE_HANDLER next) { handler = next; }
 
 /* As a provider does for an entry that no adapter backs. */
 static void report_absent(const char *name)
@@ -74,10 +71,7 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT most, DAT_COUNT *n, DAT_PROVIDE
 	return list_result;
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
-}
+static bool same(const char *a, const char *b) { return a && b && !strcmp(a, b); }
 
 mca_btl_udapl_module_t *__wrap_udapl_module_open(const char *name)
 {
@@ -130,10 +124,7 @@ void __wrap_udapl_show_help(const char *topic, ...)
 	va_end(args);
 }
 
-void __wrap_udapl_add_help_dir(void)
-{
-	help_dirs++;
-}
+void __wrap_udapl_add_help_dir(void) { help_dirs++; }
 
 static struct { const char *name; mca_base_var_type_t type; void *value; } registered[32];
 static int num_registered;

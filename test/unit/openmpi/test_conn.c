@@ -61,10 +61,7 @@ static int posts_of(enum post_kind kind)
 	return n;
 }
 
-static udapl_conn_t *last_conn(void)
-{
-	return (udapl_conn_t *)opal_list_get_last(&module.conns);
-}
+static udapl_conn_t *last_conn(void) { return (udapl_conn_t *)opal_list_get_last(&module.conns); }
 
 static void send_waits(void)
 {

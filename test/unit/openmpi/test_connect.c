@@ -71,15 +71,8 @@ UNIT_FIXTURE(begin)
 				       .message_size = htonl((uint32_t)module.message_size) };
 }
 
-static udapl_conn_t *last_conn(void)
-{
-	return (udapl_conn_t *)opal_list_get_last(&module.conns);
-}
-
-static int conns(void)
-{
-	return (int)opal_list_get_size(&module.conns);
-}
+static udapl_conn_t *last_conn(void) { return (udapl_conn_t *)opal_list_get_last(&module.conns); }
+static int conns(void) { return (int)opal_list_get_size(&module.conns); }
 
 static void conn_is(bool active, enum udapl_conn_state conn_state, enum udapl_endpoint_state peer_state)
 {
@@ -160,10 +153,7 @@ static void established(udapl_conn_t *c)
 	conn_event(c->ep, DAT_CONNECTION_EVENT_ESTABLISHED, &theirs, sizeof theirs);
 }
 
-static void disconnected(udapl_conn_t *c, DAT_EVENT_NUMBER number)
-{
-	conn_event(c->ep, number, NULL, 0);
-}
+static void disconnected(udapl_conn_t *c, DAT_EVENT_NUMBER number) { conn_event(c->ep, number, NULL, 0); }
 
 static void request_comes(void)
 {

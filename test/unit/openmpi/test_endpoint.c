@@ -26,10 +26,7 @@ static mca_btl_base_endpoint_t *endpoint_of(uint32_t jobid, uint32_t vpid)
 	return udapl_endpoint_of(&module, (opal_process_name_t){ .jobid = jobid, .vpid = vpid });
 }
 
-static int endpoints(void)
-{
-	return (int)opal_list_get_size(&module.endpoints);
-}
+static int endpoints(void) { return (int)opal_list_get_size(&module.endpoints); }
 
 #define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
 

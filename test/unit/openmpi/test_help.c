@@ -39,10 +39,7 @@ int __wrap_dladdr(const void *address, Dl_info *info)
 	return component_path != NULL;
 }
 
-static void show(void *arg)
-{
-	udapl_show_help("topic", "first", "second");
-}
+static void show(void *arg) { udapl_show_help("topic", "first", "second"); }
 
 UNIT_TEST(text_is_printed_by_this_process)
 {

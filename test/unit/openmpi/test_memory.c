@@ -89,10 +89,7 @@ UNIT_FIXTURE(begin)
 	lmrs_before = lmrs;
 }
 
-static bool alloc(bool remote)
-{
-	return udapl_memory_alloc(&module, &memory, SIZE, remote);
-}
+static bool alloc(bool remote) { return udapl_memory_alloc(&module, &memory, SIZE, remote); }
 
 static void free_all(void)
 {
@@ -225,10 +222,7 @@ CASE(failure_leaves_nothing)
 	}
 }
 
-static void memory_is_still_mapped(void)
-{
-	assert_int_equal(mappings, 1);
-}
+static void memory_is_still_mapped(void) { assert_int_equal(mappings, 1); }
 
 /* The peer may not write to what is mapped there next. */
 CASE(region_is_freed_before_its_memory)

@@ -30,10 +30,7 @@ void __wrap_udapl_show_help(const char *topic, ...);
 void *__real_calloc(size_t n, size_t size);
 __attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return calloc_fails && n == calloc_fails ? NULL : __real_calloc(n, size);
-}
+void *__wrap_calloc(size_t n, size_t size) { return calloc_fails && n == calloc_fails ? NULL : __real_calloc(n, size); }
 
 static void complete_sends(void)
 {

@@ -55,15 +55,8 @@ static udapl_rdma_t *add_rdma(void)
 	return r;
 }
 
-static int waiting_sends(void)
-{
-	return (int)opal_list_get_size(&peer->sends);
-}
-
-static int waiting_rdmas(void)
-{
-	return (int)opal_list_get_size(&peer->rdmas);
-}
+static int waiting_sends(void) { return (int)opal_list_get_size(&peer->sends); }
+static int waiting_rdmas(void) { return (int)opal_list_get_size(&peer->rdmas); }
 
 #define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
 

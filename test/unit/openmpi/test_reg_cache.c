@@ -50,10 +50,7 @@ static void give_back(mca_btl_base_registration_handle_t *h)
 	assert_int_equal(udapl_deregister_mem(&module.super, h), OPAL_SUCCESS);
 }
 
-static int regions(void)
-{
-	return lmrs - lmrs_before;
-}
+static int regions(void) { return lmrs - lmrs_before; }
 
 #define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
 

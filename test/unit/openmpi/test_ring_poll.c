@@ -59,10 +59,7 @@ static void put_tail(const void *payload, struct udapl_tail tail)
 	writer.free_slots -= udapl_ring_advance(&writer.offer.shape, &writer.cursor, at.size);
 }
 
-static void put(const char *text)
-{
-	put_tail(text, (struct udapl_tail){ .length = strlen(text), .tag = TAG });
-}
+static void put(const char *text) { put_tail(text, (struct udapl_tail){ .length = strlen(text), .tag = TAG }); }
 
 /* The tail of the next message has this value, valid or not. */
 static void put_garbled(struct udapl_tail tail)

@@ -29,10 +29,7 @@ static udapl_frag_t *message(size_t size, uint32_t flags)
 	return f;
 }
 
-static int send_it(udapl_frag_t *f)
-{
-	return udapl_send(&module.super, peer, &f->base, TAG);
-}
+static int send_it(udapl_frag_t *f) { return udapl_send(&module.super, peer, &f->base, TAG); }
 
 UNIT_FIXTURE(begin)
 {

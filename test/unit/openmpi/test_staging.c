@@ -51,10 +51,7 @@ static int sendi(const char *header, size_t header_size, const char *payload, si
 			   MCA_BTL_NO_ORDER, 0, TAG, des);
 }
 
-static int send_text(const char *text)
-{
-	return sendi(text, strlen(text), NULL, 0, false, NULL);
-}
+static int send_text(const char *text) { return sendi(text, strlen(text), NULL, 0, false, NULL); }
 
 static struct udapl_tail tail_at(uint32_t end)
 {
@@ -203,10 +200,7 @@ CASE(only_a_mapped_ring_takes_long_copies)
 	assert_true(udapl_send_copy(peer, payload, sizeof payload, TAG, sizeof payload));
 }
 
-static bool copied(void)
-{
-	return udapl_send_copy(peer, "x", 1, TAG, 1);
-}
+static bool copied(void) { return udapl_send_copy(peer, "x", 1, TAG, 1); }
 
 CASE(nothing_is_copied_that_cannot_be_sent_now)
 {
@@ -240,10 +234,7 @@ CASE(nothing_is_copied_that_cannot_be_sent_now)
 
 /* --- a full ring ------------------------------------------------------------------------------- */
 
-static void peer_releases_a_slot(void)
-{
-	conn->ring_out.ctl->consumed++;
-}
+static void peer_releases_a_slot(void) { conn->ring_out.ctl->consumed++; }
 
 /* The peer may itself wait until this process reads. */
 CASE(full_ring_is_waited_for_while_messages_are_read)

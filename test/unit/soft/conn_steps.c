@@ -36,10 +36,7 @@ REPLACE(attach_offer_end, shm_segment_put, shm_conn_free, cm_set_state, dapl_tas
 REPLACE(getsockname, setsockopt, soft_flush_qp)
 EXTEND(soft_progress_lock, soft_conn_step, calloc, malloc, free)
 
-static bool is_held(const struct dapl_mutex *mutex)
-{
-	return mutex->state != MUTEX_FREE;
-}
+static bool is_held(const struct dapl_mutex *mutex) { return mutex->state != MUTEX_FREE; }
 
 void no_lock_is_held(void)
 {
@@ -156,20 +153,9 @@ void dapl_up_disconnected(void *o, struct dapl_conn *c, bool orderly)
 	step_of("disconnected", orderly ? "orderly" : "broken");
 }
 
-void dapl_up_request(void *sp, struct dapl_conn *c, const struct dapl_request *request)
-{
-	fail();
-}
-
-void dapl_up_joined(void *o, struct dapl_membership *membership, int err, const struct dapl_ud_peer *to)
-{
-	fail();
-}
-
-void dapl_up_async(void *ia, const struct ibv_async_event *event)
-{
-	fail();
-}
+void dapl_up_request(void *sp, struct dapl_conn *c, const struct dapl_request *request) { fail(); }
+void dapl_up_joined(void *o, struct dapl_membership *membership, int err, const struct dapl_ud_peer *to) { fail(); }
+void dapl_up_async(void *ia, const struct ibv_async_event *event) { fail(); }
 
 void dapl_up_released(void *o)
 {
@@ -230,15 +216,8 @@ static bool may_allocate(void)
 	return true;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return may_allocate() ? __real_calloc(n, size) : NULL;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return may_allocate() ? __real_malloc(size) : NULL;
-}
+void *__wrap_calloc(size_t n, size_t size) { return may_allocate() ? __real_calloc(n, size) : NULL; }
+void *__wrap_malloc(size_t size) { return may_allocate() ? __real_malloc(size) : NULL; }
 
 void __wrap_free(void *p)
 {
@@ -262,10 +241,7 @@ uint16_t port_of(const struct sockaddr_storage *storage)
 	return ntohs(((const struct sockaddr_in *)storage)->sin_port);
 }
 
-void lock(void)
-{
-	dapl_mutex_lock(&dev.progress_lock);
-}
+void lock(void) { dapl_mutex_lock(&dev.progress_lock); }
 
 void unlock(void)
 {

@@ -221,10 +221,7 @@ struct ibv_wc expect_wc(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status statu
 	return wc;
 }
 
-struct ibv_wc done(struct ibv_cq *cq, uint64_t id)
-{
-	return expect_wc(cq, id, IBV_WC_SUCCESS);
-}
+struct ibv_wc done(struct ibv_cq *cq, uint64_t id) { return expect_wc(cq, id, IBV_WC_SUCCESS); }
 
 void expect_no_wc(struct ibv_cq *cq)
 {
@@ -235,10 +232,7 @@ void expect_no_wc(struct ibv_cq *cq)
 }
 
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void)
-{
-	return "race:touch_peer\n";
-}
+const char *__tsan_default_suppressions(void) { return "race:touch_peer\n"; }
 
 __attribute__((noinline)) void touch_peer(char *p, int value, size_t n)
 {

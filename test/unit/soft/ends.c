@@ -192,10 +192,7 @@ enum ibv_wc_status next_status(struct end *e)
 	return wc.status;
 }
 
-void done(struct end *e)
-{
-	assert_int_equal(next_status(e), IBV_WC_SUCCESS);
-}
+void done(struct end *e) { assert_int_equal(next_status(e), IBV_WC_SUCCESS); }
 
 void pattern(char *at, size_t length, unsigned seed)
 {

@@ -23,10 +23,7 @@ static struct soft_pd pd;
 static struct ibv_cq *receive_cq;
 static struct ibv_srq *srq;
 
-static void step(const char *name)
-{
-	strcat(strcat(around.steps, name), " ");
-}
+static void step(const char *name) { strcat(strcat(around.steps, name), " "); }
 
 void assert_steps(const char *steps)
 {
@@ -34,10 +31,7 @@ void assert_steps(const char *steps)
 	around.steps[0] = 0;
 }
 
-static void assert_locked(const struct soft_qp *qp, bool locked)
-{
-	assert_int_equal(qp->lock.state != 0, locked);
-}
+static void assert_locked(const struct soft_qp *qp, bool locked) { assert_int_equal(qp->lock.state != 0, locked); }
 
 /* --- the port -------------------------------------------------------------------------------------------------- */
 
@@ -146,10 +140,7 @@ static void port_free_group(struct eth_group *group)
 	step("group");
 }
 
-static bool port_has_frame(struct eth_port *port)
-{
-	return around.frames > 0;
-}
+static bool port_has_frame(struct eth_port *port) { return around.frames > 0; }
 
 /* Without pieces it only looks at what has come by rules that are gone. */
 static int port_receive(struct eth_port *port, struct iovec *iov, int n, struct dapl_eth_frame *frame)
@@ -342,10 +333,7 @@ void progress_owner_with(uint32_t events)
 	assert_locked((struct soft_qp *)raw, false);
 }
 
-void progress_owner(void)
-{
-	progress_owner_with(EPOLLIN);
-}
+void progress_owner(void) { progress_owner_with(EPOLLIN); }
 
 void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)(struct dapl_timer *))
 {
@@ -354,10 +342,7 @@ void __wrap_dapl_timer_start(struct dapl_timer *timer, uint64_t us, void (*fire)
 	purge_fire = fire;
 }
 
-void __wrap_dapl_timer_drain(struct dapl_timer *timer)
-{
-	step("timer");
-}
+void __wrap_dapl_timer_drain(struct dapl_timer *timer) { step("timer"); }
 
 void purge_timer_fires(void)
 {
@@ -384,10 +369,7 @@ void post_shared(int n)
 		assert_int_equal(soft_srq_post(srq, &wr, &bad), 0);
 }
 
-struct soft_eth *eth_of(struct ibv_qp *qp)
-{
-	return ((struct soft_qp *)qp)->eth;
-}
+struct soft_eth *eth_of(struct ibv_qp *qp) { return ((struct soft_qp *)qp)->eth; }
 
 struct ibv_qp *raw_new(bool shared)
 {

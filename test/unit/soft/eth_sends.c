@@ -96,10 +96,7 @@ void __wrap_dapl_watch_stop(struct dapl_watch *watch)
 	watching = false;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails_size && size == fails_size ? NULL : __real_calloc(n, size);
-}
+void *__wrap_calloc(size_t n, size_t size) { return fails_size && size == fails_size ? NULL : __real_calloc(n, size); }
 
 void wake_too_early(void)
 {
@@ -124,10 +121,7 @@ uint64_t stamp_time;
 unsigned stamps_taken, batches;
 static int left[2 * QUEUE];		/* numbers of frames that the port took */
 
-static int number_of(const struct iovec *iov)
-{
-	return (int)((char *)iov->iov_base - memory);
-}
+static int number_of(const struct iovec *iov) { return (int)((char *)iov->iov_base - memory); }
 
 static int take(const struct iovec *iov)
 {
@@ -274,10 +268,7 @@ void sends_restart(void)
 	sends_set_up(NULL);
 }
 
-struct ibv_sge sge_of(int number)
-{
-	return (struct ibv_sge){ .addr = (uintptr_t)&memory[number], .length = LENGTH };
-}
+struct ibv_sge sge_of(int number) { return (struct ibv_sge){ .addr = (uintptr_t)&memory[number], .length = LENGTH }; }
 
 int post_how(int number, const struct dapl_eth_send *how)
 {
@@ -296,10 +287,7 @@ int post_how(int number, const struct dapl_eth_send *how)
 	return err;
 }
 
-void post(int number)
-{
-	assert_int_equal(post_how(number, NULL), 0);
-}
+void post(int number) { assert_int_equal(post_how(number, NULL), 0); }
 
 void post_flags(int number, uint32_t flags)
 {

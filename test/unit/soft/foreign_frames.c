@@ -97,15 +97,8 @@ static void hole_in_a_message(struct parts *p)
 	put_segment(p->send, "1234", 4);
 }
 
-static void longer_than_the_receive(struct parts *p)
-{
-	put_segment(p->send, p->body, 64);
-}
-
-static void shorter_than_any_header(struct parts *p)
-{
-	put_fpdu(p->ulpdu, 3);
-}
+static void longer_than_the_receive(struct parts *p) { put_segment(p->send, p->body, 64); }
+static void shorter_than_any_header(struct parts *p) { put_fpdu(p->ulpdu, 3); }
 
 static void shorter_than_its_header(struct parts *p)
 {
@@ -114,10 +107,7 @@ static void shorter_than_its_header(struct parts *p)
 	put_fpdu(p->ulpdu, 17);
 }
 
-static void read_request_of_a_wrong_length(struct parts *p)
-{
-	put_segment(p->read, p->body, 27);
-}
+static void read_request_of_a_wrong_length(struct parts *p) { put_segment(p->read, p->body, 27); }
 
 static void read_of_an_unknown_stag(struct parts *p)
 {

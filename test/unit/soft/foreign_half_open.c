@@ -205,10 +205,7 @@ void one_source_gets_half_of_the_share(void **state)
 	half_open_connections_leave_descriptors(1, 400 / HALF_OPEN_FRACTION / HALF_OPEN_SOURCES);
 }
 
-void all_sources_get_a_share(void **state)
-{
-	half_open_connections_leave_descriptors(4, 400 / HALF_OPEN_FRACTION);
-}
+void all_sources_get_a_share(void **state) { half_open_connections_leave_descriptors(4, 400 / HALF_OPEN_FRACTION); }
 
 /* --- what is told of them ------------------------------------------------------------ */
 

@@ -122,10 +122,7 @@ void in_any_order(uint64_t a, uint64_t b)
 int peer_socket, cut;
 static bool crc_on;
 
-static void sleep_a_little(void)
-{
-	usleep(200);
-}
+static void sleep_a_little(void) { usleep(200); }
 
 void put(const void *p, size_t n)
 {

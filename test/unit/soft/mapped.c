@@ -57,10 +57,7 @@ void write_there(const struct shared *s, uint32_t length, uint32_t offset)
 	post(&ends[0], IBV_WR_RDMA_WRITE, length, (uintptr_t)s->at + offset, s->mr->rkey);
 }
 
-unsigned mapped(void)
-{
-	return ends[0].conn->shm->mapped;
-}
+unsigned mapped(void) { return ends[0].conn->shm->mapped; }
 
 bool is_mapped_here(struct ibv_mr *mr, const char *at)
 {

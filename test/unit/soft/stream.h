@@ -80,14 +80,7 @@ bool stream_bind(struct stream *s, uint64_t id, uint32_t offset, uint32_t length
 unsigned stream_poll(struct stream *s, struct ibv_wc *wc, unsigned max);
 
 /* From now on the CQ notifies of a completion that is solicited, once; whether it has. */
-static inline void arm_solicited(void)
-{
-	((struct soft_cq *)stream_device.cq)->armed = SOFT_ARMED_SOLICITED;
-}
-
-static inline bool was_solicited(void)
-{
-	return !((struct soft_cq *)stream_device.cq)->armed;
-}
+static inline void arm_solicited(void) { ((struct soft_cq *)stream_device.cq)->armed = SOFT_ARMED_SOLICITED; }
+static inline bool was_solicited(void) { return !((struct soft_cq *)stream_device.cq)->armed; }
 
 #endif

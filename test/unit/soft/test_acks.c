@@ -217,10 +217,7 @@ UNIT_FIXTURE(set_up_rings)
 	assert_true(uses_rings(&ends[0]));
 }
 
-UNIT_FIXTURE(tear_down_rings)
-{
-	close_two();
-}
+UNIT_FIXTURE(tear_down_rings) { close_two(); }
 
 static bool all_acknowledged(const struct dapl_conn *conn)
 {

@@ -40,10 +40,7 @@ UNIT_FIXTURE(set_up)
 	during = NULL;
 }
 
-static void post(int i)
-{
-	soft_event_post(&dev, &events[i], IBV_EVENT_SRQ_LIMIT_REACHED, &objects[i]);
-}
+static void post(int i) { soft_event_post(&dev, &events[i], IBV_EVENT_SRQ_LIMIT_REACHED, &objects[i]); }
 
 /* What the service thread does. */
 static void serve(void)

@@ -423,9 +423,6 @@ CASE(child_has_no_offers)
 	shm_process_put(process);
 }
 
-UNIT_FIXTURE(drop_spares)
-{
-	shm_segment_drop_spares();
-}
+UNIT_FIXTURE(drop_spares) { shm_segment_drop_spares(); }
 
 UNIT_MAIN(NULL, drop_spares)

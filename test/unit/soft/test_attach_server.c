@@ -340,10 +340,7 @@ static bool is_answered(int fd, const uint8_t token[16])
 	return answered;
 }
 
-static void end_offer(struct attach_offer *offer)
-{
-	shm_segment_put(attach_offer_end(offer));
-}
+static void end_offer(struct attach_offer *offer) { shm_segment_put(attach_offer_end(offer)); }
 
 /* By each of the two names. */
 static void expect_served(bool file)

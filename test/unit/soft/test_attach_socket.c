@@ -14,10 +14,7 @@
 
 static char directory[] = "/tmp/dapl-attach-XXXXXX", path[sizeof directory + 64];
 
-static bool exists(void)
-{
-	return !access(path, F_OK);
-}
+static bool exists(void) { return !access(path, F_OK); }
 
 /* A process of another user (root can become one) connects to the abstract name until the
  * backlog is full. A connection that its initiator closes stays in the backlog. */

@@ -135,10 +135,7 @@ void __wrap_dapl_timer_drain(struct dapl_timer *timer)
 	called("timer_drain");
 }
 
-void __wrap_dapl_service_flush(void)
-{
-	called("flush");
-}
+void __wrap_dapl_service_flush(void) { called("flush"); }
 
 int __wrap_epoll_wait(int fd, struct epoll_event *event, int most, int ms)
 {
@@ -382,10 +379,7 @@ CASE(next_sweep_is_at_the_next_deadline)
 }
 
 /* A peer of which TCP has had no answer for as long as the patience lasts. */
-static void lose_peer(void)
-{
-	conn.cm->silent_ns = NOW_NS - cm_patience_ms(&conn.cm->tuning) * 1000000ull;
-}
+static void lose_peer(void) { conn.cm->silent_ns = NOW_NS - cm_patience_ms(&conn.cm->tuning) * 1000000ull; }
 
 CASE(sweep_looks_for_lost_peers)
 {

@@ -25,10 +25,7 @@ static const char *const allowed[STATES] = {
 	[SOFT_CLOSED] =		". . . . . . . . . .",
 };
 
-static bool is_allowed(int from, int to)
-{
-	return allowed[from][2 * to] == 'y';
-}
+static bool is_allowed(int from, int to) { return allowed[from][2 * to] == 'y'; }
 
 UNIT_TEST(each_change_is_allowed_or_not)
 {

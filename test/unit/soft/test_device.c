@@ -302,10 +302,7 @@ static void many_connections_come_and_go(void **state)
 	free(eb);
 }
 
-UNIT_FIXTURE(empty_record)
-{
-	upcalls_drop(NULL);
-}
+UNIT_FIXTURE(empty_record) { upcalls_drop(NULL); }
 
 #define T(name) cmocka_unit_test_teardown(name, empty_record)
 

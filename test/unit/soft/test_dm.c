@@ -38,10 +38,7 @@ static struct ibv_mr *region(const struct end *e, struct ibv_dm *dm, uint64_t of
 	return mr;
 }
 
-static int file_of(const struct ibv_mr *mr)
-{
-	return ((const struct soft_mr *)mr)->region.file;
-}
+static int file_of(const struct ibv_mr *mr) { return ((const struct soft_mr *)mr)->region.file; }
 
 /* --- how much there is ---------------------------------------------------------------------- */
 
@@ -154,10 +151,7 @@ UNIT_TEST(old_mapping_does_not_show_new_data)
 
 /* --- peers ----------------------------------------------------------------------------------- */
 
-static unsigned mapped(void)
-{
-	return ends[0].conn->shm->mapped;
-}
+static unsigned mapped(void) { return ends[0].conn->shm->mapped; }
 
 static void child_with_device_memory(int to)
 {

@@ -38,10 +38,7 @@ UNIT_FIXTURE(set_up)
 	reach_fence_fork_child();
 }
 
-static int tear_down(void **state)
-{
-	return set_up(state);
-}
+static int tear_down(void **state) { return set_up(state); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -112,20 +112,9 @@ UNIT_FIXTURE(tear_down)
 	close(dev.cm.epoll);
 }
 
-static int start_service(void **state)
-{
-	return dapl_service_get();
-}
-
-UNIT_FIXTURE(end_service)
-{
-	dapl_service_put();
-}
-
-static struct shm_segment *some_memory(void)
-{
-	return shm_segment_new(-1, &own, &peer_process);
-}
+static int start_service(void **state) { return dapl_service_get(); }
+UNIT_FIXTURE(end_service) { dapl_service_put(); }
+static struct shm_segment *some_memory(void) { return shm_segment_new(-1, &own, &peer_process); }
 
 static void expect_failure(int err)
 {

@@ -54,10 +54,7 @@ static int dial_at(const char *address, uint16_t port)
 	return connect(peer_socket, (struct sockaddr *)&to, sizeof to) ? errno : 0;
 }
 
-static void put_request(void)
-{
-	put_mpa(false, WIRE_MPA_S, 2, &four_reads, "", 0);
-}
+static void put_request(void) { put_mpa(false, WIRE_MPA_S, 2, &four_reads, "", 0); }
 
 /* The Request comes to the listener `more`. */
 static struct upcall next_request(void)
@@ -225,20 +222,9 @@ static void dial_while_failing(int times, int err)
 	assert_int_equal(__atomic_load_n(&failing, __ATOMIC_RELAXED), 0);
 }
 
-static void dial_while_descriptors_are_short(void *arg)
-{
-	dial_while_failing(2, EMFILE);
-}
-
-static void dial_while_connections_vanish(void *arg)
-{
-	dial_while_failing(2, ECONNABORTED);
-}
-
-static void dial_while_kernel_memory_is_short(void *arg)
-{
-	dial_while_failing(2, ENOBUFS);
-}
+static void dial_while_descriptors_are_short(void *arg) { dial_while_failing(2, EMFILE); }
+static void dial_while_connections_vanish(void *arg) { dial_while_failing(2, ECONNABORTED); }
+static void dial_while_kernel_memory_is_short(void *arg) { dial_while_failing(2, ENOBUFS); }
 
 T(shortage_delays_a_connection_and_is_one_line)
 {
@@ -258,10 +244,7 @@ T(connection_that_has_vanished_pauses_nothing)
 	assert_int_equal(__atomic_load_n(&resumptions, __ATOMIC_RELAXED), 0);
 }
 
-static void dial_without_a_descriptor(void *arg)
-{
-	dial_while_failing(1, EMFILE);
-}
+static void dial_without_a_descriptor(void *arg) { dial_while_failing(1, EMFILE); }
 
 T(half_open_connection_makes_room_for_a_new_one)
 {

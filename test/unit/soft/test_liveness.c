@@ -60,10 +60,7 @@ UNIT_FIXTURE(set_up)
 	dapl_mutex_lock(&dev.progress_lock);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	dapl_mutex_unlock(&dev.progress_lock);
-}
+UNIT_FIXTURE(tear_down) { dapl_mutex_unlock(&dev.progress_lock); }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -30,10 +30,7 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 	return __real_getaddrinfo("10.0.0.1", service, hints, found);
 }
 
-char *__wrap_strndup(const char *text, size_t length)
-{
-	return no_memory ? NULL : __real_strndup(text, length);
-}
+char *__wrap_strndup(const char *text, size_t length) { return no_memory ? NULL : __real_strndup(text, length); }
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 

@@ -48,10 +48,7 @@ static enum soft_check look(uint32_t stag, uint64_t addr, uint64_t length, int a
 	return found;
 }
 
-UNIT_FIXTURE(begin)
-{
-	open_two(0);
-}
+UNIT_FIXTURE(begin) { open_two(0); }
 
 UNIT_FIXTURE(end)
 {

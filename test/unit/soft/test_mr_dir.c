@@ -33,10 +33,7 @@ static int set_up(void **state)
 	return process.window_file < 0;
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	mr_dir_close(&process);
-}
+UNIT_FIXTURE(tear_down) { mr_dir_close(&process); }
 
 static struct soft_region region(uint32_t stag, int access)
 {

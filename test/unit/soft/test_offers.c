@@ -14,10 +14,7 @@ static struct dapl_conn conn;		/* that offers */
 static struct attach_offer *offer;	/* of devices[0] */
 static uint64_t key;
 
-static unsigned references(void)
-{
-	return devices[0]->shm.process->refs;
-}
+static unsigned references(void) { return devices[0]->shm.process->refs; }
 
 static int open_devices(void **state)
 {

@@ -38,10 +38,7 @@ static const enum progress_owner round_trip[] = {
 };
 enum { CHANGES = sizeof round_trip / sizeof *round_trip };
 
-static bool is_allowed(int from, int to)
-{
-	return allowed[from][2 * to] == 'y';
-}
+static bool is_allowed(int from, int to) { return allowed[from][2 * to] == 'y'; }
 
 static void change(enum progress_owner owner)
 {

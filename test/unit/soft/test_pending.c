@@ -71,10 +71,7 @@ static void close_many(int n)
 	close_two();
 }
 
-static struct dapl_device *target(void)
-{
-	return all[0][1].dev;
-}
+static struct dapl_device *target(void) { return all[0][1].dev; }
 
 /* Called with the progress lock held, like the functions below. Polls until no bit is pending.
  * With few rings no poll reads the bitmap. */

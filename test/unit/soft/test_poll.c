@@ -63,10 +63,7 @@ UNIT_FIXTURE(set_up)
 	progresses = sleeps = yields = 0;
 }
 
-static int poll_cq(void)
-{
-	return soft_cq_poll(&cq.cq, entries, wc);
-}
+static int poll_cq(void) { return soft_cq_poll(&cq.cq, entries, wc); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, NULL)
 

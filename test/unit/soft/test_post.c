@@ -31,10 +31,7 @@ void __wrap_soft_unexpected_deliver(struct soft_qp *qp)
 	deliveries++;
 }
 
-void __wrap_soft_progress_srq_posted(struct soft_srq *srq)
-{
-	posted_srq = srq;
-}
+void __wrap_soft_progress_srq_posted(struct soft_srq *srq) { posted_srq = srq; }
 
 bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 {
@@ -42,10 +39,7 @@ bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
 	return by_cma;
 }
 
-void __wrap_soft_requester_complete(struct soft_qp *qp)
-{
-	completions_asked++;
-}
+void __wrap_soft_requester_complete(struct soft_qp *qp) { completions_asked++; }
 
 int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status)
 {
@@ -96,20 +90,9 @@ static int open_bare(enum ibv_qp_type type)
 	return err;
 }
 
-static int set_up_unconnected(void **state)
-{
-	return open_bare(IBV_QPT_RC);
-}
-
-static int set_up_datagrams(void **state)
-{
-	return open_bare(IBV_QPT_UD);
-}
-
-static int tear_down_bare(void **state)
-{
-	return soft_qp_destroy(&bare->qp);
-}
+static int set_up_unconnected(void **state) { return open_bare(IBV_QPT_RC); }
+static int set_up_datagrams(void **state) { return open_bare(IBV_QPT_UD); }
+static int tear_down_bare(void **state) { return soft_qp_destroy(&bare->qp); }
 
 static int post(struct soft_qp *qp, struct ibv_send_wr *wr)
 {

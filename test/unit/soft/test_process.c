@@ -31,10 +31,7 @@ static bool step_fails(void)
 	return step_that_fails && ++steps == step_that_fails;
 }
 
-int __wrap_eventfd(unsigned count, int flags)
-{
-	return step_fails() ? -1 : __real_eventfd(count, flags);
-}
+int __wrap_eventfd(unsigned count, int flags) { return step_fails() ? -1 : __real_eventfd(count, flags); }
 
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
@@ -98,10 +95,7 @@ static struct shm_process *know_peer(int *fds)
 	return shm_process_of_peer(ID, fds);
 }
 
-static bool is_open(int fd)
-{
-	return fcntl(fd, F_GETFD) >= 0;
-}
+static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
 /* The value of an eventfd, which it clears. */
 static uint64_t signals(int fd)

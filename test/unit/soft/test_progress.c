@@ -50,10 +50,7 @@ static void task_runs(struct dapl_task *task)
 }
 
 /* Of the peer's stream. */
-static void ended(struct dapl_conn *conn)
-{
-	did.ends++;
-}
+static void ended(struct dapl_conn *conn) { did.ends++; }
 
 static const struct soft_conn_events conn_events = { .work = task_runs, .ended = ended };
 

@@ -113,10 +113,7 @@ UNIT_TEST(large_requests_take_what_is_faster)
 	assert_int_equal(started(IBV_WR_SEND, 100 * K), PROTO_COPY);
 }
 
-static uint32_t measured_cma(void)
-{
-	return one.protocols.reads.class[proto_size_class(100 * K)].ns[1];
-}
+static uint32_t measured_cma(void) { return one.protocols.reads.class[proto_size_class(100 * K)].ns[1]; }
 
 /* Reads by CMA are measured until the faster protocol is known, and then do not look at the clock. */
 UNIT_TEST(only_a_read_that_is_measured_is_timed)

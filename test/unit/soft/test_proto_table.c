@@ -12,10 +12,7 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 static uint64_t now_ns;
 
-UNIT_FIXTURE(at_noon)
-{
-	now_ns = 43200000000000;
-}
+UNIT_FIXTURE(at_noon) { now_ns = 43200000000000; }
 
 /* Makes `n` requests, which take `ring` through the ring and `kernel` by CMA; NEVER: they are not
  * measured. Returns how many used CMA. */

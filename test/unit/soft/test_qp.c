@@ -15,10 +15,7 @@ void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task
 		__real_dapl_task_queue(task, run);
 }
 
-static int set_up(void **state)
-{
-	return stream_test_open_blocked(state);
-}
+static int set_up(void **state) { return stream_test_open_blocked(state); }
 
 UNIT_FIXTURE(set_up_shared_queue)
 {

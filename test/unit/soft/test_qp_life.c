@@ -27,15 +27,8 @@ static bool mapped;
 REPLACE(soft_ud_open, rmem_map_for_consumer)
 EXTEND(soft_random, revoke_instead_of_flush)
 
-uint32_t __wrap_soft_random(void)
-{
-	return randoms_at < randoms_left ? randoms[randoms_at++] : __real_soft_random();
-}
-
-static bool allocation_fails(void)
-{
-	return allocations >= 0 && !allocations--;
-}
+uint32_t __wrap_soft_random(void) { return randoms_at < randoms_left ? randoms[randoms_at++] : __real_soft_random(); }
+static bool allocation_fails(void) { return allocations >= 0 && !allocations--; }
 
 UNIT_FAIL_MALLOC(allocation_fails())
 
@@ -136,10 +129,7 @@ static struct soft_qp *by_number(uint32_t number)
 	return found;
 }
 
-static unsigned holders_of_the_domain(void)
-{
-	return ((const struct soft_pd *)stream_device.pd)->refs;
-}
+static unsigned holders_of_the_domain(void) { return ((const struct soft_pd *)stream_device.pd)->refs; }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -111,10 +111,7 @@ CASE(send_beyond_the_largest_message_is_refused)
 	assert_int_equal(send_begin(WIRE_SEND, 0, 11), WIRE_TERM_TOO_LONG);
 }
 
-UNIT_FIXTURE(set_up_shared_queue)
-{
-	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
-}
+UNIT_FIXTURE(set_up_shared_queue) { stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true }); }
 
 UNIT_TEST_WITH(send_waits_for_a_receive_of_the_shared_queue, set_up_shared_queue, stream_test_close)
 {
@@ -328,10 +325,7 @@ static int atomic(uint32_t code, uint64_t to, uint64_t data, uint64_t compare)
 	return term;
 }
 
-static uint64_t *word(void)
-{
-	return (uint64_t *)stream_device.memory->open;
-}
+static uint64_t *word(void) { return (uint64_t *)stream_device.memory->open; }
 
 CASE(atomics_return_the_value_before)
 {

@@ -34,10 +34,7 @@ static void placed(uint32_t length)
 	stream_test_unlock();
 }
 
-static char *local(uint32_t offset)
-{
-	return stream_device.memory->local + offset;
-}
+static char *local(uint32_t offset) { return stream_device.memory->local + offset; }
 
 static void take_receive(void)
 {

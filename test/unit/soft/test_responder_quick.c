@@ -60,10 +60,7 @@ static int set_up(void **state)
 	return stream_test_open(state);
 }
 
-UNIT_FIXTURE(set_up_shared_queue)
-{
-	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
-}
+UNIT_FIXTURE(set_up_shared_queue) { stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true }); }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, stream_test_close)
 

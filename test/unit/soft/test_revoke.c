@@ -90,10 +90,7 @@ UNIT_TEST(region_revoked_meanwhile_is_not_published)
 }
 
 /* Returns the word in which ends[0] announces a direct access. */
-static uint32_t *within(void)
-{
-	return &shm_own_writer(ends[0].conn)->within;
-}
+static uint32_t *within(void) { return &shm_own_writer(ends[0].conn)->within; }
 
 static bool left;
 
@@ -105,10 +102,7 @@ static void *leave_later(void *unused)
 	return unused;
 }
 
-static bool timed_out(void)
-{
-	return __atomic_load_n(&shm_own_access(ends[1].conn)->timed_out, __ATOMIC_RELAXED);
-}
+static bool timed_out(void) { return __atomic_load_n(&shm_own_access(ends[1].conn)->timed_out, __ATOMIC_RELAXED); }
 
 UNIT_TEST(dereg_waits_for_a_peer_within_a_write)
 {

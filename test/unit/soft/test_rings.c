@@ -87,10 +87,7 @@ UNIT_FIXTURE(set_up)
 	}
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	free(dev.rings.pending_conns);
-}
+UNIT_FIXTURE(tear_down) { free(dev.rings.pending_conns); }
 
 static int set_up_group(void **state)
 {
@@ -118,10 +115,7 @@ static unsigned asked(void)		/* rings that their peers mark */
 	return dev.rings.numbered - dev.rings.unmarked;
 }
 
-static void put(unsigned ring)
-{
-	acks[ring].count++;
-}
+static void put(unsigned ring) { acks[ring].count++; }
 
 static bool rings_ready(void)
 {

@@ -16,10 +16,7 @@ static int set_up(void **state)
 	return soft_rq_init(&rq, SIZE, SEGMENTS);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	free(rq.ring);
-}
+UNIT_FIXTURE(tear_down) { free(rq.ring); }
 
 static int post(uint64_t id, int segments)
 {

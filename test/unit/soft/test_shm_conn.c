@@ -30,10 +30,7 @@ static unsigned wakes(void)
 	return read(peer.wake_fd, &count, sizeof count) < 0 ? 0 : (unsigned)count;
 }
 
-static struct shm_conn *open_shm(void)
-{
-	return shm_conn_new(&conn, shm_segment_new(-1, &own, &peer));
-}
+static struct shm_conn *open_shm(void) { return shm_conn_new(&conn, shm_segment_new(-1, &own, &peer)); }
 
 UNIT_FIXTURE(set_up)
 {
@@ -57,15 +54,8 @@ UNIT_FIXTURE(tear_down)
 	close(peer.wake_fd);
 }
 
-static const struct ring_ack *sent_ack(void)
-{
-	return &conn.shm->segment->memory->ack[1];
-}
-
-static const struct ring_grant *own_grant(void)
-{
-	return &conn.shm->segment->memory->grant[1];
-}
+static const struct ring_ack *sent_ack(void) { return &conn.shm->segment->memory->ack[1]; }
+static const struct ring_grant *own_grant(void) { return &conn.shm->segment->memory->grant[1]; }
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -102,10 +102,7 @@ bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, 
 	return is.suits_cma;
 }
 
-bool __wrap_proto_peer_polls(struct shm_conn *shm)
-{
-	return is.peer_polls;
-}
+bool __wrap_proto_peer_polls(struct shm_conn *shm) { return is.peer_polls; }
 
 enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
 					unsigned refused)

@@ -30,10 +30,7 @@ UNIT_FIXTURE(fresh)
 		pattern[i] = i * 167 >> 3;
 }
 
-UNIT_FIXTURE(gone)
-{
-	free(memory);
-}
+UNIT_FIXTURE(gone) { free(memory); }
 
 static uint32_t next(uint32_t *random)
 {

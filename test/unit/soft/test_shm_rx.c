@@ -6,10 +6,7 @@
 #include "dapl/soft/shm/cma.h"
 #include "test/unit/unit.h"
 
-static void bad_opcode(struct ring_slot *slot)
-{
-	slot->op = 200;
-}
+static void bad_opcode(struct ring_slot *slot) { slot->op = 200; }
 
 static void too_long(struct ring_slot *slot)
 {

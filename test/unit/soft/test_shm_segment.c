@@ -29,10 +29,7 @@ void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, of
 }
 
 /* References to a process that were dropped: the test has USERS of each. */
-static int puts_of(const struct shm_process *process)
-{
-	return USERS - (int)process->refs;
-}
+static int puts_of(const struct shm_process *process) { return USERS - (int)process->refs; }
 
 int __wrap_munmap(void *at, size_t length)
 {
@@ -53,10 +50,7 @@ UNIT_FIXTURE(set_up)
 	no_memory = false;
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	shm_segment_drop_spares();
-}
+UNIT_FIXTURE(tear_down) { shm_segment_drop_spares(); }
 
 static struct shm_segment *within(void)
 {

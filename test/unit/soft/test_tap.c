@@ -53,10 +53,7 @@ static void address(struct sockaddr_storage *to, const char *ip, uint16_t port)
 	assert_int_equal(inet_pton(AF_INET, ip, &in->sin_addr), 1);
 }
 
-static void write_memory(const char *text)
-{
-	strcpy(stream_device.memory->local + OFFSET, text);
-}
+static void write_memory(const char *text) { strcpy(stream_device.memory->local + OFFSET, text); }
 
 static void prepare(void)
 {
@@ -86,10 +83,7 @@ static int tear_down(void **state)
 	return stream_test_close(state);
 }
 
-static struct ibv_sge bytes(uint32_t n)
-{
-	return stream_test_sge(OFFSET, n);
-}
+static struct ibv_sge bytes(uint32_t n) { return stream_test_sge(OFFSET, n); }
 
 static struct ibv_send_wr request(enum ibv_wr_opcode opcode, struct ibv_sge *sge, int sges)
 {

@@ -89,10 +89,7 @@ static int tear_down(void **state)
 	return stream_test_close(state);
 }
 
-static void post(uint64_t id, uint32_t length)
-{
-	assert_true(stream_request(&s, id, IBV_WR_SEND, 0, length, 0, 0));
-}
+static void post(uint64_t id, uint32_t length) { assert_true(stream_request(&s, id, IBV_WR_SEND, 0, length, 0, 0)); }
 
 static void go_on(void)
 {

@@ -99,15 +99,8 @@ static void await_delivery(uint32_t n)
 	}
 }
 
-UNIT_FIXTURE(open_over_tcp)
-{
-	open_two(OVER_TCP);
-}
-
-UNIT_FIXTURE(close_ends)
-{
-	close_two();
-}
+UNIT_FIXTURE(open_over_tcp) { open_two(OVER_TCP); }
+UNIT_FIXTURE(close_ends) { close_two(); }
 
 #define WITH_ENDS(test) UNIT_TEST_WITH(test, open_over_tcp, close_ends)
 

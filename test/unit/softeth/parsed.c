@@ -19,10 +19,7 @@ struct eth_headers parse_cut(const struct frame *f, size_t length, struct eth_ta
 	return headers;
 }
 
-struct eth_headers parse(const struct frame *f)
-{
-	return parse_cut(f, f->length, (struct eth_tag){ 0, 0 });
-}
+struct eth_headers parse(const struct frame *f) { return parse_cut(f, f->length, (struct eth_tag){ 0, 0 }); }
 
 void assert_key(const struct dapl_eth_key *found, const struct dapl_eth_key *expected)
 {

@@ -35,10 +35,7 @@ void steps_are(const char *expected)
 	*steps = 0;
 }
 
-static int compare_words(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int compare_words(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void sort_words(char *to, size_t room, const char *first, const char *rest)
 {

@@ -112,10 +112,7 @@ static int set_up(void **state)
 	return bpf_code_begin(&code);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	bpf_code_end(&code);
-}
+UNIT_FIXTURE(tear_down) { bpf_code_end(&code); }
 
 static void emit(int n)
 {
@@ -214,10 +211,7 @@ TEST(assembler_needs_memory)
 /* --- bpf(2) ------------------------------------------------------------------------------------------------------ */
 
 /* Members that a command does not use must be 0, or the kernel refuses the call. */
-static void assert_asked(const union bpf_attr *expected)
-{
-	assert_memory_equal(&asked, expected, sizeof asked);
-}
+static void assert_asked(const union bpf_attr *expected) { assert_memory_equal(&asked, expected, sizeof asked); }
 
 TEST(program_is_loaded_for_traffic_control)
 {

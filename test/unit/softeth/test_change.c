@@ -19,10 +19,7 @@ static void start(void *(*run)(void *))
 	usleep(PAUSE_US);
 }
 
-static uint64_t seen(void)
-{
-	return __atomic_load_n(&seen_ns, __ATOMIC_ACQUIRE);
-}
+static uint64_t seen(void) { return __atomic_load_n(&seen_ns, __ATOMIC_ACQUIRE); }
 
 static void join(void)
 {

@@ -31,10 +31,7 @@ static bool accepts_cut(const struct dapl_eth_rule *rule, const struct frame *f,
 	return kept;
 }
 
-static bool accepts(const struct dapl_eth_rule *rule, const struct frame *f)
-{
-	return accepts_cut(rule, f, f->length);
-}
+static bool accepts(const struct dapl_eth_rule *rule, const struct frame *f) { return accepts_cut(rule, f, f->length); }
 
 /* The parts of a key that the filter compares one by one. */
 #define PART(field, at, size) { offsetof(struct dapl_eth_key, field) + (at), size }

@@ -28,10 +28,7 @@ void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *tim
 	note_call(purged ? 'p' : 'u', port);
 }
 
-void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times)
-{
-	note_call('d', port);
-}
+void __wrap_eth_rule_detach(struct eth_port *port, const struct rule_times *times) { note_call('d', port); }
 
 static void note_locked(char letter, const struct eth_port *port)
 {
@@ -39,10 +36,7 @@ static void note_locked(char letter, const struct eth_port *port)
 	note_call(letter, port);
 }
 
-void __wrap_eth_rule_end_all(struct eth_port *port)
-{
-	note_locked('f', port);
-}
+void __wrap_eth_rule_end_all(struct eth_port *port) { note_locked('f', port); }
 
 /* The filter that drops everything. */
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
@@ -88,15 +82,8 @@ static void *keep_table(void *p, size_t size)
 	return p;
 }
 
-static bool fails(size_t size)
-{
-	return (fails_size && size == fails_size) || (no_memory && size == table_size);
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails(size) ? NULL : keep_table(__real_malloc(size), size);
-}
+static bool fails(size_t size) { return (fails_size && size == fails_size) || (no_memory && size == table_size); }
+void *__wrap_malloc(size_t size) { return fails(size) ? NULL : keep_table(__real_malloc(size), size); }
 
 void *__wrap_calloc(size_t n, size_t size)
 {

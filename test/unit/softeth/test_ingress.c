@@ -133,10 +133,7 @@ int __wrap_close(int fd)
 	return step(fd == PROGRAM ? "unload" : "unlink");
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return no_memory && n == BPF_LONGEST ? NULL : __real_calloc(n, size);
-}
+void *__wrap_calloc(size_t n, size_t size) { return no_memory && n == BPF_LONGEST ? NULL : __real_calloc(n, size); }
 
 /* --- a case ---------------------------------------------------------------------------------------------------- */
 

@@ -7,10 +7,7 @@
 
 static struct frame frame;
 
-UNIT_FIXTURE(set_up)
-{
-	frame.length = 0;
-}
+UNIT_FIXTURE(set_up) { frame.length = 0; }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
 

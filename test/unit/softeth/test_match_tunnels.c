@@ -7,10 +7,7 @@
 
 static struct frame frame;
 
-UNIT_FIXTURE(set_up)
-{
-	frame.length = 0;
-}
+UNIT_FIXTURE(set_up) { frame.length = 0; }
 
 /* IPv4 and UDP around a tunnel's header. */
 static struct dapl_eth_key put_udp_around(uint16_t port)
@@ -239,10 +236,7 @@ TEST(stripped_tag_is_not_one_of_the_inner_frame)
 
 /* --- frames that are cut off ------------------------------------------------------------------------- */
 
-static void put_ports_only(void)
-{
-	FRAME_PUT(&frame, "\x30\x39\x00\x63");
-}
+static void put_ports_only(void) { FRAME_PUT(&frame, "\x30\x39\x00\x63"); }
 
 TEST(header_that_is_cut_off_is_0)
 {

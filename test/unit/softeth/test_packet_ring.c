@@ -84,10 +84,7 @@ static struct tpacket_block_desc *block(unsigned i)
 	return (struct tpacket_block_desc *)(memory + (size_t)i * BLOCK);
 }
 
-static uint8_t *data_of(struct tpacket3_hdr *h)
-{
-	return (uint8_t *)h + h->tp_mac;
-}
+static uint8_t *data_of(struct tpacket3_hdr *h) { return (uint8_t *)h + h->tp_mac; }
 
 /* Stores a frame in the block that is being filled. */
 static struct tpacket3_hdr *store(uint8_t first, uint32_t length)
@@ -165,10 +162,7 @@ static void polls(int max, int expected)
 	assert_int_equal(packet_ring_poll(&port, frames, max), expected);
 }
 
-static void releases(uint32_t oldest)
-{
-	assert_int_equal(packet_ring_release(&port, oldest), 0);
-}
+static void releases(uint32_t oldest) { assert_int_equal(packet_ring_release(&port, oldest), 0); }
 
 /* The one frame of a poll. */
 static const struct dapl_eth_frame *polled(void)

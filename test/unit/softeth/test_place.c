@@ -49,10 +49,7 @@ int __wrap_eth_rule_attach(struct eth_port *port, const struct rule_part *part, 
 	return 0;
 }
 
-int __wrap_eth_rule_steer(struct eth_port *port)
-{
-	return note_call('s', port);
-}
+int __wrap_eth_rule_steer(struct eth_port *port) { return note_call('s', port); }
 
 void __wrap_eth_rule_unsteer(struct eth_port *port, const struct rule_times *times, bool purged)
 {
@@ -124,15 +121,8 @@ UNIT_FIXTURE(tear_down)
 	free(group);
 }
 
-static struct eth_place at_port(int i)
-{
-	return (struct eth_place){ .port = &ports[i] };
-}
-
-static struct eth_place at_group(void)
-{
-	return (struct eth_place){ .group = group };
-}
+static struct eth_place at_port(int i) { return (struct eth_place){ .port = &ports[i] }; }
+static struct eth_place at_group(void) { return (struct eth_place){ .group = group }; }
 
 static void *add(struct eth_place at, uint32_t mode)
 {

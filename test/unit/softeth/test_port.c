@@ -156,15 +156,8 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 	return failing && !strcmp(failing, "ifaddrs") ? -1 : 0;
 }
 
-void __wrap_freeifaddrs(struct ifaddrs *list)
-{
-	assert_non_null(list);
-}
-
-bool __wrap_bpf_has_tcx(void)
-{
-	return has_tcx;
-}
+void __wrap_freeifaddrs(struct ifaddrs *list) { assert_non_null(list); }
+bool __wrap_bpf_has_tcx(void) { return has_tcx; }
 
 int __wrap_packet_ring_open(struct eth_port *port, uint32_t frames, uint32_t max_frame)
 {
@@ -174,15 +167,8 @@ int __wrap_packet_ring_open(struct eth_port *port, uint32_t frames, uint32_t max
 	return step("ring") ? ENOBUFS : 0;
 }
 
-void __wrap_packet_ring_close(struct eth_port *port)
-{
-	step("unmap");
-}
-
-void __wrap_eth_group_leave(struct eth_port *port)
-{
-	step("rules");
-}
+void __wrap_packet_ring_close(struct eth_port *port) { step("unmap"); }
+void __wrap_eth_group_leave(struct eth_port *port) { step("rules"); }
 
 void *__wrap_calloc(size_t n, size_t size)
 {

@@ -40,10 +40,7 @@ static struct eth_spread *const group = (struct eth_spread *)&port;	/* it is not
 
 REPLACE(recvmsg, recv, getsockopt, getifaddrs, freeifaddrs)
 
-static uint8_t byte_of(const struct message *m, size_t i)
-{
-	return i ? (uint8_t)(m->first + i) : m->first;
-}
+static uint8_t byte_of(const struct message *m, size_t i) { return i ? (uint8_t)(m->first + i) : m->first; }
 
 static void add_controls(struct msghdr *message, const struct message *m)
 {
@@ -73,10 +70,7 @@ static void fill(const struct iovec *iov, size_t n, const struct message *m)
 			((uint8_t *)iov[i].iov_base)[j] = byte_of(m, at++);
 }
 
-static void consume(void)
-{
-	first_message++;
-}
+static void consume(void) { first_message++; }
 
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
@@ -156,10 +150,7 @@ int __wrap_getifaddrs(struct ifaddrs **list)
 	return 0;
 }
 
-void __wrap_freeifaddrs(struct ifaddrs *list)
-{
-	assert_string_equal(list->ifa_name, "eth0");
-}
+void __wrap_freeifaddrs(struct ifaddrs *list) { assert_string_equal(list->ifa_name, "eth0"); }
 
 /* --- rules and checksums ------------------------------------------------------------------------------------- */
 
@@ -219,10 +210,7 @@ static int receive_into(size_t room)
 	return dapl_softeth_ops.receive(&port, &iov, 1, &frame);
 }
 
-static int receive(void)
-{
-	return receive_into(sizeof memory);
-}
+static int receive(void) { return receive_into(sizeof memory); }
 
 static void assert_received(uint32_t lost)
 {

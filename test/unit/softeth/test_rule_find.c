@@ -131,10 +131,7 @@ static struct eth_rule *find_as(uint64_t time, bool outgoing, bool other_host)
 	return found;
 }
 
-static struct eth_rule *find(uint64_t time)
-{
-	return find_as(time, false, false);
-}
+static struct eth_rule *find(uint64_t time) { return find_as(time, false, false); }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 

@@ -206,15 +206,8 @@ UNIT_FIXTURE(tear_down)
 	free(port.batch);
 }
 
-static int send_one(void)
-{
-	return eth_send(&port, out[0].iov, out[0].n, out[0].how, &wrong);
-}
-
-static int send_batch(int n)
-{
-	return eth_send_batch(&port, out, n, &sent, &wrong);
-}
+static int send_one(void) { return eth_send(&port, out[0].iov, out[0].n, out[0].how, &wrong); }
+static int send_batch(int n) { return eth_send_batch(&port, out, n, &sent, &wrong); }
 
 static void segment(unsigned i)
 {

@@ -48,10 +48,7 @@ static void put16(uint8_t *at, size_t value)
 	at[1] = (uint8_t)value;
 }
 
-static uint32_t get16(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 8 | at[1];
-}
+static uint32_t get16(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[1]; }
 
 /* The kernel's part of the checksum, or the device's. */
 static void finish_checksum(void)
@@ -67,10 +64,7 @@ static void finish_checksum(void)
 
 /* --- frames ------------------------------------------------------------------------------------------------------ */
 
-static size_t ip_length(int version)
-{
-	return version == 4 ? 20 : 40;
-}
+static size_t ip_length(int version) { return version == 4 ? 20 : 40; }
 
 static void put_tcp(struct frame *f)
 {
@@ -184,10 +178,7 @@ static void assert_checksums(void)
 }
 
 /* Copies a field of the frame that was sent, to compare the others. */
-static void take_field(struct frame *expected, size_t at)
-{
-	memcpy(expected->bytes + at, sent + at, 2);
-}
+static void take_field(struct frame *expected, size_t at) { memcpy(expected->bytes + at, sent + at, 2); }
 
 static void assert_equal_but_checksums(void)
 {

@@ -34,10 +34,7 @@ UNIT_FIXTURE(set_up)
 	make(WITH_PORTS);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	spread_put(spread);
-}
+UNIT_FIXTURE(tear_down) { spread_put(spread); }
 
 static struct dapl_eth_key headers_of(uint8_t protocol)
 {

@@ -30,10 +30,7 @@ static int set_up(void **state)
 	return bpf_code_begin(&code);
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	bpf_code_end(&code);
-}
+UNIT_FIXTURE(tear_down) { bpf_code_end(&code); }
 
 /* An empty program. */
 static void renew_code(void)
@@ -97,10 +94,7 @@ static void begin_ipv4(uint8_t protocol)
 	frame_put_ipv4(&frame, protocol);
 }
 
-static void put_ports(void)
-{
-	FRAME_PUT(&frame, "\x30\x39\x00\x50");
-}
+static void put_ports(void) { FRAME_PUT(&frame, "\x30\x39\x00\x50"); }
 
 static void put_inner_frame(void)
 {

@@ -28,10 +28,7 @@ REPLACE(xsk_open, xsk_close, xsk_has_frame, xsk_take, xsk_give, xsk_commit, xsk_
 REPLACE(eth_steer_renew, eth_steer_detach, eth_rule_find)
 EXTEND(close)
 
-static unsigned queue_of(const struct xsk *x)
-{
-	return x == opened[1];
-}
+static unsigned queue_of(const struct xsk *x) { return x == opened[1]; }
 
 int __wrap_xsk_open(struct xsk *x, int interface, uint32_t queue, uint32_t frames, uint32_t max_frame,
 		    const char **tried)
@@ -59,10 +56,7 @@ void __wrap_xsk_close(struct xsk *x)
 	step("close");
 }
 
-bool __wrap_xsk_has_frame(const struct xsk *x)
-{
-	return waits[queue_of(x)];
-}
+bool __wrap_xsk_has_frame(const struct xsk *x) { return waits[queue_of(x)]; }
 
 bool __wrap_xsk_take(struct xsk *x, struct xdp_desc *frame)
 {
@@ -85,10 +79,7 @@ void __wrap_xsk_give(struct xsk *x, uint64_t address)
 	*end = 0;
 }
 
-bool __wrap_xsk_commit(struct xsk *x)
-{
-	return was_empty;
-}
+bool __wrap_xsk_commit(struct xsk *x) { return was_empty; }
 
 uint64_t __wrap_xsk_read_drops(struct xsk *x)
 {
@@ -126,10 +117,7 @@ int __wrap_eth_steer_renew(struct eth_port *at)
 	return step("attach") ? EBUSY : 0;
 }
 
-void __wrap_eth_steer_detach(struct eth_port *at)
-{
-	step("detach");
-}
+void __wrap_eth_steer_detach(struct eth_port *at) { step("detach"); }
 
 struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame, uint32_t captured, struct eth_tag tag,
 				      uint64_t time, bool outgoing, bool other_host, uint32_t *hash)
@@ -140,19 +128,13 @@ struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame,
 	return *frame ? &found : NULL;
 }
 
-int __wrap_close(int fd)
-{
-	return fd == MAP ? step("unmap") : __real_close(fd);
-}
+int __wrap_close(int fd) { return fd == MAP ? step("unmap") : __real_close(fd); }
 
 /* --- a case ----------------------------------------------------------------------------------------------------- */
 
 static const char *tried;
 
-static int open_xdp(void)
-{
-	return eth_xdp_open(&port, CHUNKS, 1518, &tried);
-}
+static int open_xdp(void) { return eth_xdp_open(&port, CHUNKS, 1518, &tried); }
 
 UNIT_FIXTURE(set_up)
 {

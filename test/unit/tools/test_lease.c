@@ -29,10 +29,7 @@ static void renew(size_t first, size_t count)
 	lease_renewed();
 }
 
-static unsigned requests_to(int program)
-{
-	return __atomic_load_n(&asked[program], __ATOMIC_RELAXED);
-}
+static unsigned requests_to(int program) { return __atomic_load_n(&asked[program], __ATOMIC_RELAXED); }
 
 UNIT_FIXTURE(set_up)
 {
@@ -40,10 +37,7 @@ UNIT_FIXTURE(set_up)
 	lease_start(json_pack("{s:i}", "client", 7));
 }
 
-UNIT_FIXTURE(tear_down)
-{
-	lease_stop();
-}
+UNIT_FIXTURE(tear_down) { lease_stop(); }
 
 UNIT_TEST_WITH(thread_renews_while_the_caller_does_not, set_up, tear_down)
 {

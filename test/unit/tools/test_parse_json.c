@@ -13,15 +13,8 @@ UNIT_FAIL_MALLOC(++allocations == failing)
 
 /* A tool that fails ends, so jansson's memory is not given back. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:allocate";
-}
-
-static bool quiet(void)
-{
-	return true;
-}
+const char *__lsan_default_suppressions(void) { return "leak:allocate"; }
+static bool quiet(void) { return true; }
 
 static void read_text(void *arg)
 {

@@ -14,10 +14,7 @@ struct file {
 
 static struct file file;
 
-UNIT_FIXTURE(begin)
-{
-	memset(&file, 0, sizeof file);
-}
+UNIT_FIXTURE(begin) { memset(&file, 0, sizeof file); }
 
 static void put(uint64_t value, unsigned size)
 {
@@ -110,10 +107,7 @@ static void open_file(size_t length)
 	assert_non_null(reader);
 }
 
-static enum pcapng_result next(void)
-{
-	return pcapng_reader_next(reader, &got, &why);
-}
+static enum pcapng_result next(void) { return pcapng_reader_next(reader, &got, &why); }
 
 static void expect_packet(uint64_t time, uint32_t captured, uint32_t length)
 {

@@ -18,10 +18,7 @@ static struct {
 
 /* --- taps.c --------------------------------------------------------------------------------- */
 
-void taps_start(pid_t pid, const char *ia, uint32_t snap)
-{
-	(void)pid, (void)ia, (void)snap;
-}
+void taps_start(pid_t pid, const char *ia, uint32_t snap) { (void)pid, (void)ia, (void)snap; }
 
 void taps_find(void)
 {
@@ -31,20 +28,9 @@ void taps_renew(void)
 {
 }
 
-unsigned taps_count(void)
-{
-	return 1;
-}
-
-uint64_t taps_lost(void)
-{
-	return 0;
-}
-
-void taps_end(void)
-{
-	t.ended = true;
-}
+unsigned taps_count(void) { return 1; }
+uint64_t taps_lost(void) { return 0; }
+void taps_end(void) { t.ended = true; }
 
 void taps_free(void)
 {

@@ -43,15 +43,8 @@ json_t *control_ask(const struct control_socket *socket, enum control_verb verb,
 	return json_pack("{s:i, s:i}", "descriptor", programs[socket->name[0] - 'a'].file, "began", 1);
 }
 
-bool control_is_ours(const struct control_socket *socket)
-{
-	return true;
-}
-
-void control_fail_absent(pid_t pid)
-{
-	abort();
-}
+bool control_is_ours(const struct control_socket *socket) { return true; }
+void control_fail_absent(pid_t pid) { abort(); }
 
 /* --- the thread that renews captures --------------------------------------------------------- */
 
@@ -73,15 +66,8 @@ void lease_keep(struct control_socket *sockets, size_t count)
 	kept = count;
 }
 
-void lease_renewed(void)
-{
-	renewals++;
-}
-
-void lease_stop(void)
-{
-	lease_threads = 0;
-}
+void lease_renewed(void) { renewals++; }
+void lease_stop(void) { lease_threads = 0; }
 
 /* --- programs -------------------------------------------------------------------------------- */
 

@@ -95,10 +95,7 @@ void __wrap_hw_conn_event(struct dapl_conn *of, const struct rdma_cm_event *even
 	told(of, event, bytes, length);
 }
 
-void __wrap_hw_membership_event(struct cm_target *of, const struct rdma_cm_event *event)
-{
-	told(of, event, NULL, 0);
-}
+void __wrap_hw_membership_event(struct cm_target *of, const struct rdma_cm_event *event) { told(of, event, NULL, 0); }
 
 void dapl_up_request(void *to, struct dapl_conn *of, const struct dapl_request *request)
 {
@@ -149,10 +146,7 @@ void channel_begin_on(void **state, enum hw_wire wire)
 	id.ps = listener.ud ? RDMA_PS_UDP : RDMA_PS_TCP;
 }
 
-void read_channel(void)
-{
-	ready(&dev.cm_watch);
-}
+void read_channel(void) { ready(&dev.cm_watch); }
 
 /* An event of the id, which carries the data that have arrived. */
 void event_comes(enum rdma_cm_event_type type, size_t length)

@@ -53,10 +53,7 @@ static int refuse(const char *word, int fails)
 }
 
 /* For what makes or changes an object. */
-static int try(const char *word)
-{
-	return refuse(word, step_fails(word));
-}
+static int try(const char *word) { return refuse(word, step_fails(word)); }
 
 int try_on(const struct rdma_cm_id *of, const char *word)
 {
@@ -153,10 +150,7 @@ int rdma_accept(struct rdma_cm_id *of, struct rdma_conn_param *param)
 	return answer(of, "accept");
 }
 
-int rdma_establish(struct rdma_cm_id *of)
-{
-	return answer(of, "establish");
-}
+int rdma_establish(struct rdma_cm_id *of) { return answer(of, "establish"); }
 
 int rdma_reject(struct rdma_cm_id *of, const void *data, uint8_t length)
 {
@@ -203,10 +197,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *in, struct ibv_ah_attr *attr)
 	return &ah;
 }
 
-static int query_port(struct ibv_context *of, uint8_t port, struct ibv_port_attr *attr, size_t size)
-{
-	return 0;
-}
+static int query_port(struct ibv_context *of, uint8_t port, struct ibv_port_attr *attr, size_t size) { return 0; }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *of, struct ibv_gid_entry *table, size_t n, uint32_t flags, size_t size)
 {
@@ -297,10 +288,7 @@ void dapl_up_released(void *to)
 	step("up:released");
 }
 
-void dapl_up_disconnected(void *to, struct dapl_conn *of, bool orderly)
-{
-	upcall("up:disconnected", to, of);
-}
+void dapl_up_disconnected(void *to, struct dapl_conn *of, bool orderly) { upcall("up:disconnected", to, of); }
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
@@ -382,10 +370,7 @@ void run_task(void)
 	task_run(now);
 }
 
-bool task_is_queued(void)
-{
-	return task;
-}
+bool task_is_queued(void) { return task; }
 
 void end_linger(void)
 {

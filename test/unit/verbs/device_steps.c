@@ -186,10 +186,7 @@ int __wrap_hw_probe(struct dapl_device *of, struct rdma_cm_id *bound)
 }
 
 /* The service thread runs it at once. */
-void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
-{
-	run(task);
-}
+void __wrap_dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *)) { run(task); }
 
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
 {

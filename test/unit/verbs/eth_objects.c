@@ -152,10 +152,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return move(kind_of(qp), states[attr->qp_state]);
 }
 
-int ibv_destroy_qp(struct ibv_qp *qp)
-{
-	return destroy(kind_of(qp));
-}
+int ibv_destroy_qp(struct ibv_qp *qp) { return destroy(kind_of(qp)); }
 
 static struct ibv_wq *create_wq(struct ibv_context *of, struct ibv_wq_init_attr *attr)
 {
@@ -254,10 +251,7 @@ int objects_end(void **state)
 	return 0;
 }
 
-void nothing_is_alive(void)
-{
-	is_alive("");
-}
+void nothing_is_alive(void) { is_alive(""); }
 
 void is_alive(const char *expected)
 {

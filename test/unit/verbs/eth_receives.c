@@ -246,10 +246,7 @@ int receives_end(void **state)
 	return alive;
 }
 
-void open_posted(void)
-{
-	assert_int_equal(hw_eth_recv_open(&q), 0);
-}
+void open_posted(void) { assert_int_equal(hw_eth_recv_open(&q), 0); }
 
 void open_ring(uint32_t slots, uint32_t snap)
 {
@@ -267,12 +264,5 @@ int post_two(uint64_t id, uint32_t first, uint32_t second)
 	return hw_eth_post_recv(&q.qp, &wr, &bad);
 }
 
-void complete(struct completion c)
-{
-	completions[ready++] = c;
-}
-
-void frame_comes(uint64_t id, uint32_t length)
-{
-	complete((struct completion){ .wr_id = id, .length = length });
-}
+void complete(struct completion c) { completions[ready++] = c; }
+void frame_comes(uint64_t id, uint32_t length) { complete((struct completion){ .wr_id = id, .length = length }); }

@@ -79,10 +79,7 @@ int siw_begin(void **state)
 	return hw_siw_cq_add(&cq) || hw_siw_qp_add(&qp, &attr);
 }
 
-int siw_end(void **state)
-{
-	return hw_siw_qp_destroy(&qp) || hw_siw_cq_destroy(&cq) || destroyed != 2;
-}
+int siw_end(void **state) { return hw_siw_qp_destroy(&qp) || hw_siw_cq_destroy(&cq) || destroyed != 2; }
 
 int post_at(uint64_t id, enum ibv_wr_opcode opcode, unsigned flags, void *at, uint32_t length)
 {

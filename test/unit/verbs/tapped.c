@@ -142,10 +142,7 @@ int tapped_begin_captured(void **state)
 	return 0;
 }
 
-struct ibv_sge bytes(uint32_t n)
-{
-	return (struct ibv_sge){ .addr = (uintptr_t)memory, .length = n, .lkey = 5 };
-}
+struct ibv_sge bytes(uint32_t n) { return (struct ibv_sge){ .addr = (uintptr_t)memory, .length = n, .lkey = 5 }; }
 
 int post(enum ibv_wr_opcode opcode, struct ibv_sge *sge, int sges)
 {

@@ -35,25 +35,15 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 }
 
 /* Files of the system are those of the test. */
-static bool is_systems(const char *name)
-{
-	return !strncmp(name, "/sys/", 5) || !strncmp(name, "/etc/", 5);
-}
-
-DIR *__wrap_opendir(const char *name)
-{
-	return __real_opendir(is_systems(name) ? in_tree(name) : name);
-}
+static bool is_systems(const char *name) { return !strncmp(name, "/sys/", 5) || !strncmp(name, "/etc/", 5); }
+DIR *__wrap_opendir(const char *name) { return __real_opendir(is_systems(name) ? in_tree(name) : name); }
 
 FILE *__wrap_fopen64(const char *name, const char *mode)
 {
 	return __real_fopen64(is_systems(name) ? in_tree(name) : name, mode);
 }
 
-int __wrap_access(const char *name, int mode)
-{
-	return __real_access(is_systems(name) ? in_tree(name) : name, mode);
-}
+int __wrap_access(const char *name, int mode) { return __real_access(is_systems(name) ? in_tree(name) : name, mode); }
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 

@@ -8,10 +8,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static int opens(const char *text)
-{
-	return dapl_device_ops.open(text, &ia, &dev);
-}
+static int opens(const char *text) { return dapl_device_ops.open(text, &ia, &dev); }
 
 static void opened(void)
 {

@@ -41,10 +41,7 @@ int interface_request_index(int index, unsigned long request, struct ifreq *ifr)
 	return 0;
 }
 
-bool interface_type_is_ethernet(int type)
-{
-	return type == ARPHRD_ETHER;
-}
+bool interface_type_is_ethernet(int type) { return type == ARPHRD_ETHER; }
 
 void interface_queues(int index, uint32_t *rx, uint32_t *tx)
 {

@@ -119,10 +119,7 @@ UNIT_FIXTURE(end)
 		hw_eth_cq_forget(&machines[i].eth);
 }
 
-static struct ibv_cq *evd(void)
-{
-	return &machines[0].evds[0];
-}
+static struct ibv_cq *evd(void) { return &machines[0].evds[0]; }
 
 /* Polls n completions: so many frames and others are got, frames before others if they are in one batch. */
 static void poll_gives(int n, int frames_got, int others_got)

@@ -61,10 +61,7 @@ static const void *spec(int n, int type)
 	return found;
 }
 
-static void specs(int n)
-{
-	assert_int_equal(flow.attr.num_of_specs, n);
-}
+static void specs(int n) { assert_int_equal(flow.attr.num_of_specs, n); }
 
 /* A filter must have exactly these bytes of value and mask; all others are 0. */
 static void only(const void *s, size_t at, size_t filter, size_t offset, const void *value, size_t n)

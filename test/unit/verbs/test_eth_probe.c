@@ -270,20 +270,14 @@ TEST(work_queues_need_all_that_leads_frames_to_them)
 
 /* --- hashes ----------------------------------------------------------------------------------------------------- */
 
-static bool table_of_one(uint32_t size)
-{
-	return size == 1;
-}
+static bool table_of_one(uint32_t size) { return size == 1; }
 
 static bool hash_of_one_version(uint64_t fields)
 {
 	return !(fields & IBV_RX_HASH_SRC_IPV4) || !(fields & IBV_RX_HASH_SRC_IPV6);
 }
 
-static bool hash_of_nothing(uint64_t fields)
-{
-	return !fields;
-}
+static bool hash_of_nothing(uint64_t fields) { return !fields; }
 
 TEST(hashes_are_joint_if_one_qp_has_all_fields)
 {

@@ -29,10 +29,7 @@ static bool no_memory;
 
 /* --- in place of the other files ---------------------------------------------------------------------------- */
 
-static int result_of(const char *word)
-{
-	return step(word) ? refusal : 0;
-}
+static int result_of(const char *word) { return step(word) ? refusal : 0; }
 
 int hw_eth_query(struct dapl_device *of, struct dapl_eth_attr *out)
 {
@@ -116,10 +113,7 @@ UNIT_FAIL_CALLOC(no_memory)
 
 /* --- fixture ------------------------------------------------------------------------------------------------------ */
 
-static int create(void)
-{
-	return hw_eth_create_qp(&dev, &objects.pd, &init, &qp);
-}
+static int create(void) { return hw_eth_create_qp(&dev, &objects.pd, &init, &qp); }
 
 static int begin(void **state)
 {

@@ -7,10 +7,7 @@
 
 enum { SLOTS = 8, MANY = 64, SNAP = 100, SLOT = 128 };
 
-static const uint8_t *slot(unsigned n)
-{
-	return q.ring.at + (size_t)(n % SLOTS) * SLOT;
-}
+static const uint8_t *slot(unsigned n) { return q.ring.at + (size_t)(n % SLOTS) * SLOT; }
 
 static void frames_come(unsigned n)
 {
@@ -18,10 +15,7 @@ static void frames_come(unsigned n)
 		frame_comes(0, 60 + i);
 }
 
-static int poll(struct dapl_eth_frame *into, int max)
-{
-	return hw_eth_ring_poll(&q.qp, into, max);
-}
+static int poll(struct dapl_eth_frame *into, int max) { return hw_eth_ring_poll(&q.qp, into, max); }
 
 #define TEST(name) UNIT_TEST_WITH(name, receives_begin, receives_end)
 

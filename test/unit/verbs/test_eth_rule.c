@@ -110,10 +110,7 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t size)
 	return -1;
 }
 
-static bool is_open(int n)
-{
-	return fcntl(sockets[n], F_GETFD) >= 0;
-}
+static bool is_open(int n) { return fcntl(sockets[n], F_GETFD) >= 0; }
 
 struct hw_eth_rules *hw_group_rules(struct ibv_qp *qp)
 {

@@ -91,15 +91,8 @@ static void message_over(int version, size_t payload)
 	put_zeroes(payload);
 }
 
-static uint16_t header_of(int version)
-{
-	return ETHERNET + (version == 4 ? IPV4 : IPV6) + TCP;
-}
-
-static void set_ip_length(uint16_t length)
-{
-	memcpy(frame.bytes + ETHERNET + 2, &(uint16_t){ htons(length) }, 2);
-}
+static uint16_t header_of(int version) { return ETHERNET + (version == 4 ? IPV4 : IPV6) + TCP; }
+static void set_ip_length(uint16_t length) { memcpy(frame.bytes + ETHERNET + 2, &(uint16_t){ htons(length) }, 2); }
 
 /* The frame in two segments, of which the first has `cut` bytes. */
 static int post_cut(const struct dapl_eth_send *how, size_t cut, struct ibv_sge sge[2])
@@ -120,10 +113,7 @@ static int post(const struct dapl_eth_send *how)
 	return post_cut(how, 20, sge);
 }
 
-static int post_csum(void)
-{
-	return post(&(struct dapl_eth_send){ .flags = ETH_SEND_CSUM });
-}
+static int post_csum(void) { return post(&(struct dapl_eth_send){ .flags = ETH_SEND_CSUM }); }
 
 static int post_tso(uint16_t header, uint16_t mss)
 {

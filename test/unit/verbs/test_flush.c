@@ -49,10 +49,7 @@ static void put(enum kind kind, struct ibv_qp_ex *of, uint32_t rkey, uint64_t ad
 	posted[posts++] = (struct request){ .kind = kind, .wr_id = of->wr_id, .addr = addr, .flags = of->wr_flags };
 }
 
-static void device_write(struct ibv_qp_ex *of, uint32_t rkey, uint64_t addr)
-{
-	put(WRITE, of, rkey, addr);
-}
+static void device_write(struct ibv_qp_ex *of, uint32_t rkey, uint64_t addr) { put(WRITE, of, rkey, addr); }
 
 static void device_write_imm(struct ibv_qp_ex *of, uint32_t rkey, uint64_t addr, __be32 imm)
 {
@@ -74,10 +71,7 @@ static void device_sges(struct ibv_qp_ex *of, size_t n, const struct ibv_sge *li
 		posted[posts - 1].length += list[i].length;
 }
 
-static void device_start(struct ibv_qp_ex *of)
-{
-	started++;
-}
+static void device_start(struct ibv_qp_ex *of) { started++; }
 
 static int device_complete(struct ibv_qp_ex *of)
 {
@@ -270,10 +264,7 @@ TEST(segments_are_checked_where_others_are)
 	hw_segments_release(&verbs.context);
 }
 
-const char *ibv_get_device_name(struct ibv_device *of)
-{
-	return "fake0";
-}
+const char *ibv_get_device_name(struct ibv_device *of) { return "fake0"; }
 
 /* --- completions ---------------------------------------------------------------------------- */
 

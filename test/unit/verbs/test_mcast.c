@@ -78,10 +78,7 @@ int rdma_bind_addr(struct rdma_cm_id *of, struct sockaddr *addr)
 	return 0;
 }
 
-static bool is_group(const struct sockaddr *addr)
-{
-	return !memcmp(addr, &group, sizeof group);
-}
+static bool is_group(const struct sockaddr *addr) { return !memcmp(addr, &group, sizeof group); }
 
 int rdma_join_multicast(struct rdma_cm_id *of, struct sockaddr *addr, void *user)
 {

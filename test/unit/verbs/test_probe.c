@@ -279,10 +279,7 @@ static const struct { size_t offset; int most; } clamped[] = {
 	LIMIT(max_qp_rd_atom, 254), LIMIT(max_qp_init_rd_atom, 254), LIMIT(max_sge_rd, 30),
 };
 
-static int *limit(struct ibv_device_attr *in, size_t i)
-{
-	return (int *)((char *)in + clamped[i].offset);
-}
+static int *limit(struct ibv_device_attr *in, size_t i) { return (int *)((char *)in + clamped[i].offset); }
 
 TEST(limits_within_reason_stay)
 {
@@ -321,10 +318,7 @@ TEST(read_segments_depend_on_what_the_driver_says)
 	assert_int_equal(dev.attr.max_read_sge, 1);
 }
 
-static void print_probe(void *err)
-{
-	probed(*(int *)err);
-}
+static void print_probe(void *err) { probed(*(int *)err); }
 
 /* And says so, in one line. */
 static void fails(int err, const char *says)

@@ -25,10 +25,7 @@ static int device_post_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ib
 	return refuse;
 }
 
-const char *ibv_get_device_name(struct ibv_device *of)
-{
-	return "fake0";
-}
+const char *ibv_get_device_name(struct ibv_device *of) { return "fake0"; }
 
 int ibv_dereg_mr(struct ibv_mr *of)
 {

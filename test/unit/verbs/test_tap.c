@@ -10,10 +10,7 @@
 
 static int (*tapped_poll)(struct ibv_cq *of, int n, struct ibv_wc *wc);
 
-static int poll_above(struct ibv_cq *of, int n, struct ibv_wc *wc)
-{
-	return tapped_poll(of, n, wc);
-}
+static int poll_above(struct ibv_cq *of, int n, struct ibv_wc *wc) { return tapped_poll(of, n, wc); }
 
 #define TEST(name) UNIT_TEST_WITH(name, tapped_begin, tapped_end)
 

@@ -96,10 +96,7 @@ static void gid_is_at(uint32_t index, uint32_t number, uint32_t type)
 		.gid_type = type };
 }
 
-static int passive(void)
-{
-	return hw_ud_peer_passive(&dev, &pd, (struct sockaddr *)&remote, &told, &peer);
-}
+static int passive(void) { return hw_ud_peer_passive(&dev, &pd, (struct sockaddr *)&remote, &told, &peer); }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
 
