@@ -18,17 +18,15 @@ int __wrap_socket(int domain, int type, int protocol)
 	return library;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	int pair[2];
 
 	taken = 0;
 	last_kind = 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -1;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	kernel = pair[0];
 	library = pair[1];
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -15,15 +15,13 @@ static bool fired;		/* atomic */
 
 static void note_error(struct ibv_qp *qp) { errors++; }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.error_qp = note_error;
 	errors = 0;
 	fired = false;
 	ep = core_objects_ep(NULL, NULL);
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -63,10 +63,9 @@ static void note_release(struct dapl_conn *conn)
 	releases++;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	accepts = rejects = releases = 0;
 	accept_error = reject_error = 0;
 	accepted = NULL;
@@ -77,7 +76,6 @@ static int set_up(void **state)
 	core_device.release = note_release;
 	cr_evd = core_evd_new(core_ia, 8, DAT_EVD_CR_FLAG);
 	ep = core_objects_ep(NULL, NULL);
-	return 0;
 }
 
 /* Each request was answered once: accepted, rejected or given up. */

@@ -26,21 +26,19 @@ static int note_marker(struct ibv_qp *qp, struct ibv_send_wr *wr)
 
 static void note_error(struct ibv_qp *qp) { errors++; }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	completes = false;
 	marker = 0;
 	errors = 0;
 	core_device = (struct core_device){ .post_send = note_marker, .error_qp = note_error };
-	if (dapl_service_get())
-		return -1;
+	assert_int_equal(dapl_service_get(), 0);
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 64, DAT_EVD_DTO_FLAG);
 	conn_evd = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
 	ep = core_ep_new(ia, evd, 16);
 	ep->connect_evd = conn_evd;
 	ep->qp = core_qp();
-	return 0;
 }
 
 UNIT_FIXTURE(tear_down)

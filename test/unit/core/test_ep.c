@@ -43,17 +43,15 @@ static int note_buffer(const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.create_qp = note_create;
 	core_device.post_srq_recv = note_buffer;
 	handle = (DAT_EP_HANDLE)&untouched;
 	srq = NULL;
 	buffers = 0;
 	create_error = 0;
-	return 0;
 }
 
 static int set_up_srq(void **state)

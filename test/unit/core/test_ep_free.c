@@ -54,10 +54,9 @@ static void note_destroy(struct ibv_qp *qp)
 	step('Q');
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.error_qp = note_error;
 	core_device.disconnect = note_disconnect;
 	core_device.release = note_release;
@@ -65,7 +64,6 @@ static int set_up(void **state)
 	step_count = 0;
 	steps[0] = '\0';
 	ep = core_objects_ep(NULL, NULL);
-	return 0;
 }
 
 /* The case has freed the endpoint; core_objects_close finds what is still in use. */

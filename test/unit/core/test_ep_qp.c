@@ -55,10 +55,9 @@ static void flush_receives(struct ibv_qp *qp)
 			      .wr_id = (uintptr_t)&of->rq.ring[i & of->rq.mask], .qp_num = qp->qp_num });
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.create_qp = note_create;
 	core_device.destroy_qp = note_destroy;
 	core_device.reset_qp = note_reset;
@@ -67,7 +66,6 @@ static int set_up(void **state)
 	made = posts = silenced = 0;
 	create_error = reset_error = post_error = 0;
 	destroyed_locked = false;
-	return 0;
 }
 
 static int tear_down(void **state)

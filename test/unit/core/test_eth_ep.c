@@ -48,13 +48,12 @@ static int note_create(const struct ibv_qp_init_attr *attr)
 
 /* --- a case -------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_SRQ_HANDLE shared;
 
-	if (core_eth_open(state))
-		return -1;
+	assert_int_equal(core_eth_open(state), 0);
 	core_device.create_qp = note_create;
 	core_ia->ia_attr.max_recv_per_srq = SRQ_MOST;
 	evd = (DAT_EVD_HANDLE)core_dto_evd;
@@ -62,10 +61,8 @@ static int set_up(void **state)
 	create_error = 0;
 	closes = false;
 	handle = DAT_HANDLE_NULL;
-	if (dapl_srq_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, &attr, &shared) != DAT_SUCCESS)
-		return -1;
+	assert_int_equal(dapl_srq_create((DAT_IA_HANDLE)core_ia, (DAT_PZ_HANDLE)core_pz, &attr, &shared), DAT_SUCCESS);
 	srq = (struct dapl_srq *)shared;
-	return 0;
 }
 
 static void free_ep(void)

@@ -64,13 +64,12 @@ static void note_lock(void) { called_without_lock |= !locked; }
 
 /* --- set-up ------------------------------------------------------------------------------------------------ */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	no_object = called_without_lock = false;
 	calloc_fails = 0;
 	after_unlock = NULL;
-	if (core_eth_open(state))
-		return -1;
+	assert_int_equal(core_eth_open(state), 0);
 	core_eth.in_group = note_lock;
 	for (int i = 0; i < EPS; i++) {
 		eps[i] = core_eth_ep();
@@ -80,7 +79,6 @@ static int set_up(void **state)
 	for (size_t i = 0; i < sizeof rss.key; i++)
 		rss.key[i] = (uint8_t)(i + 1);
 	made = DAT_HANDLE_NULL;
-	return 0;
 }
 
 /* No call is inside an endpoint, and no group holds one. */

@@ -104,10 +104,9 @@ void __wrap_dapl_evd_notify(struct dapl_evd *evd)
 
 /* --- a case -------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_eth_open(state))
-		return -1;
+	assert_int_equal(core_eth_open(state), 0);
 	core_eth_ops.poll = poll_ring;
 	core_eth_ops.release = release;
 	core_eth_ops.arm = arm;
@@ -119,7 +118,6 @@ static int set_up(void **state)
 	ring = core_eth_ring_ep();
 	error = polled = 0;
 	calls = notices = 0;
-	return 0;
 }
 
 /* No call is inside an object any more, or holds its lock. */

@@ -30,17 +30,15 @@ void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *i
 	return no_memory ? NULL : __real_dapl_object_new(kind, size, ia, end);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_eth_open(state))
-		return -1;
+	assert_int_equal(core_eth_open(state), 0);
 	no_memory = false;
 	ep = core_eth_ep();
 	other = core_eth_ep();
 	group = core_eth_group(ep);
 	ep_refs = ep->obj.refs;
 	group_refs = group->obj.refs;
-	return 0;
 }
 
 /* Rules go with them. Unless a case has freed one: then it is NULL. */

@@ -14,16 +14,14 @@
 static struct dapl_ia *ia;
 static struct dapl_evd *evd, *async_evd;
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true, .port = 2 } };
-	if (dapl_service_get())
-		return -1;
+	assert_int_equal(dapl_service_get(), 0);
 	ia = core_ia_new();
 	ia->attr = core_device.attr;
 	evd = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
 	async_evd = core_async_evd_new(ia);
-	return 0;
 }
 
 UNIT_FIXTURE(tear_down)

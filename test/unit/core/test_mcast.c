@@ -82,15 +82,14 @@ int __wrap_sched_yield(void)
 
 /* --- set-up ---------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	ep = NULL;
 	no_memory = false;
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
 	__wrap_dapl_device_ops.join = note_join;
 	__wrap_dapl_device_ops.leave = note_leave;
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_ia->attr.multicast = true;
 	core_ia->attr.netdev_index = INTERFACE;
 	core_device.post_send = note_send;
@@ -98,7 +97,6 @@ static int set_up(void **state)
 	join_error = 0;
 	ep = core_ud_ep();
 	ep_refs = ep->obj.refs;
-	return 0;
 }
 
 /* The endpoint leaves the groups that it is in. */

@@ -86,11 +86,10 @@ static void set_address(const char *text)
 		assert_int_equal(inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)own)->sin6_addr), 1);
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	core_device = (struct core_device){ .attr = { .mtu = 1500, .port_active = true } };
-	if (dapl_service_get())
-		return -1;
+	assert_int_equal(dapl_service_get(), 0);
 	overflow = false;
 	address_present = true;
 	filled = 0;
@@ -100,7 +99,6 @@ static int set_up(void **state)
 	ia->attr.netdev_index = own_index;
 	set_address("192.0.2.1");
 	async_evd = core_async_evd_new(ia);
-	return 0;
 }
 
 UNIT_FIXTURE(tear_down)

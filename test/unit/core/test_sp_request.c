@@ -21,15 +21,13 @@ static int note_reject(struct dapl_conn *conn, bool by_consumer, const void *dat
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.reject = note_reject;
 	rejects = 0;
 	cr_evd = core_evd_new(core_ia, 8, DAT_EVD_CR_FLAG);
 	ep = core_objects_ep(NULL, NULL);
-	return 0;
 }
 
 static int tear_down(void **state)

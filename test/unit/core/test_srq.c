@@ -59,10 +59,9 @@ static DAT_RETURN create(DAT_COUNT dtos, DAT_COUNT iov, DAT_COUNT low_watermark)
 	return ret;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.create_srq = note_create;
 	core_device.modify_srq = note_modify;
 	core_device.post_srq_recv = note_post;
@@ -71,17 +70,13 @@ static int set_up(void **state)
 	async_evd = core_async_evd_new(core_ia);
 	srq = NULL;
 	ep = NULL;
-	return 0;
 }
 
-static int set_up_srq(void **state)
+UNIT_FIXTURE(set_up_srq)
 {
-	if (set_up(state))
-		return -1;
-	if (create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT) != DAT_SUCCESS)
-		return -1;
+	assert_int_equal(set_up(state), 0);
+	assert_int_equal(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT), DAT_SUCCESS);
 	ep = core_objects_ep(srq, NULL);
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -64,10 +64,9 @@ static int note_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return 0;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
-	if (core_objects_open(state))
-		return -1;
+	assert_int_equal(core_objects_open(state), 0);
 	core_device.connect = note_connect;
 	core_device.accept = note_accept;
 	core_device.release = note_release;
@@ -76,7 +75,6 @@ static int set_up(void **state)
 	conns = releases = ahs = sends = 0;
 	connect_error = accept_error = 0;
 	ep = core_ud_ep();
-	return 0;
 }
 
 /* What is left of the peers goes with the endpoint. */

@@ -20,16 +20,14 @@ static void note_broken(struct dapl_ep *of, enum dapl_code_kind kind, unsigned c
 	broken++;
 }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	broken = 0;
 	dapl_conn_hooks = (struct dapl_conn_hooks){ .broken = note_broken };
-	if (dapl_service_get())
-		return -1;
+	assert_int_equal(dapl_service_get(), 0);
 	ia = core_ia_new();
 	async_evd = core_async_evd_new(ia);
 	ep = core_ep_new(ia, NULL, 16);
-	return 0;
 }
 
 UNIT_FIXTURE(tear_down)

@@ -43,17 +43,15 @@ static void make_file(const char *name, const char *first, const char *second)
 #define CONF SYSCONFDIR "/dat.conf"
 #define DROP_INS CONF ".d"
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	memset(devices, 0, sizeof devices);
 	devices_error = 0;
 	clear_interfaces();
-	if (tree_begin(state))
-		return -1;
+	assert_int_equal(tree_begin(state), 0);
 	unsetenv("DAT_OVERRIDE");
 	tree_directory(DROP_INS);
 	memset(&sources, 0, sizeof sources);
-	return 0;
 }
 
 static int tear_down(void **state)

@@ -403,17 +403,15 @@ T(frame_that_stays_a_part_breaks_the_connection)
 static struct dapl_listener *ud_listener;
 static struct ibv_qp *rc_qp;
 
-static int set_up_datagrams(void **state)
+UNIT_FIXTURE(set_up_datagrams)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_UD };
 
-	if (set_up_device_alone(state))
-		return -1;
+	assert_int_equal(set_up_device_alone(state), 0);
 	attr.send_cq = attr.recv_cq = we.cq;
 	rc_qp = we.qp;
 	OK(ops->create_qp(we.dev, we.pd, &attr, &we.qp));
 	OK(ops->listen(we.dev, NULL, &we.port, true, 8, &ud_listener, &ud_listener));
-	return 0;
 }
 
 static int tear_down_datagrams(void **state)

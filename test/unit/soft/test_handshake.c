@@ -60,7 +60,7 @@ static void no_upcall(struct dapl_task *task) { (void)task; }
 static const struct soft_conn_events events = { .work = no_upcall };
 static void no_sweep(struct dapl_timer *timer) { (void)timer; }
 
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	int pair[2];
 
@@ -80,8 +80,7 @@ static int set_up(void **state)
 	dev.cm.sweep_ns = 0;
 	dev.cm.epoll = epoll_create1(EPOLL_CLOEXEC);
 	soft_qp_set_state(&qp, IBV_QPS_INIT);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return -1;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	conn.dev = &dev;
 	conn.events = &events;
 	conn.qp = &qp;
@@ -93,7 +92,6 @@ static int set_up(void **state)
 	conn.remote.ss_family = AF_INET;
 	conn.stream.peer_is_dapl = true;
 	conn.stream.reads_in = 4;
-	return 0;
 }
 
 UNIT_FIXTURE(tear_down)

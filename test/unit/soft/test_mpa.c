@@ -13,18 +13,16 @@ static struct dapl_conn sender, receiver;
 static uint8_t frame[WIRE_MPA_MAX];
 
 /* Each case runs with the progress lock held. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	int fds[2];
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
-		return -1;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	sender = (struct dapl_conn){ .dev = &dev, .fd = fds[0] };
 	receiver_cm = (struct soft_cm_conn){ .frame = frame, .frame_need = WIRE_MPA_HEADER };
 	receiver = (struct dapl_conn){ .dev = &dev, .fd = fds[1], .passive = true, .cm = &receiver_cm };
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
-	return 0;
 }
 
 UNIT_FIXTURE(tear_down)

@@ -180,14 +180,13 @@ UNIT_TEST_WITH(clock_that_is_set_back_holds_up_no_message, set_up, tear_down)
 }
 
 /* A program that counts ticks: the client knows which time a count was at, and puts it in order with the others. */
-static int set_up_ticks(void **state)
+UNIT_FIXTURE(set_up_ticks)
 {
 	listed = 2;
 	for (int i = 0; i < 2; i++)
 		start(&programs[i]);
 	programs[0].ring->clock = TAP_TICKS;
 	taps_start(0, NULL, 0);
-	return 0;
 }
 
 UNIT_TEST_WITH(ticks_become_times, set_up_ticks, tear_down)

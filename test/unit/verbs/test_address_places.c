@@ -48,19 +48,17 @@ int __wrap_access(const char *name, int mode) { return __real_access(is_systems(
 /* --- fixture ------------------------------------------------------------------------------------------------- */
 
 /* A machine with an RDMA device, whose port has no network devices, and two network devices. */
-static int set_up(void **state)
+UNIT_FIXTURE(set_up)
 {
 	clear_interfaces();
 	questions = reported.lines = 0;
 	answer.sin_family = 0;
-	if (tree_begin(state))
-		return -1;
+	assert_int_equal(tree_begin(state), 0);
 	tree_directory(RDMA "/siw0/ports/1");
 	add_interface("lo", 0, "127.0.0.1");
 	add_interface("lo", 0, "::1");
 	add_interface("eth0", 0, ETH0);
 	add_interface("eth1", 0, ETH1);
-	return 0;
 }
 
 static int find(const char *text)
