@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* namespace.c - see namespace.h. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "test/unit/net/namespace.h"
+#include "test/unit/unit.h"
 
 struct net_table given_table;
 struct net_rdma_list given_ports;
@@ -14,12 +12,7 @@ static int a_socket;
 
 int namespace_result(const char *function) { return failing && !strcmp(function, failing) ? ENFILE : 0; }
 
-int __wrap_net_open(struct nl_sock **sock);
-void __wrap_net_close(struct nl_sock *sock);
-int __wrap_net_table_read(struct net_table *table, struct nl_sock *sock);
-void __wrap_net_table_free(struct net_table *table);
-int __wrap_net_rdma_read(struct net_rdma_list *list, const struct net_table *table);
-void __wrap_net_rdma_free(struct net_rdma_list *list);
+REPLACE(net_open, net_close, net_table_read, net_table_free, net_rdma_read, net_rdma_free)
 
 int __wrap_net_open(struct nl_sock **sock)
 {

@@ -39,18 +39,11 @@ static int receives;
 static bool parser_lacks_memory;
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call some of them, too */
-int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group);
-int __wrap_nl_socket_set_nonblocking(const struct nl_sock *sock);
-int __wrap_nl_socket_get_fd(const struct nl_sock *sock);
-int __wrap_nl_recv(struct nl_sock *sock, struct sockaddr_nl *from, unsigned char **buffer, struct ucred **credentials);
-int __wrap_socket(int family, int type, int protocol);
+REPLACE(nl_socket_add_membership, nl_socket_set_nonblocking, nl_socket_get_fd, nl_recv, socket, epoll_create1)
+REPLACE(epoll_ctl, close)
+EXTEND(net_parse)
 int __wrap_bind(int fd, const struct sockaddr_nl *local, socklen_t size);
 ssize_t __wrap_recvfrom(int fd, void *bytes, size_t room, int flags, struct sockaddr_nl *from, socklen_t *size);
-int __wrap_epoll_create1(int flags);
-int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
-int __wrap_close(int fd);
-int __real_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
-int __wrap_net_parse(struct nl_msg *msg, void (*each)(struct nl_object *, void *), void *arg);
 #pragma GCC visibility pop
 
 int __wrap_nl_socket_add_membership(struct nl_sock *sock, int group)

@@ -27,8 +27,7 @@ static struct net_answer route;			/* to the neighbour */
 static int route_error, asked_index;
 static struct sockaddr_storage asked;
 
-int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
-		      struct net_answer *answer);
+REPLACE(net_lookup, socket, setsockopt, sendto, close, poll, clock_gettime)
 int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
 		      struct net_answer *answer)
 {
@@ -47,13 +46,7 @@ static int64_t now;			/* ns */
 static int polls, longest_ms;
 
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call some of them, too */
-int __wrap_socket(int family, int type, int protocol);
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-ssize_t __wrap_sendto(int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t size);
-int __wrap_close(int fd);
-int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 #pragma GCC visibility pop
 
 int __wrap_socket(int family, int type, int protocol)

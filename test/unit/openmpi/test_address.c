@@ -14,8 +14,7 @@ static bool has_second;			/* an interface with the same address */
 static int lists;
 static bool no_interfaces;
 
-int __wrap_getifaddrs(struct ifaddrs **all);
-void __wrap_freeifaddrs(struct ifaddrs *all);
+REPLACE(getifaddrs, freeifaddrs)
 
 int __wrap_getifaddrs(struct ifaddrs **all)
 {

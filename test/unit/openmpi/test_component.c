@@ -32,11 +32,8 @@ static int library_lines;		/* that the libraries print */
 static int own_lines;			/* that the component prints */
 static char own_line[300];		/* the last one */
 
-mca_btl_udapl_module_t *__wrap_udapl_module_open(const char *name);
-int __wrap_udapl_finalize(mca_btl_base_module_t *btl);
-void __wrap_udapl_show_help(const char *topic, ...);
-void __wrap_udapl_add_help_dir(void);
-void __wrap_opal_output(int id, const char *format, ...);
+REPLACE(udapl_module_open, udapl_finalize, udapl_show_help, udapl_add_help_dir, opal_output)
+REPLACE(mca_btl_base_param_register)
 
 /* The component looks it up at run time. */
 __attribute__((visibility("default"))) void dats_set_message_handler(DAT_MESSAGE_HANDLER next) { handler = next; }
@@ -134,8 +131,6 @@ int __wrap_mca_base_component_var_register(const mca_base_component_t *component
 					   mca_base_var_type_t type, void *enumerator, int bind,
 					   mca_base_var_flag_t flags, mca_base_var_info_lvl_t level,
 					   mca_base_var_scope_t scope, void *value);
-int __wrap_mca_btl_base_param_register(mca_base_component_t *component, mca_btl_base_module_t *of);
-
 int __wrap_mca_base_component_var_register(const mca_base_component_t *component, const char *name, const char *help,
 					   mca_base_var_type_t type, void *enumerator, int bind,
 					   mca_base_var_flag_t flags, mca_base_var_info_lvl_t level,

@@ -5,6 +5,7 @@
 #include "contrib/openmpi/clock.h"
 #include "contrib/openmpi/conn.h"
 #include "contrib/openmpi/frag.h"
+#include "contrib/openmpi/help.h"
 #include "contrib/openmpi/recv_post.h"
 #include "contrib/openmpi/ring_setup.h"
 #include "test/unit/unit.h"
@@ -18,7 +19,7 @@ static int helps;			/* calls of udapl_show_help() */
 static const char *help[5];		/* arguments of the last one */
 static char help_numbers[2][16];
 
-void __wrap_udapl_show_help(const char *topic, ...);
+REPLACE(udapl_show_help)
 void __wrap_udapl_show_help(const char *topic, ...)
 {
 	va_list args;

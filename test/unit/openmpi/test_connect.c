@@ -18,8 +18,7 @@ static int sends_done, rdmas_done, send_status, rdma_status;
 static int reports, errors;
 static char topic[64], reason[128];
 
-__attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
-void __wrap_udapl_show_help(const char *which, ...);
+REPLACE(clock_gettime, udapl_show_help)
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {

@@ -7,8 +7,7 @@
 
 static int set_result;
 
-int __real_opal_hash_table_set_value_uint64(opal_hash_table_t *table, uint64_t key, void *value);
-int __wrap_opal_hash_table_set_value_uint64(opal_hash_table_t *table, uint64_t key, void *value);
+EXTEND(opal_hash_table_set_value_uint64)
 
 int __wrap_opal_hash_table_set_value_uint64(opal_hash_table_t *table, uint64_t key, void *value)
 {

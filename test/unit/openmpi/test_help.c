@@ -12,7 +12,7 @@ static bool no_text;
 
 char *__wrap_opal_show_help_vstring(const char *file, const char *topic, bool header, va_list args);
 int __wrap_opal_show_help_add_dir(const char *dir);
-int __wrap_dladdr(const void *address, Dl_info *info);
+REPLACE(dladdr)
 
 char *__wrap_opal_show_help_vstring(const char *file, const char *topic, bool header, va_list args)
 {

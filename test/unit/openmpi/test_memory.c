@@ -18,17 +18,7 @@ static int files, mappings;	/* files that are open, mappings that exist */
 static int seals;		/* of the last file */
 static size_t file_size;
 
-int __real_memfd_create(const char *name, unsigned flags);
-__attribute__((visibility("default"))) int __wrap_memfd_create(const char *name, unsigned flags);
-int __real_ftruncate(int fd, off_t size);
-__attribute__((visibility("default"))) int __wrap_ftruncate(int fd, off_t size);
-void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-__attribute__((visibility("default")))
-void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-int __real_munmap(void *at, size_t size);
-__attribute__((visibility("default"))) int __wrap_munmap(void *at, size_t size);
-int __real_close(int fd);
-__attribute__((visibility("default"))) int __wrap_close(int fd);
+EXTEND(memfd_create, ftruncate, mmap, munmap, close)
 
 int __wrap_memfd_create(const char *name, unsigned flags)
 {

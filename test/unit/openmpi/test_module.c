@@ -25,10 +25,8 @@ static int reports;
 static char name_reported[64], reason[64];
 static size_t calloc_fails;	/* of so many elements; 0: none fails */
 
-__attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
-void __wrap_udapl_show_help(const char *topic, ...);
-void *__real_calloc(size_t n, size_t size);
-__attribute__((visibility("default"))) void *__wrap_calloc(size_t n, size_t size);
+REPLACE(clock_gettime, udapl_show_help)
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size) { return calloc_fails && n == calloc_fails ? NULL : __real_calloc(n, size); }
 

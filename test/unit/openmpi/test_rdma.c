@@ -13,7 +13,7 @@ static mca_btl_base_registration_handle_t local_handle = { .rmr_context = 1, .lm
 static mca_btl_base_registration_handle_t remote_handle = { .rmr_context = 3, .lmr_context = 4 };
 static int callbacks, status, progress_calls;
 
-void __wrap_opal_progress(void);
+REPLACE(opal_progress)
 
 static void done(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *at,
 		 mca_btl_base_registration_handle_t *handle, void *context, void *data, int rc)

@@ -16,8 +16,7 @@ enum {
 static char memory[8192];	/* only its address counts */
 static int pauses, reports, lmrs_before;
 
-int __wrap_usleep(useconds_t us);
-void __wrap_udapl_show_help(const char *topic, ...);
+REPLACE(usleep, udapl_show_help)
 
 int __wrap_usleep(useconds_t us)
 {

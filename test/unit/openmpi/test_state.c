@@ -11,8 +11,7 @@ static char line[256];		/* the last one */
 static int traces, refusals;
 
 bool __wrap_opal_output_check_verbosity(int level, int id);
-void __wrap_opal_output(int id, const char *format, ...);
-void __wrap_opal_output_verbose(int level, int id, const char *format, ...);
+REPLACE(opal_output, opal_output_verbose)
 
 /* Open MPI 5 asks this first, in the caller; 4.1 does not have it. */
 bool __wrap_opal_output_check_verbosity(int level, int id)

@@ -24,7 +24,7 @@ static struct dapl_device_attr attr;
 
 /* --- what is replaced ---------------------------------------------------------------------------------------- */
 
-int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
+REPLACE(interface_request_index)
 #pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
 int __real_getrlimit64(int resource, struct rlimit *limit);
 int __wrap_getrlimit64(int resource, struct rlimit *limit);

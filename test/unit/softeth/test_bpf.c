@@ -23,11 +23,8 @@ static unsigned allocations, fails;	/* which one of them */
 
 /* In place of syscall(), with the arguments of bpf(2). */
 long __wrap_syscall(long number, int command, const void *attr, unsigned size);
-int __wrap_uname(struct utsname *name);
-int __real_close(int fd);
-int __wrap_close(int fd);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+REPLACE(uname)
+EXTEND(close, calloc)
 
 static bool ends_with_exit(const union bpf_attr *attr)
 {

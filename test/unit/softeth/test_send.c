@@ -30,11 +30,7 @@ static int sent;
 
 /* --- the socket ------------------------------------------------------------------------------------------------ */
 
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags);
-int __wrap_sendmmsg(int fd, struct mmsghdr *headers, unsigned n, int flags);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
-int __wrap_interface_request_index(int index, unsigned long request, struct ifreq *ifr);
+REPLACE(sendmsg, sendmmsg, recvmsg, setsockopt, interface_request_index)
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr);
 
 static int errors[4];			/* of the next system calls that send; 0: none */
