@@ -9,7 +9,8 @@
  *
  *	UNIT_MAIN(NULL, NULL)
  *
- * UNIT_MAIN runs the tests of the program in the order of their lines. A file with fixtures of its own defines a short
+ * UNIT_MAIN runs the tests of the program in the order of their lines, or those that match its argument as cmocka's
+ * test filter, and bounds their time. A file with fixtures of its own defines a short
  * name for UNIT_TEST_WITH. `state` is cmocka's pointer that a setup may set; most tests have no use for it, and a
  * function that stands for another has parameters that it does not read: the warning about them is off here. */
 #ifndef TEST_UNIT_UNIT_H
@@ -105,7 +106,10 @@ static inline const struct unit_test *unit_next(int line)
 	return next;
 }
 
-static inline int unit_run(int (*set_up)(void **), int (*tear_down)(void **))
+/* Seconds: ends a test that waits for ever, and leaves time to one under valgrind or an emulation. */
+enum { UNIT_MOST_S = 300 };
+
+static inline int unit_run(int argc, char **argv, int (*set_up)(void **), int (*tear_down)(void **))
 {
 	static struct CMUnitTest tests[256];
 	size_t n = 0;
@@ -115,13 +119,13 @@ static inline int unit_run(int (*set_up)(void **), int (*tear_down)(void **))
 			abort();
 		tests[n++] = t->test;
 	}
+	alarm(UNIT_MOST_S);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return _cmocka_run_group_tests("tests", tests, n, set_up, tear_down);
 }
 
 #define UNIT_MAIN(set_up, tear_down) \
-	int main(void) \
-	{ \
-		return unit_run(set_up, tear_down); \
-	}
+	int main(int argc, char **argv) { return unit_run(argc, argv, set_up, tear_down); }
 
 #endif

@@ -389,15 +389,13 @@ TEST(messages_are_written_without_free_descriptors)
 	assert_true(receive());
 }
 
-int main(void)
+UNIT_FIXTURE(make_directory)
 {
-	int failed;
-
-	if (!mkdtemp(dir))
-		return 99;
+	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/socket", dir);
 	journal_path = path;
-	failed = unit_run(NULL, NULL);
-	rmdir(dir);
-	return failed;
 }
+
+UNIT_FIXTURE(remove_directory) { rmdir(dir); }
+
+UNIT_MAIN(make_directory, remove_directory)

@@ -204,8 +204,4 @@ TEST(timer_that_is_started_again_has_one_reference)
 	disarm();
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a timer that never fires ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -352,8 +352,4 @@ CASE(reread_tells_the_entries_or_the_reason)
 	assert_non_null(strstr(ask(CONTROL_REREAD, "{}"), "not this project's"));
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -140,8 +140,4 @@ CASE(arguments_are_checked)
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: an end that never comes ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

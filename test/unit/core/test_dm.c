@@ -505,8 +505,4 @@ CASE(child_does_not_have_the_memory)
 	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -524,8 +524,4 @@ SRQ_CASE(soft_watermark_of_the_attributes_is_the_first)
 	free_made();
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -367,8 +367,4 @@ CASE(connected_endpoint_is_not_reset)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

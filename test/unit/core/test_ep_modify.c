@@ -227,8 +227,4 @@ TEST(receive_posted_beside_a_change_is_not_lost)
 	dapl_object_publish(&ep->obj);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a thread that waits for a lock for ever ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -561,8 +561,4 @@ TEST(calls_wait_for_a_change_to_end)
 	assert_true(settled);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a call that waits for ever ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -454,8 +454,4 @@ CASE(free_waits_for_a_call_inside)
 	core_assert_refs(&group->obj, 0);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

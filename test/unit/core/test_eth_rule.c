@@ -719,8 +719,4 @@ CASE(child_can_use_rules)
 	added(ep, 2);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is never released ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -145,8 +145,4 @@ CASE(free_refuses_the_requests_that_are_left)
 	assert_int_equal(refused, 2);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

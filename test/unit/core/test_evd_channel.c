@@ -97,8 +97,4 @@ CASE(wait_without_a_channel_does_not_block)
 	reports(evd);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a wait that blocks for ever ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

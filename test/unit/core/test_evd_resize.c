@@ -172,8 +172,4 @@ CASE(the_ring_ends_where_it_was_told)
 			 DAT_QUEUE_FULL);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a thread that waits for a lock for ever ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -162,8 +162,4 @@ CASE(wait_for_other_events_blocks_at_once)
 	core_evd_free(other);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a wait that blocks for ever ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

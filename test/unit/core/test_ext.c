@@ -521,8 +521,4 @@ CASE(each_operation_refuses_wrong_handles)
 	assert_int_equal(freed->obj.calls, 0);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

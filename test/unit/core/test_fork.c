@@ -156,8 +156,4 @@ TEST(wait_for_a_thread_that_stays_ends)
 	pthread_join(thread, NULL);
 }
 
-int main(void)
-{
-	alarm(120);
-	return unit_run(register_parts, NULL);
-}
+UNIT_MAIN(register_parts, NULL)

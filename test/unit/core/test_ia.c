@@ -232,8 +232,4 @@ CASE(event_that_is_not_known_is_reported_with_its_number)
 	assert_int_equal(next_event(&event), 0);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: an event that never comes ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

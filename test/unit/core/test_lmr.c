@@ -409,8 +409,4 @@ CASE(sync_wants_segments_of_regions)
 	free_lmr(handle);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a free waits for calls that are inside */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -437,8 +437,4 @@ CASE(freed_endpoint_leaves_its_groups)
 	assert_int_equal(join("239.1.2.5", 0), DAT_SUCCESS);	/* tear_down frees the endpoint */
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a join waits for a change of the endpoint */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -325,8 +325,4 @@ CASE(overflow_forgets_what_was_seen)
 	assert_int_equal(next_change(DAT_NET_LINK).now, 0);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: an event that never comes ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

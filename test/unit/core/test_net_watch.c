@@ -147,8 +147,4 @@ CASE(child_of_a_fork_has_no_watch_and_no_socket)
 	assert_true(change(&data));
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is never released, or an event that never comes, ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -430,8 +430,4 @@ CASE(read_to_rmr_reads_into_the_lmr_of_the_context)
 	assert_int_equal(dapl_pz_free(other), DAT_SUCCESS);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

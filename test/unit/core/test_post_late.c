@@ -148,8 +148,4 @@ CASE(completion_for_a_missing_evd_is_discarded)
 	dapl_service_put();
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a post that waits for a lock for ever ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

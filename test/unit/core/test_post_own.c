@@ -225,8 +225,4 @@ CASE(late_bind_is_flushed_with_its_window)
 	assert_int_equal(told->status, DAT_DTO_ERR_FLUSHED);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -451,8 +451,4 @@ CASE(raw_endpoint_sends_frames_only)
 	assert_int_equal(posts, 1);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -274,8 +274,4 @@ CASE(extensions_are_reached_by_their_old_name)
 	assert_int_equal(value, 3);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a lock that is left held ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

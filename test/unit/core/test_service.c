@@ -287,8 +287,4 @@ CASE(thread_ends_after_the_callback)
 	assert_int_equal(service_threads(), 1);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a callback that does not come, or a wait without end, ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

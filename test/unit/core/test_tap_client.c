@@ -334,10 +334,10 @@ CASE(child_has_no_capture)
 	assert_null(ask("{\"client\":7}"));
 }
 
-int main(void)
+UNIT_FIXTURE(init)
 {
-	alarm(60);	/* seconds: a lock that is left held ends the test */
 	dapl_tap_init();
 	dapl_tap_client_init();
-	return unit_run(NULL, NULL);
 }
+
+UNIT_MAIN(init, NULL)

@@ -405,8 +405,4 @@ TEST(arguments_of_a_send_are_checked)
 	assert_int_equal(send_to(1, 1500, &told.to), DAT_SUCCESS);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a timer that never fires ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -168,8 +168,4 @@ CASE(marks_that_are_passed_together_are_reported_together)
 	close(pipe_fds[1]);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a task that never runs ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

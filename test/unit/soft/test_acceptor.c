@@ -497,11 +497,6 @@ T(nothing_is_sent_before_the_reply_is_acknowledged)
 	completion(1, IBV_WC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-	alarm(120);
-	dapl_settings_read();
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(NULL, NULL);
-}
+UNIT_FIXTURE(read_settings) { dapl_settings_read(); }
+
+UNIT_MAIN(read_settings, NULL)

@@ -506,10 +506,4 @@ CASE(child_does_not_listen)
 	expect_served(true);
 }
 
-int main(int argc, char **argv)
-{
-	alarm(120);
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(use_shared_memory, NULL);
-}
+UNIT_MAIN(use_shared_memory, NULL)

@@ -123,18 +123,13 @@ UNIT_TEST(files_of_killed_processes_are_removed)
 	assert_false(exists());
 }
 
-int main(int argc, char **argv)
+UNIT_FIXTURE(make_directory)
 {
-	int failed;
-
-	alarm(60);
-	if (!mkdtemp(directory))
-		return 99;
+	assert_non_null(mkdtemp(directory));
 	setenv("XDG_RUNTIME_DIR", directory, 1);
 	snprintf(path, sizeof path, "%s/" FILE_NAME, directory);
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	failed = unit_run(NULL, NULL);
-	rmdir(directory);
-	return failed;
 }
+
+UNIT_FIXTURE(remove_directory) { rmdir(directory); }
+
+UNIT_MAIN(make_directory, remove_directory)

@@ -334,9 +334,4 @@ UNIT_TEST(small_file_size_limit_leaves_tcp)
 	close_two();
 }
 
-int main(int argc, char **argv)
-{
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(use_shared_memory, NULL);
-}
+UNIT_MAIN(use_shared_memory, NULL)

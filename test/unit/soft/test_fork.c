@@ -315,8 +315,4 @@ UNIT_TEST(closed_device_is_left_alone)
 	free(dev);
 }
 
-int main(void)
-{
-	alarm(300);
-	return unit_run(use_shared_memory, NULL);
-}
+UNIT_MAIN(use_shared_memory, NULL)

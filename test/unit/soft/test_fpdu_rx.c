@@ -244,10 +244,4 @@ UNIT_TEST(more_reads_than_agreed_are_refused)
 	stream_close(&s);
 }
 
-int main(int argc, char **argv)
-{
-	alarm(300);
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

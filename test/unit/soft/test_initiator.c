@@ -499,11 +499,6 @@ T(release_ends_the_wait_for_memory)
 	assert_int_equal(upcall_count(ESTABLISHED, NULL), 0);
 }
 
-int main(int argc, char **argv)
-{
-	alarm(120);
-	dapl_settings_read();
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(NULL, NULL);
-}
+UNIT_FIXTURE(read_settings) { dapl_settings_read(); }
+
+UNIT_MAIN(read_settings, NULL)

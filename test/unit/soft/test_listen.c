@@ -258,12 +258,10 @@ T(half_open_connection_makes_room_for_a_new_one)
 	close(silent);
 }
 
-int main(int argc, char **argv)
+UNIT_FIXTURE(init)
 {
-	alarm(120);
 	dapl_settings_read();
 	log_mask = 3;
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(NULL, NULL);
 }
+
+UNIT_MAIN(init, NULL)

@@ -198,8 +198,4 @@ T(child_has_no_offers)
 	expect_taken(key, NULL, NULL);
 }
 
-int main(void)
-{
-	alarm(20);
-	return unit_run(open_devices, close_devices);
-}
+UNIT_MAIN(open_devices, close_devices)

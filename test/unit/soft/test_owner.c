@@ -441,12 +441,11 @@ UNIT_TEST(thread_about_to_sleep_is_no_poller)
 	close_two();
 }
 
-int main(int argc, char **argv)
+UNIT_FIXTURE(init)
 {
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
 	unsetenv("DAPL_SOFT_CRC");
 	unsetenv("DAPL_SOFT_DIRECT");
 	signal(SIGPIPE, SIG_IGN);
-	return unit_run(NULL, NULL);
 }
+
+UNIT_MAIN(init, NULL)

@@ -172,8 +172,4 @@ CASE(only_regular_files_are_opened)
 	assert_int_equal(reach_open_file(0, 0), -1);
 }
 
-int main(void)
-{
-	alarm(60);	/* seconds: a child that does not begin ends the test */
-	return unit_run(NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

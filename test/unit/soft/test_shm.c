@@ -221,9 +221,4 @@ UNIT_TEST(parent_and_child_have_different_random_numbers)
 	close_end(&ends[0]);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(use_shared_memory, NULL);
-}
+UNIT_MAIN(use_shared_memory, NULL)

@@ -160,9 +160,4 @@ UNIT_TEST(peer_that_stores_after_its_end_is_closed)
 	close_two();
 }
 
-int main(int argc, char **argv)
-{
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(use_shared_memory, NULL);
-}
+UNIT_MAIN(use_shared_memory, NULL)

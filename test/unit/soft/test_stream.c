@@ -489,10 +489,4 @@ UNIT_TEST(each_terminate_code_has_its_status)
 	}
 }
 
-int main(int argc, char **argv)
-{
-	alarm(300);
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return unit_run(stream_test_open_device, stream_test_close_device);
-}
+UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -382,9 +382,11 @@ TEST(each_completion_of_a_poll_is_looked_at)
 	assert_false(next_record());
 }
 
-int main(void)
+static int init(void **state)
 {
 	dapl_tap_init();
 	dapl_tap_posts_init();
-	return unit_run(stream_test_open_device, stream_test_close_device);
+	return stream_test_open_device(state);
 }
+
+UNIT_MAIN(init, stream_test_close_device)

@@ -195,7 +195,9 @@ static int poll_frames(struct dapl_eth_frame *frames, int max)
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-static void program_is_attached_before_sockets_and_ends_before_them(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(program_is_attached_before_sockets_and_ends_before_them)
 {
 	assert_int_equal(open_xdp(), 0);
 	steps_are("map attach open set open set");
@@ -210,7 +212,7 @@ static void program_is_attached_before_sockets_and_ends_before_them(void **state
 	assert_true(eth_xdp_is_zero_copy(port.xdp));
 }
 
-static void failed_step_is_named_and_leaves_nothing(void **state)
+TEST(failed_step_is_named_and_leaves_nothing)
 {
 	static const struct {
 		const char *step, *tried;
@@ -229,7 +231,7 @@ static void failed_step_is_named_and_leaves_nothing(void **state)
 
 /* --- receiving ---------------------------------------------------------------------------------------------------- */
 
-static void mark_tells_rule_and_time(void **state)
+TEST(mark_tells_rule_and_time)
 {
 	struct dapl_eth_frame frame;
 	struct timespec real;
@@ -247,7 +249,7 @@ static void mark_tells_rule_and_time(void **state)
 }
 
 /* What the chunk had before counts no more. */
-static void frame_without_a_mark_is_matched(void **state)
+TEST(frame_without_a_mark_is_matched)
 {
 	struct dapl_eth_frame frame;
 	struct timespec real;
@@ -262,7 +264,7 @@ static void frame_without_a_mark_is_matched(void **state)
 	assert_in_range(frame.time / 1000000000, (uint64_t)real.tv_sec - 1, (uint64_t)real.tv_sec + 1);
 }
 
-static void frame_of_no_rule_goes_back_at_once(void **state)
+TEST(frame_of_no_rule_goes_back_at_once)
 {
 	struct dapl_eth_frame frame;
 
@@ -275,7 +277,7 @@ static void frame_of_no_rule_goes_back_at_once(void **state)
 	assert_int_equal(port.stats.received, 1);
 }
 
-static void oldest_frames_of_all_queues_are_released(void **state)
+TEST(oldest_frames_of_all_queues_are_released)
 {
 	struct dapl_eth_frame frames[8];
 
@@ -297,7 +299,7 @@ static void oldest_frames_of_all_queues_are_released(void **state)
 }
 
 /* With zero copy the kernel counts none, so it is not asked: here the first queue has it. */
-static void losses_come_with_the_next_frame(void **state)
+TEST(losses_come_with_the_next_frame)
 {
 	struct dapl_eth_frame frame;
 
@@ -316,7 +318,7 @@ static void losses_come_with_the_next_frame(void **state)
 	assert_int_equal(port.stats.lost, 5);
 }
 
-static void frame_or_an_error_wakes(void **state)
+TEST(frame_or_an_error_wakes)
 {
 	assert_int_equal(open_xdp(), 0);
 	assert_false(eth_xdp_has_frame(&port));
@@ -324,19 +326,4 @@ static void frame_or_an_error_wakes(void **state)
 	assert_true(eth_xdp_has_frame(&port));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(program_is_attached_before_sockets_and_ends_before_them),
-		TEST(failed_step_is_named_and_leaves_nothing),
-		TEST(mark_tells_rule_and_time),
-		TEST(frame_without_a_mark_is_matched),
-		TEST(frame_of_no_rule_goes_back_at_once),
-		TEST(oldest_frames_of_all_queues_are_released),
-		TEST(losses_come_with_the_next_frame),
-		TEST(frame_or_an_error_wakes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

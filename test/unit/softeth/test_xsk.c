@@ -54,7 +54,9 @@ static void store(uint64_t address, uint32_t length)
 	fill_consumer++;
 }
 
-static void frames_come_in_order(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(frames_come_in_order)
 {
 	struct xdp_desc frame;
 
@@ -74,7 +76,7 @@ static void frames_come_in_order(void **state)
 	assert_int_equal(received_consumer, received_producer);
 }
 
-static void frame_outside_of_the_memory_is_skipped(void **state)
+TEST(frame_outside_of_the_memory_is_skipped)
 {
 	static const struct { uint64_t address; uint32_t length; } bad[] = {
 		{ CHUNK * CHUNKS, 0 }, { UINT64_MAX - 100, 60 }, { CHUNK + 256, CHUNK - 255 }, { 0, UINT32_MAX },
@@ -92,7 +94,7 @@ static void frame_outside_of_the_memory_is_skipped(void **state)
 }
 
 /* Chunks begin at multiples of their size, wherever the frame was. */
-static void chunks_go_back_together(void **state)
+TEST(chunks_go_back_together)
 {
 	struct xdp_desc frame;
 
@@ -107,7 +109,7 @@ static void chunks_go_back_together(void **state)
 	assert_int_equal(fill[(UINT32_MAX + CHUNKS) & (CHUNKS - 1)], 1 * CHUNK);
 }
 
-static void losses_are_looked_for_after_the_last_chunk_was_used(void **state)
+TEST(losses_are_looked_for_after_the_last_chunk_was_used)
 {
 	struct xdp_desc frame;
 
@@ -120,7 +122,7 @@ static void losses_are_looked_for_after_the_last_chunk_was_used(void **state)
 	assert_false(xsk_commit(&x));
 }
 
-static void kernel_is_woken_if_it_asks(void **state)
+TEST(kernel_is_woken_if_it_asks)
 {
 	xsk_commit(&x);
 	assert_int_equal(wake_ups, 0);
@@ -130,7 +132,7 @@ static void kernel_is_woken_if_it_asks(void **state)
 }
 
 /* Looks at an empty fill ring are not frames. */
-static void drops_are_told_once(void **state)
+TEST(drops_are_told_once)
 {
 	statistics = (struct xdp_statistics){ .rx_dropped = 5, .rx_ring_full = 2, .rx_fill_ring_empty_descs = 100 };
 	assert_int_equal(xsk_read_drops(&x), 7);
@@ -139,17 +141,4 @@ static void drops_are_told_once(void **state)
 	assert_int_equal(xsk_read_drops(&x), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-		TEST(frames_come_in_order),
-		TEST(frame_outside_of_the_memory_is_skipped),
-		TEST(chunks_go_back_together),
-		TEST(losses_are_looked_for_after_the_last_chunk_was_used),
-		TEST(kernel_is_woken_if_it_asks),
-		TEST(drops_are_told_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -286,13 +286,7 @@ TEST(completions_are_delivered_in_post_order)
 	}
 }
 
-int main(void)
-{
-	int failed;
+UNIT_FIXTURE(start_service) { assert_int_equal(dapl_service_get(), 0); }
+UNIT_FIXTURE(end_service) { dapl_service_put(); }
 
-	if (dapl_service_get())
-		return 1;
-	failed = unit_run(NULL, NULL);
-	dapl_service_put();
-	return failed;
-}
+UNIT_MAIN(start_service, end_service)

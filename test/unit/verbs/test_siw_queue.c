@@ -317,13 +317,7 @@ TEST(parts_of_a_held_read_are_those_of_the_request)
 	assert_int_equal(posts, 4);
 }
 
-int main(void)
-{
-	int failed;
+UNIT_FIXTURE(start_service) { assert_int_equal(dapl_service_get(), 0); }
+UNIT_FIXTURE(end_service) { dapl_service_put(); }
 
-	if (dapl_service_get())
-		return 1;
-	failed = unit_run(NULL, NULL);
-	dapl_service_put();
-	return failed;
-}
+UNIT_MAIN(start_service, end_service)

@@ -247,8 +247,6 @@ TEST(each_device_has_its_own_connections)
 	assert_true(next_record());
 }
 
-int main(void)
-{
-	tapped_init();
-	return unit_run(NULL, NULL);
-}
+UNIT_FIXTURE(init) { tapped_init(); }
+
+UNIT_MAIN(init, NULL)

@@ -164,8 +164,6 @@ TEST_CAPTURED(each_completion_of_a_poll_is_looked_at)
 	assert_false(next_record());
 }
 
-int main(void)
-{
-	tapped_init();
-	return unit_run(NULL, NULL);
-}
+UNIT_FIXTURE(init) { tapped_init(); }
+
+UNIT_MAIN(init, NULL)
