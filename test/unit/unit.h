@@ -10,9 +10,10 @@
  *	UNIT_MAIN(NULL, NULL)
  *
  * UNIT_MAIN runs the tests of the program in the order of their lines, or those that match its argument as cmocka's
- * test filter, and bounds their time. A file with fixtures of its own defines a short
- * name for UNIT_TEST_WITH. `state` is cmocka's pointer that a setup may set; most tests have no use for it, and a
- * function that stands for another has parameters that it does not read: the warning about them is off here. */
+ * test filter, and bounds their time. UNIT_CASE is a test between set_up() and tear_down() of the file; a file with
+ * other fixtures defines a short name for UNIT_TEST_WITH. `state` is cmocka's pointer that a setup may set; most tests
+ * have no use for it, and a function that stands for another has parameters that it does not read: the warning about
+ * them is off here. */
 #ifndef TEST_UNIT_UNIT_H
 #define TEST_UNIT_UNIT_H
 
@@ -92,6 +93,9 @@ struct unit_test {
 	static void name(void **state)
 
 #define UNIT_TEST(name) UNIT_TEST_WITH(name, NULL, NULL)
+
+/* A test between set_up() and tear_down() of its file. */
+#define UNIT_CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 
 extern const struct unit_test *const __start_unit_tests[] __attribute__((visibility("hidden")));
 extern const struct unit_test *const __stop_unit_tests[] __attribute__((visibility("hidden")));

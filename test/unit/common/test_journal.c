@@ -149,9 +149,7 @@ static void report(void)
 		   .result = "DAT_CONNECTION_EVENT_NON_PEER_REJECTED"), "connect: refused");
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(fields_arrive)
+UNIT_CASE(fields_arrive)
 {
 	char text[64];
 
@@ -177,7 +175,7 @@ TEST(fields_arrive)
 
 static void without_fields(void) { log_line(2, "a warning"); }
 
-TEST(unknown_fields_are_left_out)
+UNIT_CASE(unknown_fields_are_left_out)
 {
 	use("4");
 	assert_string_equal(errors_of(without_fields), "");
@@ -191,7 +189,7 @@ TEST(unknown_fields_are_left_out)
 	assert_null(field("DAPL_ERRNO"));
 }
 
-TEST(messages_of_an_open_name_the_adapter)
+UNIT_CASE(messages_of_an_open_name_the_adapter)
 {
 	use("4");
 	log_set_ia("ib0");
@@ -207,7 +205,7 @@ TEST(messages_of_an_open_name_the_adapter)
 	assert_null(field("DAPL_IA"));
 }
 
-TEST(destination_5_includes_standard_error)
+UNIT_CASE(destination_5_includes_standard_error)
 {
 	use("5");
 	assert_string_equal(errors_of(report), "dapl: connect: refused\n");
@@ -220,14 +218,14 @@ static void six(void)
 	report();
 }
 
-TEST(unknown_numbers_give_a_line_and_the_default)
+UNIT_CASE(unknown_numbers_give_a_line_and_the_default)
 {
 	assert_string_equal(errors_of(six), "dapl: T_DEST is \"6\"; expected a number from 0 to 5; "
 			    "ignored\ndapl: connect: refused\n");
 	assert_false(receive());
 }
 
-TEST(any_bytes_arrive)
+UNIT_CASE(any_bytes_arrive)
 {
 	use("4");
 	log_line(1, "one\ntwo=\x01\xff\xfe\n");
@@ -251,7 +249,7 @@ static char *beyond_a_datagram(size_t *length)
 	return text;
 }
 
-TEST(long_messages_arrive_whole)
+UNIT_CASE(long_messages_arrive_whole)
 {
 	size_t longest;
 	char *text = beyond_a_datagram(&longest);
@@ -271,7 +269,7 @@ TEST(long_messages_arrive_whole)
 }
 
 /* RLIMIT_FSIZE counts for memory files, too. */
-TEST(long_message_beyond_the_limit_of_files_is_an_error)
+UNIT_CASE(long_message_beyond_the_limit_of_files_is_an_error)
 {
 	static char text[250001];
 	const struct journal_field field = { "MESSAGE", memset(text, 'x', sizeof(text) - 1) };
@@ -291,7 +289,7 @@ static void twice(void)
 	report();
 }
 
-TEST(without_a_journal_messages_go_to_standard_error)
+UNIT_CASE(without_a_journal_messages_go_to_standard_error)
 {
 	char expected[300];
 
@@ -317,7 +315,7 @@ static void flood(void)
 
 /* The journal does not read: the queue takes a few datagrams, and the rest must not block the
  * caller. */
-TEST(full_queue_does_not_block)
+UNIT_CASE(full_queue_does_not_block)
 {
 	int taken = 0;
 
@@ -328,7 +326,7 @@ TEST(full_queue_does_not_block)
 	assert_true(taken > 0);
 }
 
-TEST(counted_messages_have_the_id)
+UNIT_CASE(counted_messages_have_the_id)
 {
 	int told = 0, counted = 0, n;
 
@@ -348,7 +346,7 @@ TEST(counted_messages_have_the_id)
 }
 
 /* A program closes all descriptors, and its next file gets the socket's number. */
-TEST(file_that_reuses_the_descriptor_is_not_written)
+UNIT_CASE(file_that_reuses_the_descriptor_is_not_written)
 {
 	int pair[2], probe, fd;
 	char byte;
@@ -373,7 +371,7 @@ TEST(file_that_reuses_the_descriptor_is_not_written)
 	close(pair[1]);
 }
 
-TEST(messages_are_written_without_free_descriptors)
+UNIT_CASE(messages_are_written_without_free_descriptors)
 {
 	struct rlimit limit, none;
 

@@ -75,9 +75,7 @@ static int request(void)
 	return rtnl_request(&head, take, &taken);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(one_answer_ends_a_request)
+UNIT_CASE(one_answer_ends_a_request)
 {
 	struct nlmsghdr sent;
 
@@ -91,7 +89,7 @@ CASE(one_answer_ends_a_request)
 	assert_int_equal(sent.nlmsg_type, RTM_GETLINK);
 }
 
-CASE(dump_goes_on_until_done)
+UNIT_CASE(dump_goes_on_until_done)
 {
 	add(RTM_NEWLINK, NLM_F_MULTI, 0);
 	add(RTM_NEWLINK, NLM_F_MULTI, 0);
@@ -104,7 +102,7 @@ CASE(dump_goes_on_until_done)
 	assert_int_equal(last_kind, RTM_NEWADDR);
 }
 
-CASE(error_number_is_returned)
+UNIT_CASE(error_number_is_returned)
 {
 	add(NLMSG_ERROR, 0, -EPERM);
 	queue(next.length);
@@ -112,7 +110,7 @@ CASE(error_number_is_returned)
 	assert_int_equal(taken, 0);
 }
 
-CASE(acknowledgement_is_no_error)
+UNIT_CASE(acknowledgement_is_no_error)
 {
 	add(NLMSG_ERROR, 0, 0);
 	queue(next.length);
@@ -120,7 +118,7 @@ CASE(acknowledgement_is_no_error)
 	assert_int_equal(taken, 0);
 }
 
-CASE(interrupted_dump_is_told)
+UNIT_CASE(interrupted_dump_is_told)
 {
 	add(RTM_NEWLINK, NLM_F_MULTI | NLM_F_DUMP_INTR, 0);
 	add(RTM_NEWLINK, NLM_F_MULTI, 0);
@@ -132,14 +130,14 @@ CASE(interrupted_dump_is_told)
 
 /* --- malformed datagrams ----------------------------------------------------------------------- */
 
-CASE(error_without_number_is_malformed)
+UNIT_CASE(error_without_number_is_malformed)
 {
 	add(NLMSG_ERROR, 0, -EPERM)->nlmsg_len = NLMSG_HDRLEN;
 	queue(NLMSG_HDRLEN);
 	assert_int_equal(request(), EBADMSG);
 }
 
-CASE(header_that_is_cut_is_malformed)
+UNIT_CASE(header_that_is_cut_is_malformed)
 {
 	add(RTM_NEWLINK, 0, 0);
 	queue(NLMSG_HDRLEN - 1);
@@ -155,28 +153,28 @@ static void malformed_length(uint32_t length)
 	assert_int_equal(taken, 0);
 }
 
-CASE(length_of_zero_is_malformed)
+UNIT_CASE(length_of_zero_is_malformed)
 {
 	malformed_length(0);
 }
 
-CASE(length_below_the_header_is_malformed)
+UNIT_CASE(length_below_the_header_is_malformed)
 {
 	malformed_length(NLMSG_HDRLEN - 1);
 }
 
-CASE(length_beyond_the_datagram_is_malformed)
+UNIT_CASE(length_beyond_the_datagram_is_malformed)
 {
 	malformed_length(NLMSG_SPACE(sizeof(int)) + 1);
 }
 
-CASE(greatest_length_is_malformed)
+UNIT_CASE(greatest_length_is_malformed)
 {
 	malformed_length(UINT32_MAX);
 }
 
 /* The first message is good, and is taken. */
-CASE(dump_that_ends_too_early_is_malformed)
+UNIT_CASE(dump_that_ends_too_early_is_malformed)
 {
 	add(RTM_NEWLINK, NLM_F_MULTI, 0);
 	add(RTM_NEWLINK, NLM_F_MULTI, 0)->nlmsg_len = UINT32_MAX;
@@ -185,7 +183,7 @@ CASE(dump_that_ends_too_early_is_malformed)
 	assert_int_equal(taken, 1);
 }
 
-CASE(datagram_longer_than_the_buffer_is_an_error)
+UNIT_CASE(datagram_longer_than_the_buffer_is_an_error)
 {
 	add(RTM_NEWLINK, 0, 0);
 	queue(16385);

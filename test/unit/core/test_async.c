@@ -52,9 +52,7 @@ static unsigned empty(struct dapl_evd *evd)
 	return count;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(own_evd_comes_first)
+UNIT_CASE(own_evd_comes_first)
 {
 	struct dapl_evd *first = own_evd(FIRST, 8), *second = own_evd(SECOND, 8);
 
@@ -65,7 +63,7 @@ TEST(own_evd_comes_first)
 	core_evd_free(second);
 }
 
-TEST(another_open_of_the_adapter_stands_in)
+UNIT_CASE(another_open_of_the_adapter_stands_in)
 {
 	struct dapl_evd *first = own_evd(FIRST, 8);
 
@@ -76,14 +74,14 @@ TEST(another_open_of_the_adapter_stands_in)
 	core_evd_free(first);
 }
 
-TEST(events_without_an_evd_are_counted)
+UNIT_CASE(events_without_an_evd_are_counted)
 {
 	post(FIRST);
 	post(FIRST);
 	assert_int_equal(ias[FIRST]->counters[DCNT_IA_ASYNC_ERROR], 2);
 }
 
-TEST(full_evd_refuses_an_offer)
+UNIT_CASE(full_evd_refuses_an_offer)
 {
 	DAT_EVENT event = { .event_number = DAT_ASYNC_ERROR_EP_BROKEN };
 	struct dapl_evd *evd;
@@ -101,7 +99,7 @@ TEST(full_evd_refuses_an_offer)
 	core_evd_free(evd);
 }
 
-TEST(evd_serves_its_adapter_alone)
+UNIT_CASE(evd_serves_its_adapter_alone)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
@@ -112,7 +110,7 @@ TEST(evd_serves_its_adapter_alone)
 	core_evd_free(evd);
 }
 
-TEST(owner_that_leaves_takes_the_evd_from_all)
+UNIT_CASE(owner_that_leaves_takes_the_evd_from_all)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
@@ -124,7 +122,7 @@ TEST(owner_that_leaves_takes_the_evd_from_all)
 	core_evd_free(evd);
 }
 
-TEST(guest_that_leaves_takes_nothing)
+UNIT_CASE(guest_that_leaves_takes_nothing)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
@@ -136,7 +134,7 @@ TEST(guest_that_leaves_takes_nothing)
 }
 
 /* The owner may be closed between the look at the EVD and the end of the open. */
-TEST(evd_that_is_gone_is_not_joined)
+UNIT_CASE(evd_that_is_gone_is_not_joined)
 {
 	struct dapl_evd *evd = own_evd(FIRST, 8);
 
@@ -152,7 +150,7 @@ TEST(evd_that_is_gone_is_not_joined)
 	core_evd_free(evd);
 }
 
-TEST(ias_of_a_parent_do_not_count)
+UNIT_CASE(ias_of_a_parent_do_not_count)
 {
 	struct dapl_object **entered;
 	size_t count;

@@ -40,9 +40,7 @@ static const char *named(const char *name)
 	return NULL;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(device_without_srqs_has_no_attribute_of_one)
+UNIT_CASE(device_without_srqs_has_no_attribute_of_one)
 {
 	struct ibv_device_attr *limits = &ia->attr.limits;
 
@@ -63,7 +61,7 @@ CASE(device_without_srqs_has_no_attribute_of_one)
 	assert_int_equal(ia->provider_attr.srq_supported, DAT_TRUE);
 }
 
-CASE(limits_fit_a_count)
+UNIT_CASE(limits_fit_a_count)
 {
 	struct ibv_device_attr *limits = &ia->attr.limits;
 
@@ -88,7 +86,7 @@ CASE(limits_fit_a_count)
 }
 
 /* Two of the device's work requests are the provider's markers. */
-CASE(work_requests_leave_room_for_markers)
+UNIT_CASE(work_requests_leave_room_for_markers)
 {
 	static const struct {
 		int device;
@@ -108,7 +106,7 @@ CASE(work_requests_leave_room_for_markers)
 	}
 }
 
-CASE(windows_decide_scope_and_number_of_rmrs)
+UNIT_CASE(windows_decide_scope_and_number_of_rmrs)
 {
 	static const struct {
 		bool windows_1, windows_2;
@@ -128,7 +126,7 @@ CASE(windows_decide_scope_and_number_of_rmrs)
 	}
 }
 
-CASE(what_a_device_lacks_is_not_listed)
+UNIT_CASE(what_a_device_lacks_is_not_listed)
 {
 	struct dapl_device_attr *d = &ia->attr;
 	const struct {
@@ -149,7 +147,7 @@ CASE(what_a_device_lacks_is_not_listed)
 		}
 }
 
-CASE(kinds_of_flush_are_named)
+UNIT_CASE(kinds_of_flush_are_named)
 {
 	static const char *const names[] = { NULL, "GLOBAL", "PERSISTENT", "GLOBAL PERSISTENT" };
 
@@ -167,7 +165,7 @@ CASE(kinds_of_flush_are_named)
 	}
 }
 
-CASE(versions_of_the_firmware_are_read_as_far_as_they_go)
+UNIT_CASE(versions_of_the_firmware_are_read_as_far_as_they_go)
 {
 	static const struct {
 		const char *text;
@@ -182,7 +180,7 @@ CASE(versions_of_the_firmware_are_read_as_far_as_they_go)
 	}
 }
 
-CASE(names_are_those_of_the_entry_and_the_device)
+UNIT_CASE(names_are_those_of_the_entry_and_the_device)
 {
 	snprintf(ia->attr.vendor, sizeof ia->attr.vendor, "a vendor");
 	prepare();

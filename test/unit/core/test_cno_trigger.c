@@ -56,9 +56,7 @@ static void agent(DAT_PVOID context, DAT_EVD_HANDLE handle)
 	agent_evd = handle;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(triggers_are_taken_in_their_order)
+UNIT_CASE(triggers_are_taken_in_their_order)
 {
 	assert_null(take());
 	dapl_cno_trigger(&cno, &evds[1]);
@@ -70,7 +68,7 @@ TEST(triggers_are_taken_in_their_order)
 	assert_null(take());
 }
 
-TEST(triggered_evd_is_listed_once)
+UNIT_CASE(triggered_evd_is_listed_once)
 {
 	dapl_cno_trigger(&cno, &evds[0]);
 	dapl_cno_trigger(&cno, &evds[1]);
@@ -82,7 +80,7 @@ TEST(triggered_evd_is_listed_once)
 	assert_ptr_equal(take(), &evds[0]);
 }
 
-TEST(descriptor_is_readable_while_one_is_triggered)
+UNIT_CASE(descriptor_is_readable_while_one_is_triggered)
 {
 	assert_false(is_readable());
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -94,7 +92,7 @@ TEST(descriptor_is_readable_while_one_is_triggered)
 }
 
 /* It polls the list; the descriptor of an fd CNO is the consumer's. */
-TEST(descriptor_is_not_raised_for_a_waiter_that_polls)
+UNIT_CASE(descriptor_is_not_raised_for_a_waiter_that_polls)
 {
 	cno.sleepers = 0;
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -107,7 +105,7 @@ TEST(descriptor_is_not_raised_for_a_waiter_that_polls)
 	assert_false(is_readable());
 }
 
-TEST(closing_cno_stays_readable)
+UNIT_CASE(closing_cno_stays_readable)
 {
 	dapl_cno_trigger(&cno, &evds[0]);
 	cno.closing = true;
@@ -121,7 +119,7 @@ TEST(closing_cno_stays_readable)
 }
 
 /* The first, the middle and the last; the list goes on behind each. */
-TEST(forgotten_evd_leaves_the_others)
+UNIT_CASE(forgotten_evd_leaves_the_others)
 {
 	for (int gone = 0; gone < 3; gone++) {
 		for (int i = 0; i < 3; i++)
@@ -137,7 +135,7 @@ TEST(forgotten_evd_leaves_the_others)
 	}
 }
 
-TEST(last_one_forgotten_lowers_the_descriptor)
+UNIT_CASE(last_one_forgotten_lowers_the_descriptor)
 {
 	forget(&evds[0]);		/* it is not triggered */
 	dapl_cno_trigger(&cno, &evds[0]);
@@ -148,7 +146,7 @@ TEST(last_one_forgotten_lowers_the_descriptor)
 	assert_false(is_readable());
 }
 
-TEST(agent_is_told_the_latest_evd_once)
+UNIT_CASE(agent_is_told_the_latest_evd_once)
 {
 	cno.proxy = DAT_PROXY_TYPE_AGENT;
 	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){ &agent_calls, agent };
@@ -161,7 +159,7 @@ TEST(agent_is_told_the_latest_evd_once)
 	assert_int_equal(agent_calls, 1);
 }
 
-TEST(agent_is_not_told_a_forgotten_evd)
+UNIT_CASE(agent_is_not_told_a_forgotten_evd)
 {
 	cno.proxy = DAT_PROXY_TYPE_AGENT;
 	cno.agent = (DAT_OS_WAIT_PROXY_AGENT){ &agent_calls, agent };

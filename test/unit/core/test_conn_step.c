@@ -73,11 +73,9 @@ static void disarm(void)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- steps ----------------------------------------------------------------------------------------- */
 
-TEST(establishment_is_told_and_opens_the_fast_path)
+UNIT_CASE(establishment_is_told_and_opens_the_fast_path)
 {
 	connect_as_yet();
 	assert_true(happened(EP_ESTABLISHED, NULL));
@@ -89,7 +87,7 @@ TEST(establishment_is_told_and_opens_the_fast_path)
 }
 
 /* A receive that completed before ESTABLISHED was told waits in its EVD. */
-TEST(establishment_releases_held_receives)
+UNIT_CASE(establishment_releases_held_receives)
 {
 	connect_as_yet();
 	core_dto_evd->awaits_established = true;
@@ -98,7 +96,7 @@ TEST(establishment_releases_held_receives)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-TEST(end_of_a_connection_flushes_and_is_told)
+UNIT_CASE(end_of_a_connection_flushes_and_is_told)
 {
 	connect_as_yet();
 	happened(EP_ESTABLISHED, NULL);
@@ -111,7 +109,7 @@ TEST(end_of_a_connection_flushes_and_is_told)
 	assert_int_equal(next_event(), 0);
 }
 
-TEST(end_of_a_connection_stops_the_timer)
+UNIT_CASE(end_of_a_connection_stops_the_timer)
 {
 	connect_as_yet();
 	arm(NEVER);
@@ -122,7 +120,7 @@ TEST(end_of_a_connection_stops_the_timer)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-TEST(cause_of_a_failure_is_kept)
+UNIT_CASE(cause_of_a_failure_is_kept)
 {
 	const struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = ECONNREFUSED };
 
@@ -134,7 +132,7 @@ TEST(cause_of_a_failure_is_kept)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-TEST(step_without_a_cause_is_no_failure)
+UNIT_CASE(step_without_a_cause_is_no_failure)
 {
 	connect_as_yet();
 	assert_true(happened(EP_REFUSED, NULL));
@@ -142,7 +140,7 @@ TEST(step_without_a_cause_is_no_failure)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-TEST(step_that_the_state_forbids_does_nothing)
+UNIT_CASE(step_that_the_state_forbids_does_nothing)
 {
 	const struct dapl_conn_cause cause = { .err = ECONNRESET };
 
@@ -155,7 +153,7 @@ TEST(step_that_the_state_forbids_does_nothing)
 	assert_int_equal(next_event(), 0);
 }
 
-TEST(freed_endpoint_takes_no_step)
+UNIT_CASE(freed_endpoint_takes_no_step)
 {
 	uint32_t magic = ep->obj.magic;
 
@@ -169,7 +167,7 @@ TEST(freed_endpoint_takes_no_step)
 
 /* --- the timer --------------------------------------------------------------------------------------- */
 
-TEST(timer_holds_the_endpoint_until_it_fires)
+UNIT_CASE(timer_holds_the_endpoint_until_it_fires)
 {
 	arm(1000);
 	while (!__atomic_load_n(&fired, __ATOMIC_ACQUIRE))
@@ -180,7 +178,7 @@ TEST(timer_holds_the_endpoint_until_it_fires)
 	assert_int_equal(ep->obj.refs, 1);
 }
 
-TEST(stopped_timer_does_not_fire)
+UNIT_CASE(stopped_timer_does_not_fire)
 {
 	arm(NEVER);
 	assert_int_equal(ep->obj.refs, 2);
@@ -192,7 +190,7 @@ TEST(stopped_timer_does_not_fire)
 	assert_int_equal(ep->obj.refs, 1);
 }
 
-TEST(timer_that_is_started_again_has_one_reference)
+UNIT_CASE(timer_that_is_started_again_has_one_reference)
 {
 	uint64_t due;
 

@@ -86,9 +86,7 @@ static void learn_name(char name[108])
 	assert_memory_equal(name, CONTROL_PREFIX, strlen(CONTROL_PREFIX));
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(next_name_is_taken_when_one_is_in_use)
+UNIT_CASE(next_name_is_taken_when_one_is_in_use)
 {
 	char name[108], other[108], want[120];
 
@@ -102,7 +100,7 @@ CASE(next_name_is_taken_when_one_is_in_use)
 	assert_string_equal(other, want);
 }
 
-CASE(nothing_is_left_when_no_name_is_free)
+UNIT_CASE(nothing_is_left_when_no_name_is_free)
 {
 	char name[108], other[108];
 	int before;
@@ -123,7 +121,7 @@ CASE(nothing_is_left_when_no_name_is_free)
 	dapl_control_put();
 }
 
-CASE(socket_lives_as_long_as_its_last_user)
+UNIT_CASE(socket_lives_as_long_as_its_last_user)
 {
 	char name[108], other[108];
 
@@ -143,7 +141,7 @@ CASE(socket_lives_as_long_as_its_last_user)
 	dapl_control_put();
 }
 
-CASE(variable_switches_it_off)
+UNIT_CASE(variable_switches_it_off)
 {
 	char name[108];
 

@@ -123,9 +123,7 @@ static void expect_object(const void *object)
 	expect(text);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(each_verb_has_its_place)
+UNIT_CASE(each_verb_has_its_place)
 {
 	assert_int_equal(verb_count, CONTROL_VERBS);
 	assert_null(verbs[CONTROL_NEXT]);
@@ -133,7 +131,7 @@ CASE(each_verb_has_its_place)
 		assert_non_null(verbs[i]);
 }
 
-CASE(list_tells_the_program_and_its_ias)
+UNIT_CASE(list_tells_the_program_and_its_ias)
 {
 	char pid[32], program[300];
 
@@ -152,7 +150,7 @@ CASE(list_tells_the_program_and_its_ias)
 	dapl_async_join(ia);
 }
 
-CASE(addresses_of_every_family_are_told)
+UNIT_CASE(addresses_of_every_family_are_told)
 {
 	*(struct sockaddr_in6 *)&ia->attr.address = (struct sockaddr_in6){ .sin6_family = AF_INET6,
 		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
@@ -165,7 +163,7 @@ CASE(addresses_of_every_family_are_told)
 
 /* --- parameters ------------------------------------------------------------------------ */
 
-CASE(get_tells_one_parameter_or_all)
+UNIT_CASE(get_tells_one_parameter_or_all)
 {
 	assert_null(ask(CONTROL_GET, "{}"));
 	expect("\"name\":\"DAPL_ACK_RETRY\",\"value\":7,\"default\":7,\"min\":0,\"max\":7,\"when\":\"now\","
@@ -180,7 +178,7 @@ CASE(get_tells_one_parameter_or_all)
 	assert_string_equal(ask(CONTROL_GET, "{\"name\":\"COLOUR\"}"), "provider test has no parameter COLOUR");
 }
 
-CASE(set_changes_a_parameter_and_tells_it)
+UNIT_CASE(set_changes_a_parameter_and_tells_it)
 {
 	assert_null(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\",\"value\":5}"));
 	expect("\"parameters\":[{\"name\":\"DAPL_ACK_RETRY\",\"value\":5,");
@@ -190,7 +188,7 @@ CASE(set_changes_a_parameter_and_tells_it)
 	assert_int_equal(dapl_settings.ack_retry, 7);
 }
 
-CASE(bad_set_changes_nothing)
+UNIT_CASE(bad_set_changes_nothing)
 {
 	static const char *const bad[] = { "{\"name\":\"DAPL_ACK_RETRY\",\"value\":8}",
 		"{\"name\":\"DAPL_ACK_RETRY\",\"value\":\"many\"}", "{\"name\":\"COLOUR\",\"value\":1}",
@@ -207,7 +205,7 @@ CASE(bad_set_changes_nothing)
 
 /* --- trace ----------------------------------------------------------------------------- */
 
-CASE(trace_level_is_set_here_and_in_the_registry)
+UNIT_CASE(trace_level_is_set_here_and_in_the_registry)
 {
 	assert_null(ask(CONTROL_TRACE, "{\"level\":3}"));
 	assert_int_equal(trace_level, 3);
@@ -223,7 +221,7 @@ CASE(trace_level_is_set_here_and_in_the_registry)
 	assert_int_equal(registry_level, 3);
 }
 
-CASE(bad_trace_level_changes_nothing)
+UNIT_CASE(bad_trace_level_changes_nothing)
 {
 	unsigned before = trace_level;
 
@@ -236,7 +234,7 @@ CASE(bad_trace_level_changes_nothing)
 
 /* --- objects --------------------------------------------------------------------------- */
 
-CASE(counters_that_are_0_are_left_out)
+UNIT_CASE(counters_that_are_0_are_left_out)
 {
 	dapl_count(ia, DCNT_IA_PZ_CREATE);
 	ep->counters[DCNT_EP_POST_SEND] = 5;
@@ -252,7 +250,7 @@ CASE(counters_that_are_0_are_left_out)
 	expect_object(evd);
 }
 
-CASE(posts_that_waited_for_another_thread_are_counted)
+UNIT_CASE(posts_that_waited_for_another_thread_are_counted)
 {
 	struct dapl_post_lock lock = DAPL_POST_LOCK_INIT(RANK_SQ, true);
 	char expected[40];
@@ -265,7 +263,7 @@ CASE(posts_that_waited_for_another_thread_are_counted)
 	expect_not("post_sleeps");
 }
 
-CASE(endpoint_tells_its_connection_and_traffic)
+UNIT_CASE(endpoint_tells_its_connection_and_traffic)
 {
 	((struct sockaddr_in *)&ep->local)->sin_family = AF_INET;
 	((struct sockaddr_in *)&ep->local)->sin_port = htons(1234);
@@ -306,7 +304,7 @@ static struct dapl_sp *sp_new(enum dapl_kind kind, unsigned listens, DAT_CONN_QU
 	return sp;
 }
 
-CASE(service_points_that_listen_are_told)
+UNIT_CASE(service_points_that_listen_are_told)
 {
 	struct dapl_sp *sps[] = { sp_new(DAPL_PSP, SP_RC, 4791), sp_new(DAPL_RSP, SP_RC | SP_UD, 4792),
 		sp_new(DAPL_CSP, SP_RC, 4793), sp_new(DAPL_PSP, 0, 4794) };
@@ -327,7 +325,7 @@ CASE(service_points_that_listen_are_told)
 
 /* --- the registry ---------------------------------------------------------------------- */
 
-CASE(reread_tells_the_entries_or_the_reason)
+UNIT_CASE(reread_tells_the_entries_or_the_reason)
 {
 	static const struct {
 		DAT_RETURN ret;

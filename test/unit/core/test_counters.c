@@ -44,9 +44,7 @@ static void note_name(void *arg, const char *name, uint64_t value)
 	names->value[names->n++] = value;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(each_counter_has_a_name_of_its_own)
+UNIT_CASE(each_counter_has_a_name_of_its_own)
 {
 	struct dapl_object *const objects[] = { &ia->obj, &ep->obj, &evd->obj };
 	static const int numbers[] = { DCNT_IA_ALL_COUNTERS, DCNT_EP_ALL_COUNTERS, DCNT_EVD_ALL_COUNTERS };
@@ -71,7 +69,7 @@ CASE(each_counter_has_a_name_of_its_own)
 	assert_int_equal(names.value[DCNT_EP_POST_READ], 5);
 }
 
-CASE(totals_have_what_freed_endpoints_counted)
+UNIT_CASE(totals_have_what_freed_endpoints_counted)
 {
 	struct names names = { .n = 0 };
 
@@ -89,7 +87,7 @@ CASE(totals_have_what_freed_endpoints_counted)
 	assert_int_equal(names.value[DCNT_EP_POST_READ], 2);
 }
 
-CASE(query_gives_one_counter_or_all)
+UNIT_CASE(query_gives_one_counter_or_all)
 {
 	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS];
 
@@ -102,7 +100,7 @@ CASE(query_gives_one_counter_or_all)
 		assert_int_equal(all[i], i == DCNT_EP_CONNECT ? 3 : i == DCNT_EP_RECV_RDMA_IMM_DATA ? 7 : 0);
 }
 
-CASE(query_checks_its_arguments)
+UNIT_CASE(query_checks_its_arguments)
 {
 	DAT_UINT64 value;
 
@@ -115,7 +113,7 @@ CASE(query_checks_its_arguments)
 	assert_int_equal(dapl_counters_print(&evd->obj, DCNT_EVD_ALL_COUNTERS + 1, 0), BAD_PARAM(2));
 }
 
-CASE(reset_clears_only_what_was_read)
+UNIT_CASE(reset_clears_only_what_was_read)
 {
 	DAT_UINT64 all[DCNT_IA_ALL_COUNTERS];
 
@@ -137,7 +135,7 @@ static void set_dequeues(uint64_t found, uint64_t missing, uint64_t poll_found, 
 	evd->polled_empty = poll_empty;
 }
 
-CASE(dequeues_and_polls_are_sums)
+UNIT_CASE(dequeues_and_polls_are_sums)
 {
 	set_dequeues(5, 3, 2, 9);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 8);
@@ -147,7 +145,7 @@ CASE(dequeues_and_polls_are_sums)
 }
 
 /* Polls that found nothing are counted apart. */
-CASE(reset_clears_the_polls_too)
+UNIT_CASE(reset_clears_the_polls_too)
 {
 	DAT_UINT64 all[DCNT_EVD_ALL_COUNTERS];
 
@@ -164,7 +162,7 @@ CASE(reset_clears_the_polls_too)
 }
 
 /* As each counter, the sum is reset alone, and its parts are. */
-CASE(reset_clears_the_sum_of_dequeues)
+UNIT_CASE(reset_clears_the_sum_of_dequeues)
 {
 	set_dequeues(2, 0, 0, 0);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 1), 2);
@@ -184,7 +182,7 @@ static void print_one_of_the_endpoint(void *arg)
 	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_DISCONNECT, 0), DAT_SUCCESS);
 }
 
-CASE(print_tells_what_is_not_0)
+UNIT_CASE(print_tells_what_is_not_0)
 {
 	const char *text;
 
@@ -198,7 +196,7 @@ CASE(print_tells_what_is_not_0)
 	assert_int_equal(times_in(printed_by(print_one_of_the_endpoint, NULL), "DISCONNECT 0\n"), 1);
 }
 
-CASE(only_groups_of_an_ia_start_and_stop)
+UNIT_CASE(only_groups_of_an_ia_start_and_stop)
 {
 	assert_int_equal(dapl_counters_start(&ep->obj, DCNT_IA_LNK), BAD_PARAM(2));
 	assert_int_equal(dapl_counters_stop(&ep->obj, DCNT_IA_LNK), BAD_PARAM(2));
@@ -213,7 +211,7 @@ CASE(only_groups_of_an_ia_start_and_stop)
 }
 
 /* The device's files count since the host came up: here they read as 0, after port_base was noted. */
-CASE(device_counts_while_its_group_runs)
+UNIT_CASE(device_counts_while_its_group_runs)
 {
 	ia->port_base[DCNT_IA_LNK_ERR_RCV] = (uint64_t)-4;	/* 4 errors since */
 	assert_int_equal(read_counter(&ia->obj, DCNT_IA_LNK_ERR_RCV, 0), 0);
@@ -251,7 +249,7 @@ FILE *__wrap_fopen64(const char *path, const char *mode)
 	return file;
 }
 
-CASE(diagnostic_counters_are_found_in_either_directory)
+UNIT_CASE(diagnostic_counters_are_found_in_either_directory)
 {
 	for (int d = 0; d < 2; d++) {
 		assert_int_equal(dapl_counters_start(&ia->obj, DCNT_IA_DIAG), DAT_SUCCESS);	/* from 0 */

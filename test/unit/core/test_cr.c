@@ -174,12 +174,10 @@ static void expect_usable(DAT_CR_HANDLE cr)
 	assert_int_equal(accepts, 1);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- querying ------------------------------------------------------------------------------------- */
 
 /* SP-21 */
-TEST(query_tells_the_peer_and_its_data)
+UNIT_CASE(query_tells_the_peer_and_its_data)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_PARAM param;
@@ -194,7 +192,7 @@ TEST(query_tells_the_peer_and_its_data)
 }
 
 /* SP-19, 20 */
-TEST(arguments_of_query_are_checked)
+UNIT_CASE(arguments_of_query_are_checked)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_PARAM param;
@@ -208,7 +206,7 @@ TEST(arguments_of_query_are_checked)
 /* --- accepting ------------------------------------------------------------------------------------ */
 
 /* SP-28 */
-TEST(accepted_request_becomes_a_connection)
+UNIT_CASE(accepted_request_becomes_a_connection)
 {
 	char data[] = "welcome";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
@@ -226,7 +224,7 @@ TEST(accepted_request_becomes_a_connection)
 }
 
 /* SP-23, 26, 27 */
-TEST(arguments_of_accept_are_checked)
+UNIT_CASE(arguments_of_accept_are_checked)
 {
 	char data[65] = "";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
@@ -240,7 +238,7 @@ TEST(arguments_of_accept_are_checked)
 }
 
 /* SP-22, 25 */
-TEST(endpoint_must_be_able_to_accept)
+UNIT_CASE(endpoint_must_be_able_to_accept)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	struct dapl_pz *pz = ep->pz;
@@ -261,7 +259,7 @@ TEST(endpoint_must_be_able_to_accept)
 	expect_usable(cr);
 }
 
-TEST(endpoint_of_another_open_is_refused)
+UNIT_CASE(endpoint_of_another_open_is_refused)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	struct dapl_ia *again = core_ia_new();
@@ -273,7 +271,7 @@ TEST(endpoint_of_another_open_is_refused)
 	expect_usable(cr);
 }
 
-TEST(accept_that_the_device_refuses_changes_nothing)
+UNIT_CASE(accept_that_the_device_refuses_changes_nothing)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	int refs = ep->obj.refs;
@@ -290,7 +288,7 @@ TEST(accept_that_the_device_refuses_changes_nothing)
 }
 
 /* SP-29 */
-TEST(peer_that_is_gone_fails_the_connection)
+UNIT_CASE(peer_that_is_gone_fails_the_connection)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 	int refs = ep->obj.refs;
@@ -306,7 +304,7 @@ TEST(peer_that_is_gone_fails_the_connection)
 }
 
 /* SP-28: while an accept is on its way, another answer finds no request. */
-TEST(one_of_two_answers_wins)
+UNIT_CASE(one_of_two_answers_wins)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
 
@@ -318,7 +316,7 @@ TEST(one_of_two_answers_wins)
 /* --- requests with an endpoint -------------------------------------------------------------------- */
 
 /* SP-24 */
-TEST(reserved_endpoint_accepts)
+UNIT_CASE(reserved_endpoint_accepts)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 	int refs = ep->obj.refs;
@@ -335,7 +333,7 @@ TEST(reserved_endpoint_accepts)
 }
 
 /* A request does not take the endpoint that another one has. */
-TEST(endpoint_of_another_request_is_refused)
+UNIT_CASE(endpoint_of_another_request_is_refused)
 {
 	DAT_CR_HANDLE first = requested_reserved(), second = requested(DAT_PSP_CONSUMER_FLAG);
 
@@ -347,7 +345,7 @@ TEST(endpoint_of_another_request_is_refused)
 }
 
 /* SP-32 */
-TEST(rejected_request_frees_its_reserved_endpoint)
+UNIT_CASE(rejected_request_frees_its_reserved_endpoint)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 
@@ -357,7 +355,7 @@ TEST(rejected_request_frees_its_reserved_endpoint)
 	assert_int_equal(ep->obj.refs, 1);
 }
 
-TEST(endpoint_of_the_provider_goes_with_its_request)
+UNIT_CASE(endpoint_of_the_provider_goes_with_its_request)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_PROVIDER_FLAG);
 	DAT_CR_PARAM param;
@@ -370,7 +368,7 @@ TEST(endpoint_of_the_provider_goes_with_its_request)
 }
 
 /* SP-42, 43 */
-TEST(refused_request_frees_its_endpoint)
+UNIT_CASE(refused_request_frees_its_endpoint)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 
@@ -384,7 +382,7 @@ TEST(refused_request_frees_its_endpoint)
 }
 
 /* dat_ia_close: the connection is given up, which refuses it. SP-44. */
-TEST(destroyed_request_gives_up_its_connection)
+UNIT_CASE(destroyed_request_gives_up_its_connection)
 {
 	DAT_CR_HANDLE cr = requested_reserved();
 
@@ -397,7 +395,7 @@ TEST(destroyed_request_gives_up_its_connection)
 /* --- rejecting ------------------------------------------------------------------------------------ */
 
 /* CONN-14, SP-33 */
-TEST(rejection_carries_private_data)
+UNIT_CASE(rejection_carries_private_data)
 {
 	char data[] = "busy";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
@@ -409,7 +407,7 @@ TEST(rejection_carries_private_data)
 	expect_answered(cr);
 }
 
-TEST(arguments_of_reject_are_checked)
+UNIT_CASE(arguments_of_reject_are_checked)
 {
 	char data[65] = "";
 	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
@@ -425,7 +423,7 @@ TEST(arguments_of_reject_are_checked)
 /* --- handing off ---------------------------------------------------------------------------------- */
 
 /* SP-34 */
-TEST(request_is_handed_to_another_service_point)
+UNIT_CASE(request_is_handed_to_another_service_point)
 {
 	struct dapl_evd *other = core_evd_new(core_ia, 8, DAT_EVD_CR_FLAG);
 	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, other, DAT_PSP_CONSUMER_FLAG);
@@ -443,7 +441,7 @@ TEST(request_is_handed_to_another_service_point)
 	core_evd_free(other);
 }
 
-TEST(reserved_endpoint_does_not_follow_its_request)
+UNIT_CASE(reserved_endpoint_does_not_follow_its_request)
 {
 	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, cr_evd, DAT_PSP_CONSUMER_FLAG);
 	DAT_CR_HANDLE cr = requested_reserved();
@@ -454,7 +452,7 @@ TEST(reserved_endpoint_does_not_follow_its_request)
 	expect_usable(take_event(cr_evd, OTHER_QUAL));
 }
 
-TEST(handoff_without_a_receiver_leaves_the_request)
+UNIT_CASE(handoff_without_a_receiver_leaves_the_request)
 {
 	struct dapl_evd *full = core_evd_new(core_ia, 1, DAT_EVD_CR_FLAG);
 	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, full, DAT_PSP_CONSUMER_FLAG);
@@ -472,7 +470,7 @@ TEST(handoff_without_a_receiver_leaves_the_request)
 }
 
 /* An RSP that has had its request, here this one, is no service point for another. SP-16, 34. */
-TEST(handoff_to_a_used_service_point_is_refused)
+UNIT_CASE(handoff_to_a_used_service_point_is_refused)
 {
 	DAT_RSP_HANDLE rsp;
 	DAT_CR_HANDLE cr;

@@ -70,21 +70,19 @@ UNIT_FIXTURE(tear_down)
 	assert_null(timer);		/* it does not tick for nothing */
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(same_failure_is_said_once)
+UNIT_CASE(same_failure_is_said_once)
 {
 	assert_int_equal(times_in(said(ECONNREFUSED, 3), "connection refused"), 1);
 	assert_string_equal(said(ECONNREFUSED, 1), "");
 }
 
-TEST(another_failure_is_said_at_once)
+UNIT_CASE(another_failure_is_said_at_once)
 {
 	said(ECONNREFUSED, 1);
 	assert_int_equal(times_in(said(ETIMEDOUT, 1), "connection timed out"), 1);
 }
 
-TEST(end_of_the_window_tells_how_many_more)
+UNIT_CASE(end_of_the_window_tells_how_many_more)
 {
 	said(ECONNREFUSED, 4);
 	assert_string_equal(after_seconds(DIAG_WINDOW_S - 1), "");
@@ -92,7 +90,7 @@ TEST(end_of_the_window_tells_how_many_more)
 }
 
 /* Each window with repetitions is followed by another. */
-TEST(failures_that_go_on_are_told_each_window)
+UNIT_CASE(failures_that_go_on_are_told_each_window)
 {
 	said(ECONNREFUSED, 2);
 	after_seconds(DIAG_WINDOW_S);
@@ -100,7 +98,7 @@ TEST(failures_that_go_on_are_told_each_window)
 	assert_int_equal(times_in(after_seconds(DIAG_WINDOW_S), ": 2 more like this\n"), 1);
 }
 
-TEST(window_without_repetitions_ends)
+UNIT_CASE(window_without_repetitions_ends)
 {
 	said(ECONNREFUSED, 1);
 	assert_string_equal(after_seconds(DIAG_WINDOW_S), "");
@@ -108,7 +106,7 @@ TEST(window_without_repetitions_ends)
 }
 
 /* 32 kinds in a window: others are counted as one. */
-TEST(too_many_kinds_are_counted_together)
+UNIT_CASE(too_many_kinds_are_counted_together)
 {
 	for (int err = 1; err <= 32; err++)
 		said(err, 1);
@@ -117,7 +115,7 @@ TEST(too_many_kinds_are_counted_together)
 	assert_int_equal(times_in(after_seconds(1), "other failed connections: 3 more like this\n"), 1);
 }
 
-TEST(window_that_is_over_makes_room)
+UNIT_CASE(window_that_is_over_makes_room)
 {
 	for (int err = 1; err <= 32; err++)
 		said(err, 1);
@@ -142,7 +140,7 @@ static void say_of_endpoint(void *ep)
 }
 
 /* A program that reports failures of its endpoints itself takes the counts, too. */
-TEST(count_is_about_what_the_line_is_about)
+UNIT_CASE(count_is_about_what_the_line_is_about)
 {
 	int ep;
 
@@ -161,7 +159,7 @@ TEST(count_is_about_what_the_line_is_about)
 	log_set_handler(NULL);
 }
 
-TEST(flush_tells_at_once)
+UNIT_CASE(flush_tells_at_once)
 {
 	said(ECONNREFUSED, 3);
 	assert_int_equal(times_in(printed_by(flush, NULL), ": 2 more like this\n"), 1);
@@ -169,7 +167,7 @@ TEST(flush_tells_at_once)
 	assert_string_equal(said(ECONNREFUSED, 1), "");	/* its window goes on */
 }
 
-TEST(nothing_is_said_without_the_bits)
+UNIT_CASE(nothing_is_said_without_the_bits)
 {
 	log_set_mask(~3u);
 	assert_string_equal(said(ECONNREFUSED, 2), "");
@@ -178,7 +176,7 @@ TEST(nothing_is_said_without_the_bits)
 }
 
 /* What the parent has counted is the parent's to print. */
-TEST(child_of_a_fork_begins_anew)
+UNIT_CASE(child_of_a_fork_begins_anew)
 {
 	said(ECONNREFUSED, 3);
 	dapl_diag_fork_prepare();
@@ -189,7 +187,7 @@ TEST(child_of_a_fork_begins_anew)
 	assert_non_null(timer);
 }
 
-TEST(parent_of_a_fork_goes_on)
+UNIT_CASE(parent_of_a_fork_goes_on)
 {
 	said(ECONNREFUSED, 3);
 	dapl_diag_fork_prepare();

@@ -79,16 +79,14 @@ static void expect_end(void)
 	assert_int_equal(errors, 1);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(idle_endpoint_disconnects_at_once)
+UNIT_CASE(idle_endpoint_disconnects_at_once)
 {
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
 	assert_int_equal(marker, 0);
 	expect_end();
 }
 
-CASE(abrupt_disconnect_waits_for_nothing)
+UNIT_CASE(abrupt_disconnect_waits_for_nothing)
 {
 	post_send(false);
 	disconnect(DAT_CLOSE_ABRUPT_FLAG);
@@ -97,7 +95,7 @@ CASE(abrupt_disconnect_waits_for_nothing)
 }
 
 /* The sends are complete, though the consumer has not dequeued them, and perhaps never will. */
-CASE(completed_requests_are_not_waited_for)
+UNIT_CASE(completed_requests_are_not_waited_for)
 {
 	completes = true;
 	post_send(true);
@@ -106,7 +104,7 @@ CASE(completed_requests_are_not_waited_for)
 	expect_end();
 }
 
-CASE(open_requests_are_waited_for)
+UNIT_CASE(open_requests_are_waited_for)
 {
 	post_send(false);
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
@@ -124,7 +122,7 @@ CASE(open_requests_are_waited_for)
 	expect_end();
 }
 
-CASE(abrupt_disconnect_ends_a_graceful_one)
+UNIT_CASE(abrupt_disconnect_ends_a_graceful_one)
 {
 	post_send(false);
 	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
@@ -133,7 +131,7 @@ CASE(abrupt_disconnect_ends_a_graceful_one)
 	expect_end();
 }
 
-CASE(arguments_are_checked)
+UNIT_CASE(arguments_are_checked)
 {
 	assert_int_equal(dapl_ep_disconnect((DAT_EP_HANDLE)evd, DAT_CLOSE_ABRUPT_FLAG), BAD_HANDLE(EP));
 	assert_int_equal(dapl_ep_disconnect((DAT_EP_HANDLE)ep, (DAT_CLOSE_FLAGS)2), BAD_PARAM(2));

@@ -128,11 +128,9 @@ static DAT_RETURN create(void *of, DAT_VLEN offset, DAT_VLEN length, void *in, i
 
 static void free_lmr(void) { assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS); }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- allocation ------------------------------------------------------------------------------------------ */
 
-CASE(memory_is_allocated_as_asked_for)
+UNIT_CASE(memory_is_allocated_as_asked_for)
 {
 	DAT_DM_HANDLE largest;
 
@@ -145,7 +143,7 @@ CASE(memory_is_allocated_as_asked_for)
 	assert_int_equal(core_dm.dms, 1);
 }
 
-CASE(refused_allocation_does_not_reach_the_device)
+UNIT_CASE(refused_allocation_does_not_reach_the_device)
 {
 	DAT_DM_HANDLE made = NULL;
 
@@ -175,7 +173,7 @@ static void alloc_too_much(void *expected)
 }
 
 /* The line names the memory of all allocations of the process. */
-CASE(exhausted_memory_is_reported)
+UNIT_CASE(exhausted_memory_is_reported)
 {
 	DAT_RETURN expected = NO_RESOURCE(MEMORY);
 	DAT_DM_HANDLE second;
@@ -207,7 +205,7 @@ static void assert_no_memory(void *handle)
 	assert_int_equal(core_dm.calls, 0);
 }
 
-CASE(handle_of_another_object_is_no_memory)
+UNIT_CASE(handle_of_another_object_is_no_memory)
 {
 	assert_no_memory(NULL);
 	assert_no_memory(ia);
@@ -216,7 +214,7 @@ CASE(handle_of_another_object_is_no_memory)
 	assert_unused();
 }
 
-CASE(freed_memory_cannot_be_used)
+UNIT_CASE(freed_memory_cannot_be_used)
 {
 	assert_int_equal(dapl_dm_free(dm), DAT_SUCCESS);
 	assert_int_equal(core_dm.dms, 0);
@@ -226,7 +224,7 @@ CASE(freed_memory_cannot_be_used)
 	dm = NULL;
 }
 
-CASE(memory_with_a_region_is_not_freed)
+UNIT_CASE(memory_with_a_region_is_not_freed)
 {
 	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
 	assert_int_equal(dapl_dm_free(dm), BAD_STATE(LMR_IN_USE));
@@ -264,7 +262,7 @@ static void free_during_the_copy(void)
 	__atomic_store_n(&copying, false, __ATOMIC_SEQ_CST);
 }
 
-CASE(free_waits_for_a_copy)
+UNIT_CASE(free_waits_for_a_copy)
 {
 	freeing_waits = false;
 	core_dm.in_call = free_during_the_copy;
@@ -277,7 +275,7 @@ CASE(free_waits_for_a_copy)
 
 /* --- regions --------------------------------------------------------------------------------------------- */
 
-CASE(region_is_registered_as_asked_for)
+UNIT_CASE(region_is_registered_as_asked_for)
 {
 	DAT_LMR_PARAM param;
 
@@ -304,7 +302,7 @@ CASE(region_is_registered_as_asked_for)
 	assert_unused();
 }
 
-CASE(contexts_are_optional)
+UNIT_CASE(contexts_are_optional)
 {
 	assert_int_equal(dapl_dm_lmr_create(dm, 0, LENGTH, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL),
 			 DAT_SUCCESS);
@@ -312,7 +310,7 @@ CASE(contexts_are_optional)
 }
 
 /* Inline data would be read at addresses that count from 0. */
-CASE(region_stops_inline_data_of_its_pz)
+UNIT_CASE(region_stops_inline_data_of_its_pz)
 {
 	assert_false(dapl_pz_is_zero_based(pz));
 	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
@@ -329,14 +327,14 @@ static int access_where(bool windows, bool windows_of_dm)
 	return core_dm.last.access;
 }
 
-CASE(windows_are_bound_where_the_device_can)
+UNIT_CASE(windows_are_bound_where_the_device_can)
 {
 	assert_int_equal(access_where(true, true), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	assert_int_equal(access_where(true, false), IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(access_where(false, true), IBV_ACCESS_LOCAL_WRITE);
 }
 
-CASE(range_of_a_region_is_within_the_memory)
+UNIT_CASE(range_of_a_region_is_within_the_memory)
 {
 	static const struct {
 		DAT_VLEN offset, length;
@@ -357,7 +355,7 @@ CASE(range_of_a_region_is_within_the_memory)
 	assert_unused();
 }
 
-CASE(arguments_of_a_region_are_checked)
+UNIT_CASE(arguments_of_a_region_are_checked)
 {
 	assert_int_equal(create(dm, 0, UNIT, NULL, LOCAL), BAD_HANDLE(PZ));
 	assert_int_equal(create(dm, 0, UNIT, ia, LOCAL), BAD_HANDLE(PZ));
@@ -387,7 +385,7 @@ static void assert_not_created(DAT_RETURN expected)
 	assert_null(ia->objects[DAPL_LMR]);
 }
 
-CASE(refused_region_leaves_nothing)
+UNIT_CASE(refused_region_leaves_nothing)
 {
 	zero_based_error = ENOMEM;
 	assert_not_created(NO_RESOURCE(MEMORY));
@@ -407,7 +405,7 @@ static void kill_memory(void) { assert_int_equal(dapl_object_kill_unused(object(
 static void kill_pz(void) { assert_int_equal(dapl_object_kill_unused(&pz->obj), KILL_DONE); }
 
 /* By another thread, whose free waits for the registration. */
-CASE(region_of_memory_that_is_freed_meanwhile_is_undone)
+UNIT_CASE(region_of_memory_that_is_freed_meanwhile_is_undone)
 {
 	core_dm.in_call = kill_memory;
 	assert_not_created(BAD_DM);
@@ -418,7 +416,7 @@ CASE(region_of_memory_that_is_freed_meanwhile_is_undone)
 	dm = NULL;
 }
 
-CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone)
+UNIT_CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone)
 {
 	core_dm.in_call = kill_pz;
 	assert_not_created(BAD_HANDLE(PZ));
@@ -429,7 +427,7 @@ CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone)
 
 /* --- access by the program ------------------------------------------------------------------------------- */
 
-CASE(copy_is_the_devices)
+UNIT_CASE(copy_is_the_devices)
 {
 	for (int to_device = 0; to_device < 2; to_device++) {
 		assert_int_equal(dapl_dm_copy(dm, 8, host + 1, 12, to_device), DAT_SUCCESS);
@@ -446,7 +444,7 @@ CASE(copy_is_the_devices)
 	assert_unused();
 }
 
-CASE(arguments_of_a_copy_are_checked)
+UNIT_CASE(arguments_of_a_copy_are_checked)
 {
 	assert_int_equal(dapl_dm_copy(dm, LENGTH + UNIT, host, 0, true), BAD_PARAM(3));
 	assert_int_equal(dapl_dm_copy(dm, 1, host, UNIT, true), BAD_PARAM(3));
@@ -458,7 +456,7 @@ CASE(arguments_of_a_copy_are_checked)
 	assert_unused();
 }
 
-CASE(memory_is_mapped_where_the_device_can)
+UNIT_CASE(memory_is_mapped_where_the_device_can)
 {
 	DAT_PVOID at = NULL;
 
@@ -494,7 +492,7 @@ static bool child_has_only_memory_of_its_own(void)
 	       dapl_dm_free(own) == DAT_SUCCESS && core_dm.dms == 1;
 }
 
-CASE(child_does_not_have_the_memory)
+UNIT_CASE(child_does_not_have_the_memory)
 {
 	pid_t pid;
 

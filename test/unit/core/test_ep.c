@@ -99,12 +99,11 @@ static void check_nothing_made(void)
 	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 0);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 #define SRQ_CASE(name) UNIT_TEST_WITH(name, set_up_srq, tear_down)
 
 /* --- creation -------------------------------------------------------------------------- */
 
-CASE(endpoint_begins_unconnected_and_idle)
+UNIT_CASE(endpoint_begins_unconnected_and_idle)
 {
 	DAT_BOOLEAN recv_idle = DAT_FALSE, request_idle = DAT_FALSE;
 	DAT_EP_STATE ep_state = DAT_EP_STATE_CONNECTED;
@@ -120,7 +119,7 @@ CASE(endpoint_begins_unconnected_and_idle)
 	free_made();
 }
 
-CASE(post_that_waits_for_another_sleeps_if_the_device_says_that_posts_may)
+UNIT_CASE(post_that_waits_for_another_sleeps_if_the_device_says_that_posts_may)
 {
 	assert_int_equal(create(NULL), DAT_SUCCESS);
 	assert_true(made()->sq.lock.may_sleep);
@@ -129,7 +128,7 @@ CASE(post_that_waits_for_another_sleeps_if_the_device_says_that_posts_may)
 }
 
 /* They can be set later. */
-CASE(pz_and_evds_may_be_missing)
+UNIT_CASE(pz_and_evds_may_be_missing)
 {
 	const struct {
 		DAT_PZ_HANDLE pz;
@@ -154,7 +153,7 @@ SRQ_CASE(create_needs_a_place_for_the_handle)
 	check_nothing_made();
 }
 
-CASE(handles_of_other_objects_are_refused)
+UNIT_CASE(handles_of_other_objects_are_refused)
 {
 	struct dapl_ia *stranger = core_ia_new();
 	DAT_PZ_HANDLE other;
@@ -192,7 +191,7 @@ SRQ_CASE(bad_attributes_are_refused)
 }
 
 /* Programs zero the structure and set few members. */
-CASE(zeroed_attributes_are_granted)
+UNIT_CASE(zeroed_attributes_are_granted)
 {
 	const DAT_EP_ATTR attr = { .max_rdma_size = 100 };
 
@@ -254,7 +253,7 @@ SRQ_CASE(refused_qp_leaves_nothing_in_use)
 	free_made();
 }
 
-CASE(refused_stream_leaves_nothing_in_use)
+UNIT_CASE(refused_stream_leaves_nothing_in_use)
 {
 	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
 
@@ -322,7 +321,7 @@ SRQ_CASE(query_tells_what_the_endpoint_was_made_with)
 	free_made();
 }
 
-CASE(query_tells_the_addresses_of_the_connection)
+UNIT_CASE(query_tells_the_addresses_of_the_connection)
 {
 	DAT_EP_PARAM param;
 	struct dapl_ep *ep;
@@ -354,7 +353,7 @@ static int refuse_connect(const struct dapl_conn_params *params, struct dapl_con
 }
 
 /* The endpoint never had a connection. */
-CASE(refused_connect_leaves_no_address)
+UNIT_CASE(refused_connect_leaves_no_address)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	DAT_EP_PARAM param;
@@ -370,7 +369,7 @@ CASE(refused_connect_leaves_no_address)
 	free_made();
 }
 
-CASE(arguments_of_queries_are_checked)
+UNIT_CASE(arguments_of_queries_are_checked)
 {
 	DAT_BOOLEAN idle;
 	DAT_EP_STATE ep_state;
@@ -389,7 +388,7 @@ CASE(arguments_of_queries_are_checked)
 	assert_int_equal(((struct dapl_ep *)handle)->obj.calls, 0);
 }
 
-CASE(posts_make_their_queue_busy)
+UNIT_CASE(posts_make_their_queue_busy)
 {
 	DAT_BOOLEAN recv_idle, request_idle;
 	DAT_COUNT allocated = -1, span = -1;

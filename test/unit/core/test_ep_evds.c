@@ -45,15 +45,13 @@ static DAT_RETURN enter(struct dapl_ia *of, struct dapl_evd *recv, struct dapl_e
 	return ret;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(missing_evds_are_allowed)
+UNIT_CASE(missing_evds_are_allowed)
 {
 	assert_int_equal(enter(ia, NULL, NULL, NULL), DAT_SUCCESS);
 	assert_int_equal(enter(ia, dto, NULL, connection), DAT_SUCCESS);
 }
 
-TEST(each_evd_needs_its_stream)
+UNIT_CASE(each_evd_needs_its_stream)
 {
 	assert_int_equal(enter(ia, connection, dto, connection), BAD_HANDLE(EVD_RECV));
 	assert_int_equal(enter(ia, dto, connection, connection), BAD_HANDLE(EVD_REQUEST));
@@ -62,7 +60,7 @@ TEST(each_evd_needs_its_stream)
 }
 
 /* Programs open an adapter twice, and have one EVD for connections. */
-TEST(connect_evd_may_be_of_another_open)
+UNIT_CASE(connect_evd_may_be_of_another_open)
 {
 	assert_int_equal(enter(again, NULL, NULL, connection), DAT_SUCCESS);
 	assert_int_equal(enter(stranger, NULL, NULL, connection), BAD_HANDLE(EVD_CONN));
@@ -70,7 +68,7 @@ TEST(connect_evd_may_be_of_another_open)
 	assert_int_equal(enter(again, NULL, dto, NULL), BAD_HANDLE(EVD_REQUEST));
 }
 
-TEST(no_evd_stays_entered)
+UNIT_CASE(no_evd_stays_entered)
 {
 	enter(ia, dto, dto, connection);
 	enter(ia, dto, connection, connection);		/* an error after the first */
@@ -87,7 +85,7 @@ static DAT_RETURN feed(struct dapl_evd *recv, struct dapl_evd *request, const DA
 	return ret;
 }
 
-TEST(fed_evds_are_in_use)
+UNIT_CASE(fed_evds_are_in_use)
 {
 	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
 
@@ -99,7 +97,7 @@ TEST(fed_evds_are_in_use)
 	assert_false(dapl_in_use(&dto->obj));
 }
 
-TEST(connect_evd_is_in_use_and_held)
+UNIT_CASE(connect_evd_is_in_use_and_held)
 {
 	assert_int_equal(dapl_ep_pin_connect_evd(connection), DAT_SUCCESS);
 	assert_true(dapl_in_use(&connection->obj));
@@ -112,7 +110,7 @@ TEST(connect_evd_is_in_use_and_held)
 }
 
 /* One EVD cannot notify of all receives, and of solicited ones only. */
-TEST(feed_that_is_refused_leaves_nothing)
+UNIT_CASE(feed_that_is_refused_leaves_nothing)
 {
 	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG };
@@ -123,7 +121,7 @@ TEST(feed_that_is_refused_leaves_nothing)
 	assert_false(dapl_in_use(&dto->obj));
 }
 
-TEST(connect_evd_that_is_freed_meanwhile_is_no_evd)
+UNIT_CASE(connect_evd_that_is_freed_meanwhile_is_no_evd)
 {
 	struct dapl_evd *freed = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
 
@@ -135,7 +133,7 @@ TEST(connect_evd_that_is_freed_meanwhile_is_no_evd)
 }
 
 /* Flags of each post mean nothing for the EVD. */
-TEST(per_post_flags_do_not_feed)
+UNIT_CASE(per_post_flags_do_not_feed)
 {
 	const DAT_EP_ATTR attr = { .request_completion_flags =
 		(DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_SUPPRESS_FLAG) };

@@ -84,11 +84,9 @@ static void connect_it(DAT_EP_STATE to)
 	dapl_object_get(&ep->obj);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- free ------------------------------------------------------------------------------ */
 
-CASE(free_gives_everything_back)
+UNIT_CASE(free_gives_everything_back)
 {
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 	assert_string_equal(steps, "Q");	/* there is no connection to end */
@@ -99,7 +97,7 @@ CASE(free_gives_everything_back)
 	assert_int_equal(core_conn_evd->pins, 0);
 }
 
-CASE(counters_of_a_freed_endpoint_stay_with_the_ia)
+UNIT_CASE(counters_of_a_freed_endpoint_stay_with_the_ia)
 {
 	ep->counters[DCNT_EP_POST_SEND] = 3;
 	core_ia->freed_counters[DCNT_EP_POST_SEND] = 4;
@@ -107,7 +105,7 @@ CASE(counters_of_a_freed_endpoint_stay_with_the_ia)
 	assert_int_equal(core_ia->freed_counters[DCNT_EP_POST_SEND], 7);
 }
 
-CASE(free_ends_the_connection_before_the_qp)
+UNIT_CASE(free_ends_the_connection_before_the_qp)
 {
 	static const DAT_EP_STATE connected[] = { DAT_EP_STATE_CONNECTED, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
 		DAT_EP_STATE_COMPLETION_PENDING, DAT_EP_STATE_DISCONNECT_PENDING };
@@ -124,7 +122,7 @@ CASE(free_ends_the_connection_before_the_qp)
 	}
 }
 
-CASE(reserved_endpoint_is_not_freed)
+UNIT_CASE(reserved_endpoint_is_not_freed)
 {
 	static const struct {
 		DAT_EP_STATE state;
@@ -148,7 +146,7 @@ CASE(reserved_endpoint_is_not_freed)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-CASE(handles_of_other_objects_are_refused)
+UNIT_CASE(handles_of_other_objects_are_refused)
 {
 	void *const wrong[] = { NULL, core_dto_evd, core_ia };
 
@@ -161,7 +159,7 @@ CASE(handles_of_other_objects_are_refused)
 }
 
 /* The device has not released the connection: its upcalls still come, and find no live endpoint. */
-CASE(upcall_after_the_free_does_nothing)
+UNIT_CASE(upcall_after_the_free_does_nothing)
 {
 	bool happened;
 	DAT_EVENT event;
@@ -180,7 +178,7 @@ CASE(upcall_after_the_free_does_nothing)
 
 static void fire(struct dapl_timer *timer) { abort(); }
 
-CASE(timer_of_the_endpoint_ends)
+UNIT_CASE(timer_of_the_endpoint_ends)
 {
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	dapl_mutex_lock(&ep->lock);
@@ -190,7 +188,7 @@ CASE(timer_of_the_endpoint_ends)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);	/* tear_down: no reference is left */
 }
 
-CASE(completions_of_a_freed_endpoint_are_gone)
+UNIT_CASE(completions_of_a_freed_endpoint_are_gone)
 {
 	struct dapl_dto *receive = core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 	DAT_EVENT event;
@@ -203,7 +201,7 @@ CASE(completions_of_a_freed_endpoint_are_gone)
 	assert_int_equal(core_next_event(core_conn_evd, &event), 0);
 }
 
-CASE(discard_evds_end_with_the_endpoint)
+UNIT_CASE(discard_evds_end_with_the_endpoint)
 {
 	unsigned before = core_device.cqs;
 	struct dapl_ep *first = ep;
@@ -250,7 +248,7 @@ static void wait_for_calls(int n)
 		usleep(1000);		/* the alarm ends it */
 }
 
-CASE(free_waits_for_calls_of_other_threads)
+UNIT_CASE(free_waits_for_calls_of_other_threads)
 {
 	const DAT_RETURN not_yet = DAT_QUEUE_EMPTY;
 	DAT_RETURN ret = not_yet, again;
@@ -271,7 +269,7 @@ CASE(free_waits_for_calls_of_other_threads)
 	assert_int_equal(again, BAD_HANDLE(EP));
 }
 
-CASE(one_of_two_frees_succeeds)
+UNIT_CASE(one_of_two_frees_succeeds)
 {
 	DAT_RETURN first = DAT_QUEUE_EMPTY, second = DAT_QUEUE_EMPTY;
 	pthread_t threads[2];
@@ -288,7 +286,7 @@ CASE(one_of_two_frees_succeeds)
 	assert_int_equal(core_ia->counters[DCNT_IA_EP_FREE], 1);
 }
 
-CASE(reset_of_an_endpoint_that_is_freed_meanwhile_is_refused)
+UNIT_CASE(reset_of_an_endpoint_that_is_freed_meanwhile_is_refused)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	pthread_t thread;
@@ -307,7 +305,7 @@ CASE(reset_of_an_endpoint_that_is_freed_meanwhile_is_refused)
 
 /* --- reset ----------------------------------------------------------------------------- */
 
-CASE(reset_of_a_disconnected_endpoint_forgets_the_connection)
+UNIT_CASE(reset_of_a_disconnected_endpoint_forgets_the_connection)
 {
 	DAT_EVENT event;
 
@@ -334,7 +332,7 @@ CASE(reset_of_a_disconnected_endpoint_forgets_the_connection)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-CASE(reset_of_an_unconnected_endpoint_changes_nothing)
+UNIT_CASE(reset_of_an_unconnected_endpoint_changes_nothing)
 {
 	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
 	assert_int_equal(dapl_ep_reset(EP), DAT_SUCCESS);
@@ -344,7 +342,7 @@ CASE(reset_of_an_unconnected_endpoint_changes_nothing)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
-CASE(connected_endpoint_is_not_reset)
+UNIT_CASE(connected_endpoint_is_not_reset)
 {
 	static const struct {
 		DAT_EP_STATE state;

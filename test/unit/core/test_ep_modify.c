@@ -51,9 +51,7 @@ static DAT_RETURN modify_message_size(DAT_VLEN size)
 		      &(DAT_EP_PARAM){ .ep_attr.max_message_size = size });
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(fields_that_are_fixed_are_refused)
+UNIT_CASE(fields_that_are_fixed_are_refused)
 {
 	const DAT_EP_PARAM param = { .ep_state = DAT_EP_STATE_CONNECTED };
 
@@ -63,7 +61,7 @@ TEST(fields_that_are_fixed_are_refused)
 	assert_int_equal(modify(DAT_EP_FIELD_COMM, NULL), BAD_PARAM(3));
 }
 
-TEST(values_above_the_limits_are_refused)
+UNIT_CASE(values_above_the_limits_are_refused)
 {
 	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
 	assert_int_equal(modify_message_size(4097), BAD_PARAM(3));
@@ -71,7 +69,7 @@ TEST(values_above_the_limits_are_refused)
 }
 
 /* EP-18 */
-TEST(connected_endpoint_is_not_modified)
+UNIT_CASE(connected_endpoint_is_not_modified)
 {
 	ep->state = DAT_EP_STATE_CONNECTED;
 	assert_int_equal(DAT_GET_TYPE(modify_message_size(100)), DAT_INVALID_STATE);
@@ -80,7 +78,7 @@ TEST(connected_endpoint_is_not_modified)
 }
 
 /* EP-20 */
-TEST(posted_receives_pin_their_evd)
+UNIT_CASE(posted_receives_pin_their_evd)
 {
 	const DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)dto };
 
@@ -93,7 +91,7 @@ TEST(posted_receives_pin_their_evd)
 	assert_int_equal(dto->feeds.all, 2);
 }
 
-TEST(connect_evd_is_replaced)
+UNIT_CASE(connect_evd_is_replaced)
 {
 	const DAT_EP_PARAM param = { .connect_evd_handle = (DAT_EVD_HANDLE)connection };
 
@@ -107,7 +105,7 @@ TEST(connect_evd_is_replaced)
 
 /* An EVD cannot notify of all requests, and of solicited receives only: nothing changes, not the connect EVD
  * either. EP-17. */
-TEST(refused_change_leaves_everything)
+UNIT_CASE(refused_change_leaves_everything)
 {
 	const DAT_EP_PARAM param = { .recv_evd_handle = (DAT_EVD_HANDLE)dto,
 		.connect_evd_handle = (DAT_EVD_HANDLE)connection,
@@ -127,7 +125,7 @@ TEST(refused_change_leaves_everything)
 }
 
 /* dat_ia_close of the other open ends the connect EVD; the endpoint keeps its memory. */
-TEST(connect_evd_of_a_closed_ia_hinders_no_change)
+UNIT_CASE(connect_evd_of_a_closed_ia_hinders_no_change)
 {
 	core_evd_free(of_again);
 	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
@@ -181,7 +179,7 @@ static DAT_RETURN modify_delayed_ack(const char *value)
 }
 
 /* EXT-42: the queue pair is of another kind. */
-TEST(delayed_acknowledgement_takes_another_queue_pair)
+UNIT_CASE(delayed_acknowledgement_takes_another_queue_pair)
 {
 	DAT_PZ_HANDLE pz;
 
@@ -205,7 +203,7 @@ TEST(delayed_acknowledgement_takes_another_queue_pair)
 	dapl_object_publish(&ep->obj);
 }
 
-TEST(receive_posted_beside_a_change_is_not_lost)
+UNIT_CASE(receive_posted_beside_a_change_is_not_lost)
 {
 	DAT_PZ_HANDLE pz;
 	void *ret;

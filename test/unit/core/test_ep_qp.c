@@ -149,11 +149,9 @@ static void expect_empty(void)
 	assert_false(has_event());
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- making ------------------------------------------------------------------------------------------ */
 
-TEST(queue_pair_has_the_limits_of_the_endpoint)
+UNIT_CASE(queue_pair_has_the_limits_of_the_endpoint)
 {
 	const DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .max_message_size = 100, .max_rdma_size = 100,
 		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
@@ -178,7 +176,7 @@ TEST(queue_pair_has_the_limits_of_the_endpoint)
 	assert_in_range(ep->rq.mask + 1, 5, 64);
 }
 
-TEST(type_follows_the_kind_of_endpoint)
+UNIT_CASE(type_follows_the_kind_of_endpoint)
 {
 	make_from(core_pz, NULL, NULL);
 	ep->is_ud = true;
@@ -192,7 +190,7 @@ TEST(type_follows_the_kind_of_endpoint)
 	ep->is_ud = ep->is_raw = false;
 }
 
-TEST(endpoint_of_an_srq_receives_from_it)
+UNIT_CASE(endpoint_of_an_srq_receives_from_it)
 {
 	struct dapl_srq srq = { .max = 4 };
 	struct ibv_srq of_device = { .context = NULL };
@@ -212,7 +210,7 @@ TEST(endpoint_of_an_srq_receives_from_it)
 	ep->srq = NULL;
 }
 
-TEST(queue_pair_is_made_once)
+UNIT_CASE(queue_pair_is_made_once)
 {
 	struct ibv_qp *qp;
 
@@ -226,7 +224,7 @@ TEST(queue_pair_is_made_once)
 	assert_int_equal(made, 1);
 }
 
-TEST(queue_pair_needs_a_pz)
+UNIT_CASE(queue_pair_needs_a_pz)
 {
 	make_from(NULL, core_dto_evd, core_dto_evd);
 	assert_int_equal(need_qp(), BAD_STATE(EP_PZ));
@@ -234,7 +232,7 @@ TEST(queue_pair_needs_a_pz)
 	assert_int_equal(made, 0);
 }
 
-TEST(queue_pair_that_the_device_refuses_is_none)
+UNIT_CASE(queue_pair_that_the_device_refuses_is_none)
 {
 	make_from(core_pz, core_dto_evd, NULL);
 	create_error = EINVAL;		/* more than the device grants, as no check of core found out */
@@ -247,7 +245,7 @@ TEST(queue_pair_that_the_device_refuses_is_none)
 }
 
 /* Inline data is read by its address, which is none in a region whose addresses count from 0. */
-TEST(zero_based_memory_forbids_inline_data)
+UNIT_CASE(zero_based_memory_forbids_inline_data)
 {
 	core_pz->zero_based = true;
 	make();
@@ -256,7 +254,7 @@ TEST(zero_based_memory_forbids_inline_data)
 
 /* --- discard EVDs -------------------------------------------------------------------------------------- */
 
-TEST(discard_evds_stand_in_for_missing_ones)
+UNIT_CASE(discard_evds_stand_in_for_missing_ones)
 {
 	make_from(core_pz, NULL, NULL);
 	assert_int_equal(need_qp(), DAT_SUCCESS);
@@ -272,14 +270,14 @@ TEST(discard_evds_stand_in_for_missing_ones)
 	assert_null(ep->request_discard);
 }
 
-TEST(endpoint_with_evds_has_no_discard_evd)
+UNIT_CASE(endpoint_with_evds_has_no_discard_evd)
 {
 	make();
 	assert_null(ep->recv_discard);
 	assert_null(ep->request_discard);
 }
 
-TEST(only_replaced_discard_evds_end)
+UNIT_CASE(only_replaced_discard_evds_end)
 {
 	struct dapl_evd *recv;
 
@@ -304,7 +302,7 @@ TEST(only_replaced_discard_evds_end)
 
 /* --- ending ------------------------------------------------------------------------------------------- */
 
-TEST(end_removes_every_trace)
+UNIT_CASE(end_removes_every_trace)
 {
 	make();
 	post_and_complete();
@@ -316,7 +314,7 @@ TEST(end_removes_every_trace)
 	dapl_ep_end_qp(ep);	/* there is none: nothing happens */
 }
 
-TEST(end_removes_requests_of_an_evd_of_their_own)
+UNIT_CASE(end_removes_requests_of_an_evd_of_their_own)
 {
 	struct dapl_evd *requests = core_evd_new(core_ia, 64, DAT_EVD_DTO_FLAG);
 	DAT_EVENT event;
@@ -331,7 +329,7 @@ TEST(end_removes_requests_of_an_evd_of_their_own)
 	core_evd_free(requests);
 }
 
-TEST(end_releases_a_held_lock)
+UNIT_CASE(end_releases_a_held_lock)
 {
 	make();
 	post_and_complete();
@@ -343,7 +341,7 @@ TEST(end_releases_a_held_lock)
 	expect_empty();
 }
 
-TEST(completions_of_other_endpoints_stay)
+UNIT_CASE(completions_of_other_endpoints_stay)
 {
 	struct dapl_ep *other = core_objects_ep(NULL, NULL);
 	const struct dapl_dto *send = core_post(other, DAT_DTO_SEND, 0, 3);
@@ -361,7 +359,7 @@ TEST(completions_of_other_endpoints_stay)
 
 /* --- emptying ------------------------------------------------------------------------------------------ */
 
-TEST(emptied_queue_pair_is_the_same)
+UNIT_CASE(emptied_queue_pair_is_the_same)
 {
 	struct ibv_qp *before, *qp;
 
@@ -375,7 +373,7 @@ TEST(emptied_queue_pair_is_the_same)
 }
 
 /* Posts find no QP until the caller has given it back. */
-TEST(queue_pair_is_taken_from_posts)
+UNIT_CASE(queue_pair_is_taken_from_posts)
 {
 	struct ibv_qp *qp;
 
@@ -394,7 +392,7 @@ TEST(queue_pair_is_taken_from_posts)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-TEST(device_that_cannot_reset_gets_another_one)
+UNIT_CASE(device_that_cannot_reset_gets_another_one)
 {
 	struct ibv_qp *qp;
 	uint32_t before;
@@ -411,7 +409,7 @@ TEST(device_that_cannot_reset_gets_another_one)
 	expect_empty();
 }
 
-TEST(refused_reset_leaves_the_posts)
+UNIT_CASE(refused_reset_leaves_the_posts)
 {
 	struct ibv_qp *before, *qp;
 
@@ -424,7 +422,7 @@ TEST(refused_reset_leaves_the_posts)
 	assert_int_equal(dapl_queue_count(&ep->rq), 1);
 }
 
-TEST(lost_queue_pair_is_none)
+UNIT_CASE(lost_queue_pair_is_none)
 {
 	struct ibv_qp *qp;
 
@@ -437,7 +435,7 @@ TEST(lost_queue_pair_is_none)
 	assert_int_equal(core_device.qps, 0);
 }
 
-TEST(queues_without_a_queue_pair_are_emptied)
+UNIT_CASE(queues_without_a_queue_pair_are_emptied)
 {
 	struct ibv_qp *qp = core_qp();
 
@@ -451,7 +449,7 @@ TEST(queues_without_a_queue_pair_are_emptied)
 
 /* --- exchanging ---------------------------------------------------------------------------------------- */
 
-TEST(exchange_moves_the_receives)
+UNIT_CASE(exchange_moves_the_receives)
 {
 	struct ibv_qp *before;
 
@@ -483,7 +481,7 @@ static void expect_unchanged(const struct ibv_qp *before, uint32_t qpn)
 	assert_false(has_event());
 }
 
-TEST(failed_exchange_changes_nothing)
+UNIT_CASE(failed_exchange_changes_nothing)
 {
 	struct ibv_qp *before;
 	uint32_t qpn;
@@ -506,7 +504,7 @@ TEST(failed_exchange_changes_nothing)
 }
 
 /* What was posted while nothing was kept cannot be posted again. */
-TEST(receive_that_was_not_kept_forbids_an_exchange)
+UNIT_CASE(receive_that_was_not_kept_forbids_an_exchange)
 {
 	struct ibv_qp *before;
 
@@ -518,7 +516,7 @@ TEST(receive_that_was_not_kept_forbids_an_exchange)
 }
 
 /* A device that flushes a QP when it is destroyed would complete receives that are posted elsewhere. */
-TEST(old_queue_pair_flushes_no_receive)
+UNIT_CASE(old_queue_pair_flushes_no_receive)
 {
 	core_ia->attr.no_late_flush = true;
 	core_device.error_qp = flush_receives;
@@ -544,7 +542,7 @@ static void *lock_settled(void *arg)
 	return NULL;
 }
 
-TEST(calls_wait_for_a_change_to_end)
+UNIT_CASE(calls_wait_for_a_change_to_end)
 {
 	pthread_t thread;
 

@@ -85,10 +85,8 @@ static int tear_down(void **state)
 	return core_endpoint_close(state);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* The device and the endpoint agree on what is posted. */
-TEST(receive_posted_meanwhile_comes_after_the_reset)
+UNIT_CASE(receive_posted_meanwhile_comes_after_the_reset)
 {
 	assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
 	pthread_join(thread, NULL);
@@ -101,7 +99,7 @@ TEST(receive_posted_meanwhile_comes_after_the_reset)
 }
 
 /* The endpoint stays as it was, with its QP. */
-TEST(reset_that_the_device_refuses_changes_nothing)
+UNIT_CASE(reset_that_the_device_refuses_changes_nothing)
 {
 	reset_error = ENOMEM;
 	assert_int_not_equal(dapl_ep_reset((DAT_EP_HANDLE)ep), DAT_SUCCESS);
@@ -113,7 +111,7 @@ TEST(reset_that_the_device_refuses_changes_nothing)
 }
 
 /* The device may wait for its peer. */
-TEST(lock_is_free_while_the_device_resets)
+UNIT_CASE(lock_is_free_while_the_device_resets)
 {
 	core_device.reset_qp = look_at_the_lock;
 	lock_was_free = false;

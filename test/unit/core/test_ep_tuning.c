@@ -23,10 +23,8 @@ static DAT_RETURN tune(const char *name, const char *value)
 	return dapl_ep_tune(ia, &attr, &tuning, BAD_PARAM(3));
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* Kept plus one: 0 is "not set". */
-TEST(each_name_sets_its_own_limit)
+UNIT_CASE(each_name_sets_its_own_limit)
 {
 	assert_int_equal(tune("ack_timeout", "1"), DAT_SUCCESS);
 	assert_int_equal(tune("ack_retry", "2"), DAT_SUCCESS);
@@ -40,7 +38,7 @@ TEST(each_name_sets_its_own_limit)
 	assert_int_equal(tuning.traffic_class, 1);
 }
 
-TEST(largest_value_is_taken_and_the_next_refused)
+UNIT_CASE(largest_value_is_taken_and_the_next_refused)
 {
 	static const struct {
 		const char *name, *max, *more;
@@ -54,7 +52,7 @@ TEST(largest_value_is_taken_and_the_next_refused)
 	assert_int_equal(tuning.traffic_class, 256);	/* the refused one has changed nothing */
 }
 
-TEST(only_decimal_digits_are_a_number)
+UNIT_CASE(only_decimal_digits_are_a_number)
 {
 	static const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x1", "1.0", "0001", "one" };
 
@@ -65,13 +63,13 @@ TEST(only_decimal_digits_are_a_number)
 	assert_int_equal(tuning.ack_retry, 0);
 }
 
-TEST(unknown_names_are_refused)
+UNIT_CASE(unknown_names_are_refused)
 {
 	assert_int_equal(tune("ack", "1"), BAD_PARAM(3));
 	assert_int_equal(tune("ack_retry_count", "1"), BAD_PARAM(3));
 }
 
-TEST(device_must_know_the_limit)
+UNIT_CASE(device_must_know_the_limit)
 {
 	static const struct {
 		const char *name;
@@ -99,7 +97,7 @@ static int list_tuning(struct dapl_ep *ep)
 	return n;
 }
 
-TEST(limits_that_are_set_are_told)
+UNIT_CASE(limits_that_are_set_are_told)
 {
 	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
 

@@ -137,9 +137,7 @@ static void assert_raw(void)
 	core_assert_refs(&ep()->obj, 1);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(endpoint_is_connected_at_once)
+UNIT_CASE(endpoint_is_connected_at_once)
 {
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 	const DAT_EVD_HANDLE evds[][2] = { { evd, evd }, { evd, NULL }, { NULL, evd }, { NULL, NULL } };
@@ -156,7 +154,7 @@ CASE(endpoint_is_connected_at_once)
 }
 
 /* Frames are 14 bytes to max_frame and a VLAN tag, and there is no RDMA and no inline data. */
-CASE(posts_have_the_limits_of_frames)
+UNIT_CASE(posts_have_the_limits_of_frames)
 {
 	core_ia->attr.max_inline = 96;
 	core_eth.attr.caps = DAT_ETH_CAP_TSO;
@@ -191,7 +189,7 @@ static bool is_traced(const char *text)
 	return sought.found;
 }
 
-CASE(trace_tells_what_is_wrong_with_an_attribute)
+UNIT_CASE(trace_tells_what_is_wrong_with_an_attribute)
 {
 	static const struct {
 		DAT_NAMED_ATTR attr;
@@ -217,7 +215,7 @@ CASE(trace_tells_what_is_wrong_with_an_attribute)
 	trace_set_level(TRC_LVL_OFF);
 }
 
-CASE(endpoint_needs_a_pz_and_has_no_connection_events)
+UNIT_CASE(endpoint_needs_a_pz_and_has_no_connection_events)
 {
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 	const DAT_IA_HANDLE ia = (DAT_IA_HANDLE)core_ia;
@@ -236,7 +234,7 @@ CASE(endpoint_needs_a_pz_and_has_no_connection_events)
 }
 
 /* The call is as dat_ep_create then. */
-CASE(other_service_types_are_no_raw_endpoints)
+UNIT_CASE(other_service_types_are_no_raw_endpoints)
 {
 	DAT_NAMED_ATTR named = { "delayed_ack", "true" };
 	DAT_EP_ATTR attr = { .service_type = DAT_SERVICE_TYPE_RC, .ep_provider_specific = &named,
@@ -258,7 +256,7 @@ CASE(other_service_types_are_no_raw_endpoints)
 	assert_null(core_eth.begun);
 }
 
-CASE(device_without_raw_endpoints_refuses_the_service_type)
+UNIT_CASE(device_without_raw_endpoints_refuses_the_service_type)
 {
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
 
@@ -271,7 +269,7 @@ CASE(device_without_raw_endpoints_refuses_the_service_type)
 
 /* --- named attributes --------------------------------------------------------------------------------------------- */
 
-CASE(endpoint_without_attributes_has_posted_receives)
+UNIT_CASE(endpoint_without_attributes_has_posted_receives)
 {
 	assert_int_equal(create(), DAT_SUCCESS);
 	assert_int_equal(core_eth.config.ring_frames, 0);
@@ -282,7 +280,7 @@ CASE(endpoint_without_attributes_has_posted_receives)
 	assert_int_equal(create_with(NULL, 3), DAT_SUCCESS);	/* none, as with any endpoint */
 }
 
-CASE(ring_has_the_frames_that_were_asked_for)
+UNIT_CASE(ring_has_the_frames_that_were_asked_for)
 {
 	DAT_NAMED_ATTR ring[] = { { "eth_receive", "ring" }, { "eth_frames", "100" }, { "eth_snap", "200" } };
 	DAT_NAMED_ATTR post[] = { { "eth_frames", "100" }, { "eth_receive", "post" } };
@@ -302,7 +300,7 @@ CASE(ring_has_the_frames_that_were_asked_for)
 }
 
 /* ETH-40 */
-CASE(af_xdp_needs_a_capability)
+UNIT_CASE(af_xdp_needs_a_capability)
 {
 	DAT_NAMED_ATTR xdp[] = { { "eth_receive", "xdp" }, { "eth_frames", "100" } };
 
@@ -319,7 +317,7 @@ CASE(af_xdp_needs_a_capability)
 	assert_int_equal(create(), DAT_SUCCESS);
 }
 
-CASE(words_select_checksums_and_fcs)
+UNIT_CASE(words_select_checksums_and_fcs)
 {
 	DAT_NAMED_ATTR on[] = { { "eth_checksum", "verify" }, { "eth_fcs", "keep" } };
 	DAT_NAMED_ATTR off[] = { { "eth_checksum", "device" }, { "eth_fcs", "strip" } };
@@ -336,7 +334,7 @@ CASE(words_select_checksums_and_fcs)
 	assert_false(core_eth.config.verify || core_eth.config.fcs);
 }
 
-CASE(limits_of_numbers_are_accepted)
+UNIT_CASE(limits_of_numbers_are_accepted)
 {
 	DAT_NAMED_ATTR least[] = { { "eth_receive", "ring" }, { "eth_frames", "1" }, { "eth_snap", "1" } };
 	DAT_NAMED_ATTR most[] = { { "eth_receive", "ring" }, { "eth_frames", "1048576" }, { "eth_snap", "65536" } };
@@ -350,7 +348,7 @@ CASE(limits_of_numbers_are_accepted)
 	assert_int_equal(core_eth.config.snap, 65536);
 }
 
-CASE(other_names_and_values_are_refused)
+UNIT_CASE(other_names_and_values_are_refused)
 {
 	static const DAT_NAMED_ATTR bad[] = {
 		{ NULL, "1" }, { "eth_frames", NULL }, { "eth_ring", "ring" }, { "delayed_ack", "false" }, { "", "" },
@@ -374,7 +372,7 @@ CASE(other_names_and_values_are_refused)
 
 /* --- what fails later ------------------------------------------------------------------------------------------- */
 
-CASE(error_of_the_device_leaves_nothing)
+UNIT_CASE(error_of_the_device_leaves_nothing)
 {
 	static const struct {
 		int error;
@@ -398,7 +396,7 @@ CASE(error_of_the_device_leaves_nothing)
 }
 
 /* Without a receive EVD the QP is not made before the endpoint begins. */
-CASE(missing_memory_leaves_nothing)
+UNIT_CASE(missing_memory_leaves_nothing)
 {
 	fails_size = sizeof(struct dapl_eth);
 	assert_not_made(create(), NO_RESOURCE(MEMORY));
@@ -412,7 +410,7 @@ CASE(missing_memory_leaves_nothing)
 	assert_null(core_eth.begun);
 }
 
-CASE(fcs_needs_its_capability)
+UNIT_CASE(fcs_needs_its_capability)
 {
 	DAT_NAMED_ATTR keep = { "eth_fcs", "keep" }, strip = { "eth_fcs", "strip" };
 
@@ -425,7 +423,7 @@ CASE(fcs_needs_its_capability)
 	assert_int_equal(create_with(&keep, 1), DAT_SUCCESS);
 }
 
-CASE(endpoint_that_an_ia_close_ends_is_not_handed_over)
+UNIT_CASE(endpoint_that_an_ia_close_ends_is_not_handed_over)
 {
 	closes = true;
 	assert_not_made(create(), BAD_HANDLE(IA));
@@ -456,7 +454,7 @@ static void assert_frame_is_told(uint32_t number, const void *record)
 }
 
 /* The device writes it where events look for it, with as many frames as there can be receives. */
-CASE(frame_is_told_as_the_device_describes_it)
+UNIT_CASE(frame_is_told_as_the_device_describes_it)
 {
 	assert_int_equal(create(), DAT_SUCCESS);
 	assert_int_equal(core_eth.config.mask, 7);
@@ -465,7 +463,7 @@ CASE(frame_is_told_as_the_device_describes_it)
 }
 
 /* An SRQ may be resized after the endpoint was made. */
-CASE(frames_are_kept_for_the_largest_srq)
+UNIT_CASE(frames_are_kept_for_the_largest_srq)
 {
 	assert_int_equal(create_shared(NULL, 0), DAT_SUCCESS);
 	assert_raw();
@@ -478,7 +476,7 @@ CASE(frames_are_kept_for_the_largest_srq)
 	assert_int_equal(core_eth.config.mask, 1023);
 }
 
-CASE(ring_has_no_srq)
+UNIT_CASE(ring_has_no_srq)
 {
 	DAT_NAMED_ATTR ring = { "eth_receive", "ring" };
 	const DAT_EP_ATTR attr = raw_with(NULL, 0);
@@ -495,7 +493,7 @@ CASE(ring_has_no_srq)
 }
 
 /* The completion for which dat_eth_arm asks. */
-CASE(ready_record_makes_a_ready_event)
+UNIT_CASE(ready_record_makes_a_ready_event)
 {
 	DAT_NAMED_ATTR ring = { "eth_receive", "ring" };
 	DAT_EVENT event;
@@ -521,7 +519,7 @@ static void count_error(struct ibv_qp *qp)
 }
 
 /* There is no peer to be graceful with, whatever waits. */
-CASE(endpoint_is_disconnected_at_once)
+UNIT_CASE(endpoint_is_disconnected_at_once)
 {
 	static const DAT_CLOSE_FLAGS flags[] = { DAT_CLOSE_ABRUPT_FLAG, DAT_CLOSE_GRACEFUL_FLAG };
 
@@ -540,7 +538,7 @@ CASE(endpoint_is_disconnected_at_once)
 	}
 }
 
-CASE(refused_disconnect_keeps_the_rules)
+UNIT_CASE(refused_disconnect_keeps_the_rules)
 {
 	DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY };
 	DAT_ETH_RULE_HANDLE added;
@@ -557,7 +555,7 @@ CASE(refused_disconnect_keeps_the_rules)
 	assert_int_equal(dapl_eth_rule_add((DAT_HANDLE)handle, &rule, &added), DAT_SUCCESS);
 }
 
-CASE(freed_endpoint_leaves_nothing)
+UNIT_CASE(freed_endpoint_leaves_nothing)
 {
 	DAT_EP_HANDLE freed;
 

@@ -125,11 +125,9 @@ static void assert_malformed(const char *what)
 		fail_msg("%s", what);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- creating ------------------------------------------------------------------------------------------------ */
 
-CASE(group_comes_to_the_device_as_it_is)
+UNIT_CASE(group_comes_to_the_device_as_it_is)
 {
 	struct dapl_group *group = created(EPS);
 
@@ -145,7 +143,7 @@ CASE(group_comes_to_the_device_as_it_is)
 	free_group(group);
 }
 
-CASE(hash_is_of_the_fields_asked_for)
+UNIT_CASE(hash_is_of_the_fields_asked_for)
 {
 	static const struct {
 		DAT_UINT32 fields;
@@ -163,7 +161,7 @@ CASE(hash_is_of_the_fields_asked_for)
 	}
 }
 
-CASE(missing_object_or_pointer_is_refused)
+UNIT_CASE(missing_object_or_pointer_is_refused)
 {
 	const DAT_HANDLE ia = (DAT_HANDLE)core_ia;
 
@@ -175,7 +173,7 @@ CASE(missing_object_or_pointer_is_refused)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-CASE(device_without_groups_makes_none)
+UNIT_CASE(device_without_groups_makes_none)
 {
 	core_eth.query_error = ENOENT;
 	assert_refused(EPS, NOT_SUPPORTED);
@@ -193,7 +191,7 @@ CASE(device_without_groups_makes_none)
 }
 
 /* ETH-40 */
-CASE(af_xdp_is_in_no_group)
+UNIT_CASE(af_xdp_is_in_no_group)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)handles[EPS - 1];
 
@@ -204,7 +202,7 @@ CASE(af_xdp_is_in_no_group)
 	free_group(created(EPS));
 }
 
-CASE(number_of_endpoints_has_a_limit)
+UNIT_CASE(number_of_endpoints_has_a_limit)
 {
 	static const uint16_t first[1];
 
@@ -219,7 +217,7 @@ CASE(number_of_endpoints_has_a_limit)
 	free_group(created(1));
 }
 
-CASE(malformed_fields_are_refused)
+UNIT_CASE(malformed_fields_are_refused)
 {
 	rss.fields = 0;
 	assert_malformed("no field");
@@ -233,7 +231,7 @@ CASE(malformed_fields_are_refused)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-CASE(size_of_the_table_is_a_power_of_2)
+UNIT_CASE(size_of_the_table_is_a_power_of_2)
 {
 	static const uint16_t zeroes[CORE_ETH_TABLE * 2];
 
@@ -247,7 +245,7 @@ CASE(size_of_the_table_is_a_power_of_2)
 	}
 }
 
-CASE(entry_of_the_table_names_an_endpoint)
+UNIT_CASE(entry_of_the_table_names_an_endpoint)
 {
 	uint16_t wrong[] = { EPS, 0, 1, 2 };
 
@@ -262,7 +260,7 @@ CASE(entry_of_the_table_names_an_endpoint)
 }
 
 /* The endpoint of another service type has no eth. */
-CASE(member_is_a_raw_endpoint_of_the_ia)
+UNIT_CASE(member_is_a_raw_endpoint_of_the_ia)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	struct dapl_ia *other_ia = core_ia_new();
@@ -283,7 +281,7 @@ CASE(member_is_a_raw_endpoint_of_the_ia)
 	core_ia_free(other_ia);
 }
 
-CASE(endpoint_is_a_member_once)
+UNIT_CASE(endpoint_is_a_member_once)
 {
 	handles[2] = handles[0];
 	assert_refused(EPS, BAD_PARAM(3));
@@ -292,7 +290,7 @@ CASE(endpoint_is_a_member_once)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-CASE(disconnected_endpoint_is_no_member)
+UNIT_CASE(disconnected_endpoint_is_no_member)
 {
 	assert_int_equal(dapl_eth_ep_disconnect(handles[1], DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	assert_refused(EPS, BAD_STATE(EP_DISCONNECTED));
@@ -300,7 +298,7 @@ CASE(disconnected_endpoint_is_no_member)
 	assert_int_equal(eps[1]->lock.state, 0);
 }
 
-CASE(endpoint_may_be_in_several_groups)
+UNIT_CASE(endpoint_may_be_in_several_groups)
 {
 	struct dapl_group *first = created(EPS), *second = created(EPS);
 
@@ -318,7 +316,7 @@ static void assert_fails(DAT_RETURN expected)
 	assert_null(core_eth.groups[0]);
 }
 
-CASE(failed_creation_leaves_nothing)
+UNIT_CASE(failed_creation_leaves_nothing)
 {
 	for (int i = 1; i <= 2; i++) {
 		calloc_fails = i;
@@ -338,7 +336,7 @@ CASE(failed_creation_leaves_nothing)
 
 /* --- another table ----------------------------------------------------------------------------------------- */
 
-CASE(new_table_comes_to_the_device)
+UNIT_CASE(new_table_comes_to_the_device)
 {
 	static const uint16_t other[] = { 1, 1, 0, 2 };
 	struct dapl_group *group = created(EPS);
@@ -349,7 +347,7 @@ CASE(new_table_comes_to_the_device)
 	free_group(group);
 }
 
-CASE(table_that_is_refused_changes_nothing)
+UNIT_CASE(table_that_is_refused_changes_nothing)
 {
 	uint16_t other[] = { 1, 1, 0, EPS };
 	struct dapl_group *group = created(EPS);
@@ -369,7 +367,7 @@ CASE(table_that_is_refused_changes_nothing)
 
 /* --- freeing ------------------------------------------------------------------------------------------------- */
 
-CASE(handle_of_another_object_is_no_group)
+UNIT_CASE(handle_of_another_object_is_no_group)
 {
 	const DAT_HANDLE others[] = { DAT_HANDLE_NULL, (DAT_HANDLE)eps[0], (DAT_HANDLE)core_ia };
 
@@ -380,7 +378,7 @@ CASE(handle_of_another_object_is_no_group)
 	assert_int_equal(core_eth.group_calls, 0);
 }
 
-CASE(freed_group_is_taken_from_the_device)
+UNIT_CASE(freed_group_is_taken_from_the_device)
 {
 	struct dapl_group *group = created(EPS);
 
@@ -394,7 +392,7 @@ CASE(freed_group_is_taken_from_the_device)
 		assert_int_equal(eps[i]->state, DAT_EP_STATE_CONNECTED);
 }
 
-CASE(rules_end_with_their_group)
+UNIT_CASE(rules_end_with_their_group)
 {
 	const DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY };
 	struct dapl_group *group = created(EPS);
@@ -441,7 +439,7 @@ static void free_during_the_call(void)
 		__real_sched_yield();
 }
 
-CASE(free_waits_for_a_call_inside)
+UNIT_CASE(free_waits_for_a_call_inside)
 {
 	struct dapl_group *group = created(EPS);
 

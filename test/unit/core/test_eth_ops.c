@@ -204,16 +204,14 @@ static void assert_filled_by_size(void *handle, int op, const void *is, size_t h
 	assert_int_equal(call(handle, op, NULL), BAD_PARAM(2));
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(query_fills_in_what_the_caller_has_room_for)
+UNIT_CASE(query_fills_in_what_the_caller_has_room_for)
 {
 	core_eth.attr.mtu = 1500;
 	core_eth.attr.max_table = 128;
 	assert_filled_by_size(core_ia, DAT_ETH_QUERY_OP, &core_eth.attr, sizeof core_eth.attr);
 }
 
-CASE(stats_fill_in_what_the_caller_has_room_for)
+UNIT_CASE(stats_fill_in_what_the_caller_has_room_for)
 {
 	const struct dapl_eth_stats is = { .received = 1, .received_bytes = 2, .bad = 8 };
 
@@ -222,7 +220,7 @@ CASE(stats_fill_in_what_the_caller_has_room_for)
 
 /* --- the IA ----------------------------------------------------------------------------------------------------- */
 
-CASE(provider_without_raw_endpoints_has_no_calls)
+UNIT_CASE(provider_without_raw_endpoints_has_no_calls)
 {
 	static const int ops[] = { DAT_ETH_QUERY_OP, DAT_ETH_CLOCK_OP, DAT_ETH_MODERATE_OP, DAT_ETH_RULE_FREE_OP,
 		DAT_ETH_GROUP_FREE_OP, DAT_ETH_ARM_OP };
@@ -241,7 +239,7 @@ static const struct {
 	{ ENOMEM, NO_RESOURCE(DEVICE) } };
 enum { DEVICE_ERRORS = sizeof device_errors / sizeof *device_errors };
 
-CASE(query_is_of_an_ia)
+UNIT_CASE(query_is_of_an_ia)
 {
 	union sized to;
 
@@ -255,7 +253,7 @@ CASE(query_is_of_an_ia)
 	}
 }
 
-CASE(clock_tells_three_times)
+UNIT_CASE(clock_tells_three_times)
 {
 	DAT_UINT64 t[3] = { 0 };
 
@@ -265,7 +263,7 @@ CASE(clock_tells_three_times)
 	assert_int_equal(t[2], 33);
 }
 
-CASE(refused_clock_changes_nothing)
+UNIT_CASE(refused_clock_changes_nothing)
 {
 	DAT_UINT64 t[3] = { 1, 2, 3 };
 
@@ -286,7 +284,7 @@ CASE(refused_clock_changes_nothing)
 
 /* --- the ring --------------------------------------------------------------------------------------------------- */
 
-CASE(poll_gives_what_the_device_has)
+UNIT_CASE(poll_gives_what_the_device_has)
 {
 	DAT_ETH_FRAME frames[4];
 	DAT_COUNT got = 9;
@@ -301,7 +299,7 @@ CASE(poll_gives_what_the_device_has)
 	assert_int_equal(got, 0);
 }
 
-CASE(failed_poll_changes_nothing)
+UNIT_CASE(failed_poll_changes_nothing)
 {
 	DAT_ETH_FRAME frame;
 	DAT_COUNT got = 9;
@@ -313,7 +311,7 @@ CASE(failed_poll_changes_nothing)
 	assert_int_equal(got, 9);
 }
 
-CASE(arguments_of_a_poll_are_checked)
+UNIT_CASE(arguments_of_a_poll_are_checked)
 {
 	DAT_ETH_FRAME frame;
 	DAT_COUNT got;
@@ -325,7 +323,7 @@ CASE(arguments_of_a_poll_are_checked)
 	assert_int_equal(calls, 0);
 }
 
-CASE(release_gives_back_the_oldest)
+UNIT_CASE(release_gives_back_the_oldest)
 {
 	assert_int_equal(release_frames(ring, 5), DAT_SUCCESS);
 	assert_int_equal(oldest_asked, 5);
@@ -340,7 +338,7 @@ CASE(release_gives_back_the_oldest)
 }
 
 /* The device completes this record, of which core makes the event. */
-CASE(arm_names_the_ready_record)
+UNIT_CASE(arm_names_the_ready_record)
 {
 	assert_int_equal(arm_ring(ring), DAT_SUCCESS);
 	assert_int_equal(calls, 1);
@@ -352,14 +350,14 @@ CASE(arm_names_the_ready_record)
 }
 
 /* The completion is in the CQ, and no event of the CQ wakes the thread that waits. */
-CASE(ready_ring_wakes_the_waiter_at_once)
+UNIT_CASE(ready_ring_wakes_the_waiter_at_once)
 {
 	error = EALREADY;
 	assert_int_equal(arm_ring(ring), DAT_SUCCESS);
 	assert_int_equal(notices, 1);
 }
 
-CASE(arm_needs_a_receive_evd)
+UNIT_CASE(arm_needs_a_receive_evd)
 {
 	ring->recv_evd = NULL;
 	assert_int_equal(arm_ring(ring), BAD_HANDLE(EVD_RECV));
@@ -368,7 +366,7 @@ CASE(arm_needs_a_receive_evd)
 	ring->recv_evd = core_dto_evd;
 }
 
-CASE(ring_calls_need_a_ring)
+UNIT_CASE(ring_calls_need_a_ring)
 {
 	assert_int_equal(poll_one(ep), NOT_SUPPORTED);
 	assert_int_equal(release_frames(ep, 0), NOT_SUPPORTED);
@@ -384,7 +382,7 @@ static void assert_ring_refused(DAT_RETURN expected)
 	assert_int_equal(calls, 0);
 }
 
-CASE(ring_is_read_while_the_endpoint_is_connected)
+UNIT_CASE(ring_is_read_while_the_endpoint_is_connected)
 {
 	struct ibv_qp *qp = ring->qp;
 	union sized to;
@@ -406,7 +404,7 @@ static DAT_RETURN moderate_evd(void *handle, DAT_COUNT frames, DAT_UINT32 us)
 	return call(handle, DAT_ETH_MODERATE_OP, frames, us);
 }
 
-CASE(moderation_is_set_for_the_cq_of_the_evd)
+UNIT_CASE(moderation_is_set_for_the_cq_of_the_evd)
 {
 	assert_int_equal(moderate_evd(core_dto_evd, 16, 50), DAT_SUCCESS);
 	assert_int_equal(frames_asked, 16);
@@ -420,7 +418,7 @@ CASE(moderation_is_set_for_the_cq_of_the_evd)
 	assert_int_equal(moderate_evd(core_dto_evd, 16, 50), NO_RESOURCE(DEVICE));
 }
 
-CASE(refused_moderation_does_not_reach_the_device)
+UNIT_CASE(refused_moderation_does_not_reach_the_device)
 {
 	assert_int_equal(moderate_evd(NULL, 16, 50), BAD_HANDLE(EVD_REQUEST));
 	assert_int_equal(moderate_evd(ep, 16, 50), BAD_HANDLE(EVD_REQUEST));
@@ -435,7 +433,7 @@ CASE(refused_moderation_does_not_reach_the_device)
 
 /* --- which call it is ------------------------------------------------------------------------------------------- */
 
-CASE(calls_of_an_endpoint_need_a_raw_one)
+UNIT_CASE(calls_of_an_endpoint_need_a_raw_one)
 {
 	static const int ops[] = { DAT_ETH_POLL_OP, DAT_ETH_RELEASE_OP, DAT_ETH_ARM_OP, DAT_ETH_POST_SEND_OP,
 		DAT_ETH_PACE_OP, DAT_ETH_STATS_OP, DAT_ETH_MODERATE_OP + 1 };
@@ -463,7 +461,7 @@ static int note_post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return 0;
 }
 
-CASE(send_comes_with_its_arguments_in_order)
+UNIT_CASE(send_comes_with_its_arguments_in_order)
 {
 	const DAT_LMR_TRIPLET iov[] = { { .virtual_address = 64, .segment_length = 20 },
 		{ .virtual_address = 128, .segment_length = 40 } };
@@ -490,7 +488,7 @@ static int note_pace(struct ibv_qp *qp, const struct dapl_eth_pace *pace)
 	return 0;
 }
 
-CASE(rate_is_set)
+UNIT_CASE(rate_is_set)
 {
 	const DAT_ETH_PACE pace = { .bits_per_s = 8 };
 
@@ -500,7 +498,7 @@ CASE(rate_is_set)
 	assert_int_equal(calls, 1);
 }
 
-CASE(calls_for_rules_come_with_their_arguments_in_order)
+UNIT_CASE(calls_for_rules_come_with_their_arguments_in_order)
 {
 	const DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY, .tag = 4 };
 	DAT_ETH_RULE_HANDLE handle;
@@ -520,7 +518,7 @@ CASE(calls_for_rules_come_with_their_arguments_in_order)
 	assert_int_equal(core_eth_count(ring->qp), 0);
 }
 
-CASE(calls_for_groups_come_with_their_arguments_in_order)
+UNIT_CASE(calls_for_groups_come_with_their_arguments_in_order)
 {
 	static const uint16_t table[1];
 	const DAT_ETH_RSS rss = { .fields = DAT_ETH_RSS_IP, .table_size = 1, .table = table };

@@ -94,11 +94,9 @@ static void disconnect(struct dapl_ep *of)
 	assert_int_equal(dapl_eth_ep_disconnect((DAT_EP_HANDLE)of, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- adding --------------------------------------------------------------------------------------------- */
 
-CASE(rule_comes_to_the_device_as_it_is)
+UNIT_CASE(rule_comes_to_the_device_as_it_is)
 {
 	DAT_ETH_RULE rule = rule_to(9), copy;
 	DAT_ETH_RULE_HANDLE handle;
@@ -117,7 +115,7 @@ CASE(rule_comes_to_the_device_as_it_is)
 }
 
 /* The endpoint of another service type has no eth. */
-CASE(rule_is_for_a_raw_endpoint_or_a_group)
+UNIT_CASE(rule_is_for_a_raw_endpoint_or_a_group)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	const DAT_ETH_RULE rule = rule_to(1);
@@ -131,7 +129,7 @@ CASE(rule_is_for_a_raw_endpoint_or_a_group)
 	assert_int_equal(core_eth.adds, 0);
 }
 
-CASE(missing_pointer_is_refused)
+UNIT_CASE(missing_pointer_is_refused)
 {
 	const DAT_ETH_RULE rule = rule_to(1);
 	DAT_ETH_RULE_HANDLE handle;
@@ -150,7 +148,7 @@ static void assert_refused(const DAT_ETH_RULE *rule, const char *what)
 		fail_msg("%s", what);
 }
 
-CASE(malformed_rule_is_refused)
+UNIT_CASE(malformed_rule_is_refused)
 {
 	DAT_ETH_RULE rule = rule_to(1);
 
@@ -200,7 +198,7 @@ static DAT_ETH_RULE join(uint8_t version, uint8_t first)
 	return rule;
 }
 
-CASE(only_an_ip_group_can_be_joined)
+UNIT_CASE(only_an_ip_group_can_be_joined)
 {
 	static const struct {
 		uint8_t version, first;
@@ -218,7 +216,7 @@ CASE(only_an_ip_group_can_be_joined)
 }
 
 /* Each refusal is of the same type: the trace tells them apart. */
-CASE(trace_tells_what_is_wrong_with_a_rule)
+UNIT_CASE(trace_tells_what_is_wrong_with_a_rule)
 {
 	DAT_ETH_RULE rule = rule_to(1);
 
@@ -255,7 +253,7 @@ static DAT_RETURN add_mode(void *at, DAT_UINT32 mode, DAT_UINT32 flags)
 	return add(at, &rule, &handle);
 }
 
-CASE(frames_are_taken_where_the_device_can)
+UNIT_CASE(frames_are_taken_where_the_device_can)
 {
 	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, 0), DAT_SUCCESS);
 	assert_int_equal(add_mode(ep, DAT_ETH_DROP, 0), DAT_SUCCESS);
@@ -271,7 +269,7 @@ CASE(frames_are_taken_where_the_device_can)
 }
 
 /* ETH-40 */
-CASE(af_xdp_takes_and_drops_only)
+UNIT_CASE(af_xdp_takes_and_drops_only)
 {
 	ep->eth->xdp = true;
 	ep->eth->caps = ~(uint64_t)DAT_ETH_CAP_TAKE;	/* that is of the ingress */
@@ -283,7 +281,7 @@ CASE(af_xdp_takes_and_drops_only)
 	assert_int_equal(core_eth.adds, 2);
 }
 
-CASE(mode_that_cannot_be_kept_is_not_supported)
+UNIT_CASE(mode_that_cannot_be_kept_is_not_supported)
 {
 	assert_int_equal(add_mode(ep, DAT_ETH_DROP + 1, 0), NOT_SUPPORTED);
 	assert_int_equal(add_mode(ep, DAT_ETH_TAKE, DAT_ETH_EGRESS), NOT_SUPPORTED);
@@ -304,7 +302,7 @@ static void assert_not_added(void *at, DAT_RETURN expected)
 	assert_int_equal(dapl_object_count(core_ia, DAPL_RULE), 0);
 }
 
-CASE(refused_rule_leaves_nothing)
+UNIT_CASE(refused_rule_leaves_nothing)
 {
 	no_memory = true;
 	assert_not_added(ep, NO_RESOURCE(MEMORY));
@@ -323,7 +321,7 @@ CASE(refused_rule_leaves_nothing)
 	assert_int_equal(dapl_eth_rule_free(added(ep, 1)), DAT_SUCCESS);	/* no refusal has left a lock */
 }
 
-CASE(disconnected_endpoint_gets_no_rule)
+UNIT_CASE(disconnected_endpoint_gets_no_rule)
 {
 	disconnect(ep);
 	assert_not_added(ep, BAD_STATE(EP_DISCONNECTED));
@@ -332,7 +330,7 @@ CASE(disconnected_endpoint_gets_no_rule)
 
 /* --- freeing and asking ---------------------------------------------------------------------------------- */
 
-CASE(freed_rule_is_taken_from_the_device)
+UNIT_CASE(freed_rule_is_taken_from_the_device)
 {
 	const DAT_ETH_RULE_HANDLE first = added(ep, 1), middle = added(ep, 2), last = added(ep, 3);
 
@@ -348,7 +346,7 @@ CASE(freed_rule_is_taken_from_the_device)
 }
 
 /* Another endpoint's rule gets the memory of one of them. */
-CASE(freed_rules_have_left_their_endpoint)
+UNIT_CASE(freed_rules_have_left_their_endpoint)
 {
 	enum { DEAD_KEPT = 33 };	/* objects of a kind, from which on the oldest is used again */
 	DAT_ETH_RULE_HANDLE rule;
@@ -360,7 +358,7 @@ CASE(freed_rules_have_left_their_endpoint)
 	assert_int_equal(query(rule), DAT_SUCCESS);
 }
 
-CASE(rule_of_a_group_is_freed)
+UNIT_CASE(rule_of_a_group_is_freed)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(group, 1), stays = added(group, 2);
 
@@ -371,7 +369,7 @@ CASE(rule_of_a_group_is_freed)
 	assert_int_equal(query(stays), DAT_SUCCESS);
 }
 
-CASE(handle_of_another_object_is_no_rule)
+UNIT_CASE(handle_of_another_object_is_no_rule)
 {
 	assert_int_equal(query(DAT_HANDLE_NULL), BAD_RULE);
 	assert_int_equal(query((DAT_HANDLE)ep), BAD_RULE);
@@ -382,7 +380,7 @@ CASE(handle_of_another_object_is_no_rule)
 	core_assert_refs(&other->obj, ep_refs);
 }
 
-CASE(query_tells_what_the_device_has_counted)
+UNIT_CASE(query_tells_what_the_device_has_counted)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(group, 2) };
 	DAT_UINT64 frames, bytes;
@@ -400,7 +398,7 @@ CASE(query_tells_what_the_device_has_counted)
 }
 
 /* As a call finds it that has entered before the endpoint was disconnected, until its handle ends. */
-CASE(rule_without_one_of_the_device_counts_nothing)
+UNIT_CASE(rule_without_one_of_the_device_counts_nothing)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 	DAT_UINT64 frames = 5, bytes = 5;
@@ -419,7 +417,7 @@ CASE(rule_without_one_of_the_device_counts_nothing)
 /* --- moving --------------------------------------------------------------------------------------------------- */
 
 /* The place of a rule is where it ends. */
-CASE(moved_rule_is_the_other_endpoints)
+UNIT_CASE(moved_rule_is_the_other_endpoints)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1), stays = added(ep, 2);
 	DAT_UINT64 frames;
@@ -439,7 +437,7 @@ CASE(moved_rule_is_the_other_endpoints)
 	core_assert_refs(&other->obj, ep_refs);
 }
 
-CASE(rule_moves_between_endpoints_and_groups)
+UNIT_CASE(rule_moves_between_endpoints_and_groups)
 {
 	struct dapl_group *second = core_eth_group(other);
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
@@ -459,7 +457,7 @@ CASE(rule_moves_between_endpoints_and_groups)
 	assert_int_equal(dapl_eth_group_free((DAT_HANDLE)second), DAT_SUCCESS);
 }
 
-CASE(move_to_its_own_place_does_nothing)
+UNIT_CASE(move_to_its_own_place_does_nothing)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1), shared = added(group, 2);
 
@@ -480,7 +478,7 @@ static void assert_stays(DAT_ETH_RULE_HANDLE rule, void *to, DAT_RETURN expected
 	core_assert_refs(&group->obj, group_refs);
 }
 
-CASE(refused_move_leaves_the_rule_where_it_is)
+UNIT_CASE(refused_move_leaves_the_rule_where_it_is)
 {
 	static const struct {
 		int error;
@@ -503,7 +501,7 @@ CASE(refused_move_leaves_the_rule_where_it_is)
 	assert_int_equal(move(rule, group), DAT_SUCCESS);	/* no refusal has left a lock */
 }
 
-CASE(rule_moves_to_raw_endpoints_and_groups_of_its_ia)
+UNIT_CASE(rule_moves_to_raw_endpoints_and_groups_of_its_ia)
 {
 	struct dapl_ep *plain = core_objects_ep(NULL, NULL);
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
@@ -522,7 +520,7 @@ CASE(rule_moves_to_raw_endpoints_and_groups_of_its_ia)
 }
 
 /* ETH-40 */
-CASE(rule_does_not_move_to_or_from_af_xdp)
+UNIT_CASE(rule_does_not_move_to_or_from_af_xdp)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 
@@ -537,7 +535,7 @@ CASE(rule_does_not_move_to_or_from_af_xdp)
 	assert_int_equal(move(rule, other), DAT_SUCCESS);
 }
 
-CASE(rule_that_drops_moves_to_endpoints_only)
+UNIT_CASE(rule_that_drops_moves_to_endpoints_only)
 {
 	DAT_ETH_RULE rule = rule_to(1);
 	DAT_ETH_RULE_HANDLE handle;
@@ -551,7 +549,7 @@ CASE(rule_that_drops_moves_to_endpoints_only)
 
 /* --- the end of an endpoint or a group ---------------------------------------------------------------------------- */
 
-CASE(disconnect_ends_the_rules_of_the_endpoint)
+UNIT_CASE(disconnect_ends_the_rules_of_the_endpoint)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(ep, 2) }, of_other = added(other, 3),
 		of_group = added(group, 4);
@@ -564,7 +562,7 @@ CASE(disconnect_ends_the_rules_of_the_endpoint)
 	assert_int_equal(query(of_group), DAT_SUCCESS);
 }
 
-CASE(rules_end_with_a_freed_endpoint)
+UNIT_CASE(rules_end_with_a_freed_endpoint)
 {
 	const DAT_ETH_RULE_HANDLE rule = added(ep, 1);
 	struct dapl_ep *freed = ep;
@@ -589,7 +587,7 @@ static void use_rules_of_freed(struct ibv_qp *qp)
 	assert_int_equal(query(another_of_freed), DAT_SUCCESS);
 }
 
-CASE(rules_of_an_endpoint_that_is_being_freed_can_be_used)
+UNIT_CASE(rules_of_an_endpoint_that_is_being_freed_can_be_used)
 {
 	rule_of_freed = added(ep, 1);
 	another_of_freed = added(ep, 2);
@@ -604,7 +602,7 @@ CASE(rules_of_an_endpoint_that_is_being_freed_can_be_used)
 	assert_ended(another_of_freed);
 }
 
-CASE(rules_end_with_a_freed_group)
+UNIT_CASE(rules_end_with_a_freed_group)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(group, 1), added(group, 2) }, of_member = added(ep, 3);
 	struct dapl_group *freed = group;
@@ -646,7 +644,7 @@ static void assert_call_is_waited_for(void *(*end)(void *), void *arg, DAT_ETH_R
 	assert_ended(handle);
 }
 
-CASE(end_of_a_rule_waits_for_calls_inside)
+UNIT_CASE(end_of_a_rule_waits_for_calls_inside)
 {
 	const DAT_ETH_RULE_HANDLE freed = added(ep, 1), ended = added(ep, 2);
 
@@ -663,7 +661,7 @@ static void *move_there_and_back(void *rule)
 	return NULL;
 }
 
-CASE(moves_in_both_directions_do_not_block_each_other)
+UNIT_CASE(moves_in_both_directions_do_not_block_each_other)
 {
 	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(ep, 2) };
 	pthread_t thread;
@@ -694,7 +692,7 @@ static void let_it_finish(void) { sem_post(&forking); }
 static void *add_in_thread(void *of) { return (void *)added(of, 1); }
 
 /* A thread adds a rule while another one forks. */
-CASE(child_can_use_rules)
+UNIT_CASE(child_can_use_rules)
 {
 	static struct dapl_fork_part first = { .rank = RANK_FORK + 1, .before = let_it_finish };
 	pthread_t thread;

@@ -56,9 +56,7 @@ static DAT_EVD_PARAM param_of(struct dapl_evd *evd)
 	return param;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(create_checks_its_arguments)
+UNIT_CASE(create_checks_its_arguments)
 {
 	DAT_EVD_HANDLE evd;
 
@@ -74,7 +72,7 @@ CASE(create_checks_its_arguments)
 	assert_int_equal(ia->counters[DCNT_IA_EVD_CREATE], 0);
 }
 
-CASE(only_completions_need_a_queue_of_the_device)
+UNIT_CASE(only_completions_need_a_queue_of_the_device)
 {
 	struct dapl_evd *events = evd_new(DAT_EVD_CONNECTION_FLAG | DAT_EVD_ASYNC_FLAG), *completions;
 
@@ -89,7 +87,7 @@ CASE(only_completions_need_a_queue_of_the_device)
 	assert_int_equal(ia->counters[DCNT_IA_EVD_FREE], 2);
 }
 
-CASE(query_tells_the_state)
+UNIT_CASE(query_tells_the_state)
 {
 	struct dapl_evd *evd = evd_new(DAT_EVD_DTO_FLAG);
 	DAT_EVD_HANDLE handle = (DAT_EVD_HANDLE)evd;
@@ -112,7 +110,7 @@ CASE(query_tells_the_state)
 	end(evd);
 }
 
-CASE(evd_in_use_is_not_freed)
+UNIT_CASE(evd_in_use_is_not_freed)
 {
 	struct dapl_evd *evd = evd_new(DAT_EVD_DTO_FLAG);
 
@@ -129,7 +127,7 @@ CASE(evd_in_use_is_not_freed)
 }
 
 /* No call can answer them any more. */
-CASE(free_refuses_the_requests_that_are_left)
+UNIT_CASE(free_refuses_the_requests_that_are_left)
 {
 	static const int numbers[] = { DAT_SOFTWARE_EVENT, DAT_CONNECTION_REQUEST_EVENT,
 		DAT_IB_UD_CONNECTION_REQUEST_EVENT };

@@ -40,9 +40,7 @@ static unsigned reports(DAT_HANDLE handle)
 	return n;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(empty_channel_is_no_failure)
+UNIT_CASE(empty_channel_is_no_failure)
 {
 	static const int errors[] = { EAGAIN, EINTR };
 
@@ -54,7 +52,7 @@ CASE(empty_channel_is_no_failure)
 	assert_int_equal(reports(evd), 0);
 }
 
-CASE(lost_channel_is_reported_once)
+UNIT_CASE(lost_channel_is_reported_once)
 {
 	core_device.channel_error = EIO;
 	assert_false(dapl_evd_cq_event(evd, NULL));
@@ -64,7 +62,7 @@ CASE(lost_channel_is_reported_once)
 	assert_int_equal(reports(evd), 0);
 }
 
-CASE(lost_channel_of_a_discard_evd_names_no_handle)
+UNIT_CASE(lost_channel_of_a_discard_evd_names_no_handle)
 {
 	evd->discard = true;
 	dapl_evd_lose_channel(evd, EIO);
@@ -72,7 +70,7 @@ CASE(lost_channel_of_a_discard_evd_names_no_handle)
 	evd->discard = false;
 }
 
-CASE(lost_channel_wakes_the_waiter_each_time)
+UNIT_CASE(lost_channel_wakes_the_waiter_each_time)
 {
 	evd->waiting = true;
 	for (int i = 0; i < 2; i++) {
@@ -84,7 +82,7 @@ CASE(lost_channel_wakes_the_waiter_each_time)
 	assert_int_equal(reports(evd), 1);
 }
 
-CASE(wait_without_a_channel_does_not_block)
+UNIT_CASE(wait_without_a_channel_does_not_block)
 {
 	DAT_COUNT more = -1;
 	DAT_EVENT event;

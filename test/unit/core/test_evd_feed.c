@@ -41,9 +41,7 @@ static void expect_refusal(struct dapl_evd *of, DAT_COMPLETION_FLAGS flags, cons
 	assert_int_equal(of->feeds.all, all);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(solicited_receives_share_no_evd_with_other_completions)
+UNIT_CASE(solicited_receives_share_no_evd_with_other_completions)
 {
 	feed(DAT_COMPLETION_DEFAULT_FLAG);
 	expect_refusal(evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG,
@@ -54,7 +52,7 @@ CASE(solicited_receives_share_no_evd_with_other_completions)
 	assert_true(evd->solicited);
 }
 
-CASE(other_completions_share_no_evd_with_solicited_receives)
+UNIT_CASE(other_completions_share_no_evd_with_solicited_receives)
 {
 	static const DAT_COMPLETION_FLAGS others[] = { DAT_COMPLETION_DEFAULT_FLAG,
 		DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_EVD_THRESHOLD_FLAG };
@@ -68,7 +66,7 @@ CASE(other_completions_share_no_evd_with_solicited_receives)
 	feed(DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-CASE(solicited_receives_of_many_endpoints_share_an_evd)
+UNIT_CASE(solicited_receives_of_many_endpoints_share_an_evd)
 {
 	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
@@ -78,7 +76,7 @@ CASE(solicited_receives_of_many_endpoints_share_an_evd)
 		       "the EVD takes SOLICITED_WAIT receives, and no other completions");
 }
 
-CASE(solicited_receives_share_no_evd_with_events_of_the_ring)
+UNIT_CASE(solicited_receives_share_no_evd_with_events_of_the_ring)
 {
 	static const int kinds[] = { DAT_EVD_SOFTWARE_FLAG, DAT_EVD_CR_FLAG, DAT_EVD_CONNECTION_FLAG };
 
@@ -91,7 +89,7 @@ CASE(solicited_receives_share_no_evd_with_events_of_the_ring)
 	}
 }
 
-CASE(completions_of_the_extension_are_no_other_kind)
+UNIT_CASE(completions_of_the_extension_are_no_other_kind)
 {
 	struct dapl_evd *mixed =
 		core_evd_new(ia, 8, (DAT_EVD_FLAGS)((int)DAT_IB_EVD_EXTENSION_FLAG | DAT_EVD_DTO_FLAG));
@@ -102,7 +100,7 @@ CASE(completions_of_the_extension_are_no_other_kind)
 	core_evd_free(mixed);
 }
 
-CASE(one_unsignaled_stream_suffices)
+UNIT_CASE(one_unsignaled_stream_suffices)
 {
 	feed(DAT_COMPLETION_DEFAULT_FLAG);
 	assert_false(evd->skip_unsignaled || evd->inspect);
@@ -117,7 +115,7 @@ CASE(one_unsignaled_stream_suffices)
 }
 
 /* What was polled before counts when inspection begins, once. */
-CASE(inspection_counts_what_was_polled_before)
+UNIT_CASE(inspection_counts_what_was_polled_before)
 {
 	struct dapl_dto dto = { .op = DAT_DTO_SEND }, silent = { .op = DAT_DTO_SEND, .flags = REQ_NO_NOTIFY };
 
@@ -131,7 +129,7 @@ CASE(inspection_counts_what_was_polled_before)
 	evd->wc_tail = 0;
 }
 
-CASE(streams_are_users_of_their_evd)
+UNIT_CASE(streams_are_users_of_their_evd)
 {
 	feed(DAT_COMPLETION_EVD_THRESHOLD_FLAG);
 	assert_true(dapl_in_use(&evd->obj));
@@ -141,7 +139,7 @@ CASE(streams_are_users_of_their_evd)
 	assert_int_equal(evd->feeds.threshold, 0);
 }
 
-CASE(evd_that_is_being_freed_takes_no_stream)
+UNIT_CASE(evd_that_is_being_freed_takes_no_stream)
 {
 	struct dapl_evd *dying = core_evd_new(ia, 8, DAT_EVD_DTO_FLAG);
 	const char *why = NULL;

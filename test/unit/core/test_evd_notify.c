@@ -48,9 +48,7 @@ static DAT_RETURN post_software(void *pointer)
 	return dapl_evd_post_se((DAT_EVD_HANDLE)evd, &is);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(software_event_arrives_with_its_evd)
+UNIT_CASE(software_event_arrives_with_its_evd)
 {
 	DAT_EVENT is;
 
@@ -63,7 +61,7 @@ TEST(software_event_arrives_with_its_evd)
 
 /* The IA of a connect EVD may be closed before that of the endpoint, which holds the EVD: no event is put, and
  * that is no overflow to report to the closed IA. */
-TEST(evd_that_has_ended_takes_no_event)
+UNIT_CASE(evd_that_has_ended_takes_no_event)
 {
 	struct dapl_evd *async = core_async_evd_new(ia), *ended = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
 	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
@@ -80,7 +78,7 @@ TEST(evd_that_has_ended_takes_no_event)
 	core_evd_free(async);
 }
 
-TEST(arguments_of_software_events_are_checked)
+UNIT_CASE(arguments_of_software_events_are_checked)
 {
 	struct dapl_evd *other = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
 	DAT_EVENT good = event(DAT_SOFTWARE_EVENT), bad = event(DAT_CONNECTION_EVENT_BROKEN);
@@ -102,7 +100,7 @@ static unsigned fill(void)
 	return count;
 }
 
-TEST(room_is_what_fits)
+UNIT_CASE(room_is_what_fits)
 {
 	DAT_EVENT is;
 	unsigned all;
@@ -118,7 +116,7 @@ TEST(room_is_what_fits)
 	assert_true(dapl_evd_has_room(evd, 1));
 }
 
-TEST(full_evd_refuses_a_software_event)
+UNIT_CASE(full_evd_refuses_a_software_event)
 {
 	struct dapl_evd *async = core_async_evd_new(ia);
 	DAT_ASYNCH_ERROR_EVENT_DATA error;
@@ -130,7 +128,7 @@ TEST(full_evd_refuses_a_software_event)
 	core_evd_free(async);
 }
 
-TEST(lost_event_is_an_overflow)
+UNIT_CASE(lost_event_is_an_overflow)
 {
 	struct dapl_evd *async = core_async_evd_new(ia);
 	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
@@ -149,7 +147,7 @@ TEST(lost_event_is_an_overflow)
 }
 
 /* It could be reported to itself only. */
-TEST(overflow_of_the_asynchronous_evd_is_not_reported)
+UNIT_CASE(overflow_of_the_asynchronous_evd_is_not_reported)
 {
 	DAT_EVENT is = event(DAT_ASYNC_ERROR_EP_BROKEN);
 
@@ -159,7 +157,7 @@ TEST(overflow_of_the_asynchronous_evd_is_not_reported)
 	assert_int_equal(ia->counters[DCNT_IA_ASYNC_ERROR], 0);
 }
 
-TEST(event_triggers_the_cno)
+UNIT_CASE(event_triggers_the_cno)
 {
 	evd->cno = &cno;
 	post_software(NULL);
@@ -167,7 +165,7 @@ TEST(event_triggers_the_cno)
 }
 
 /* By dat_evd_disable, by its end, or because the thread in dat_evd_wait gets the event. */
-TEST(evd_may_trigger_no_cno)
+UNIT_CASE(evd_may_trigger_no_cno)
 {
 	evd->cno = &cno;
 	evd->disabled = true;
@@ -185,7 +183,7 @@ TEST(evd_may_trigger_no_cno)
 	evd->waiting = false;
 }
 
-TEST(receive_that_was_held_back_is_told)
+UNIT_CASE(receive_that_was_held_back_is_told)
 {
 	evd->cno = &cno;
 	dapl_evd_release(evd);

@@ -59,9 +59,7 @@ static const DAT_IB_EXTENSION_EVENT_DATA *extension(const DAT_EVENT *event)
 
 static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event) { return (const void *)event->event_extension_data; }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(extension_requests_tell_their_type_and_status)
+UNIT_CASE(extension_requests_tell_their_type_and_status)
 {
 	static const struct {
 		int op;
@@ -86,7 +84,7 @@ CASE(extension_requests_tell_their_type_and_status)
 		}
 }
 
-CASE(immediate_data_comes_with_its_event)
+UNIT_CASE(immediate_data_comes_with_its_event)
 {
 	DAT_EVENT event;
 
@@ -107,7 +105,7 @@ CASE(immediate_data_comes_with_its_event)
 	assert_int_equal(ep->counters[DCNT_EP_RECV_DATA], 30);
 }
 
-CASE(invalidated_context_comes_with_its_event)
+UNIT_CASE(invalidated_context_comes_with_its_event)
 {
 	DAT_EVENT event;
 
@@ -119,7 +117,7 @@ CASE(invalidated_context_comes_with_its_event)
 	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 0);
 }
 
-CASE(bind_tells_window_and_status)
+UNIT_CASE(bind_tells_window_and_status)
 {
 	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind;
 	struct dapl_dto *dto;
@@ -137,7 +135,7 @@ CASE(bind_tells_window_and_status)
 }
 
 /* Then unsignaled requests behind it count as flushed (flush.c). */
-CASE(only_a_failed_request_marks_its_queue)
+UNIT_CASE(only_a_failed_request_marks_its_queue)
 {
 	DAT_EVENT event;
 
@@ -149,7 +147,7 @@ CASE(only_a_failed_request_marks_its_queue)
 }
 
 /* The marker makes no event: the report must not wait for the next one. */
-CASE(failed_marker_is_reported_before_the_next_event)
+UNIT_CASE(failed_marker_is_reported_before_the_next_event)
 {
 	DAT_EVENT event;
 
@@ -166,7 +164,7 @@ CASE(failed_marker_is_reported_before_the_next_event)
 }
 
 /* One dequeue finds both. */
-CASE(failures_of_two_endpoints_are_both_reported)
+UNIT_CASE(failures_of_two_endpoints_are_both_reported)
 {
 	struct dapl_ep *other = core_ep_new(ia, evd, 4);
 	DAT_EVENT event;
@@ -181,7 +179,7 @@ CASE(failures_of_two_endpoints_are_both_reported)
 }
 
 /* Only success proves that the peer has accepted. */
-CASE(failed_receive_does_not_wait_for_established)
+UNIT_CASE(failed_receive_does_not_wait_for_established)
 {
 	DAT_EVENT event;
 
@@ -193,7 +191,7 @@ CASE(failed_receive_does_not_wait_for_established)
 }
 
 /* As `queued` is set all dequeues take the slow path. */
-CASE(empty_ring_opens_the_fast_path)
+UNIT_CASE(empty_ring_opens_the_fast_path)
 {
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 
@@ -208,7 +206,7 @@ CASE(empty_ring_opens_the_fast_path)
 	assert_false(evd->queued);
 }
 
-CASE(dequeued_completions_are_no_notices)
+UNIT_CASE(dequeued_completions_are_no_notices)
 {
 	DAT_EVENT event;
 
@@ -229,7 +227,7 @@ CASE(dequeued_completions_are_no_notices)
 /* --- datagrams ------------------------------------------------------------------------------ */
 
 /* A datagram endpoint is never `up`; its receives do not wait for a connection. */
-CASE(datagram_makes_an_event_of_the_extension)
+UNIT_CASE(datagram_makes_an_event_of_the_extension)
 {
 	DAT_EVENT event;
 
@@ -264,7 +262,7 @@ static void make_raw(void)
 	ep->up = false;
 }
 
-CASE(frame_comes_with_its_receive)
+UNIT_CASE(frame_comes_with_its_receive)
 {
 	DAT_EVENT event;
 
@@ -284,7 +282,7 @@ CASE(frame_comes_with_its_receive)
 	assert_int_equal(frame_of(&event)->length, 0);
 }
 
-CASE(ready_record_makes_a_ready_event)
+UNIT_CASE(ready_record_makes_a_ready_event)
 {
 	DAT_EVENT event;
 
@@ -297,7 +295,7 @@ CASE(ready_record_makes_a_ready_event)
 	assert_int_equal(frame_of(&event)->length, 0);	/* it is of no frame */
 }
 
-CASE(stamped_send_tells_when_the_frame_left)
+UNIT_CASE(stamped_send_tells_when_the_frame_left)
 {
 	DAT_EVENT event;
 
@@ -342,7 +340,7 @@ static void free_srq(void)
 	dapl_srq_free_records(&srq);
 }
 
-CASE(buffer_of_an_srq_is_its_endpoints)
+UNIT_CASE(buffer_of_an_srq_is_its_endpoints)
 {
 	DAT_EVENT event;
 
@@ -363,7 +361,7 @@ CASE(buffer_of_an_srq_is_its_endpoints)
 	free_srq();
 }
 
-CASE(buffer_of_a_freed_endpoint_makes_no_event)
+UNIT_CASE(buffer_of_a_freed_endpoint_makes_no_event)
 {
 	DAT_EVENT event;
 

@@ -55,9 +55,7 @@ static int next_event(DAT_EVENT *event)
 	return (int)event->event_number;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(failed_cq_is_an_overflow_of_its_evd)
+UNIT_CASE(failed_cq_is_an_overflow_of_its_evd)
 {
 	DAT_EVENT event;
 
@@ -127,7 +125,7 @@ static void up_srq(enum ibv_event_type type, void **srq)
 	assert_ptr_equal(called.object, srq);
 }
 
-CASE(failed_queue_pair_breaks_its_endpoint)
+UNIT_CASE(failed_queue_pair_breaks_its_endpoint)
 {
 	static const enum ibv_event_type types[] = { IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,
 						     IBV_EVENT_QP_ACCESS_ERR, IBV_EVENT_PATH_MIG_ERR };
@@ -140,14 +138,14 @@ CASE(failed_queue_pair_breaks_its_endpoint)
 	}
 }
 
-CASE(first_message_establishes_its_endpoint)
+UNIT_CASE(first_message_establishes_its_endpoint)
 {
 	up_qp(IBV_EVENT_COMM_EST, state);
 	assert_int_equal(called.established, 1);
 	assert_int_equal(called.broken, 0);
 }
 
-CASE(limit_and_failure_of_an_srq_are_told_apart)
+UNIT_CASE(limit_and_failure_of_an_srq_are_told_apart)
 {
 	up_srq(IBV_EVENT_SRQ_LIMIT_REACHED, state);
 	assert_true(called.limit == 1 && called.failed == 0);
@@ -157,7 +155,7 @@ CASE(limit_and_failure_of_an_srq_are_told_apart)
 
 /* --- events of the device and its ports ---------------------------------------------------------- */
 
-CASE(lost_device_is_reported_once)
+UNIT_CASE(lost_device_is_reported_once)
 {
 	DAT_EVENT event;
 
@@ -169,7 +167,7 @@ CASE(lost_device_is_reported_once)
 	assert_int_equal(next_event(&event), 0);
 }
 
-CASE(lost_device_is_told_to_its_watch_too)
+UNIT_CASE(lost_device_is_told_to_its_watch_too)
 {
 	DAT_EVENT event;
 
@@ -180,7 +178,7 @@ CASE(lost_device_is_told_to_its_watch_too)
 	assert_int_equal(next_event(&event), 0);
 }
 
-CASE(other_ports_and_unknown_events_make_no_event)
+UNIT_CASE(other_ports_and_unknown_events_make_no_event)
 {
 	static const enum ibv_event_type types[] = { IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE,
 		IBV_EVENT_LID_CHANGE, IBV_EVENT_GID_CHANGE };
@@ -197,7 +195,7 @@ CASE(other_ports_and_unknown_events_make_no_event)
 	assert_int_equal(next_event(&event), 0);
 }
 
-CASE(own_port_is_watched)
+UNIT_CASE(own_port_is_watched)
 {
 	DAT_NET_CHANGE_DATA data;
 	DAT_EVENT event;
@@ -214,7 +212,7 @@ CASE(own_port_is_watched)
 
 static void happen(void *type) { up(*(enum ibv_event_type *)type, NULL); }
 
-CASE(event_that_is_not_known_is_reported_with_its_number)
+UNIT_CASE(event_that_is_not_known_is_reported_with_its_number)
 {
 	static const enum ibv_event_type ignored[] = { IBV_EVENT_PATH_MIG, IBV_EVENT_QP_LAST_WQE_REACHED,
 		IBV_EVENT_SM_CHANGE, IBV_EVENT_CLIENT_REREGISTER, IBV_EVENT_WQ_FATAL };

@@ -98,9 +98,7 @@ static DAT_RETURN create_shared(void *start, DAT_VLEN length, const char *name)
 
 static void free_lmr(DAT_LMR_HANDLE lmr) { assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS); }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(privileges_become_access_rights)
+UNIT_CASE(privileges_become_access_rights)
 {
 	static const struct {
 		int priv, access;
@@ -125,7 +123,7 @@ CASE(privileges_become_access_rights)
 				 rows[i].access | IBV_ACCESS_MW_BIND | (rows[i].priv == WRITE ? 1 << 8 : 0));
 }
 
-CASE(region_is_registered_as_asked_for)
+UNIT_CASE(region_is_registered_as_asked_for)
 {
 	DAT_LMR_PARAM param;
 
@@ -158,7 +156,7 @@ CASE(region_is_registered_as_asked_for)
 }
 
 /* So that a peer that guesses the context gets nothing, and programs that pass on 0 notice. */
-CASE(region_without_remote_rights_has_no_remote_context)
+UNIT_CASE(region_without_remote_rights_has_no_remote_context)
 {
 	static const int rights[] = { READ, WRITE, ATOMIC };
 
@@ -173,7 +171,7 @@ CASE(region_without_remote_rights_has_no_remote_context)
 	}
 }
 
-CASE(outputs_are_optional_but_for_the_handle)
+UNIT_CASE(outputs_are_optional_but_for_the_handle)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
 #define CREATE(ia, pz, priv, va, handle) \
@@ -193,7 +191,7 @@ CASE(outputs_are_optional_but_for_the_handle)
 	free_lmr(handle);
 }
 
-CASE(ranges_are_checked)
+UNIT_CASE(ranges_are_checked)
 {
 	assert_int_equal(create_at(memory, 0, LOCAL), DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE));
 	assert_int_equal(create_at(memory, (1 << 20) + 1, LOCAL), BAD_PARAM(4));
@@ -205,7 +203,7 @@ CASE(ranges_are_checked)
 	free_lmr(handle);
 }
 
-CASE(region_of_a_region_has_its_range_and_keeps_it)
+UNIT_CASE(region_of_a_region_has_its_range_and_keeps_it)
 {
 	DAT_LMR_HANDLE base;
 
@@ -223,7 +221,7 @@ CASE(region_of_a_region_has_its_range_and_keeps_it)
 	free_lmr(base);
 }
 
-CASE(region_of_a_foreign_region_is_refused)
+UNIT_CASE(region_of_a_foreign_region_is_refused)
 {
 	DAT_REGION_DESCRIPTION region = { .for_lmr_handle = (DAT_LMR_HANDLE)pz };
 	struct dapl_lmr *lmr;
@@ -241,7 +239,7 @@ CASE(region_of_a_foreign_region_is_refused)
 	free_lmr((DAT_LMR_HANDLE)lmr);
 }
 
-CASE(only_memory_that_processes_can_share_is_shared)
+UNIT_CASE(only_memory_that_processes_can_share_is_shared)
 {
 	static const char name[DAT_LMR_COOKIE_SIZE] = "name", other_name[DAT_LMR_COOKIE_SIZE] = "other";
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -268,7 +266,7 @@ CASE(only_memory_that_processes_can_share_is_shared)
 	munmap(map, 2 * page);
 }
 
-CASE(zero_based_region_begins_at_address_0)
+UNIT_CASE(zero_based_region_begins_at_address_0)
 {
 	ia->attr.zero_based = true;
 	assert_int_equal(create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = memory }, SIZE, LOCAL,
@@ -282,7 +280,7 @@ CASE(zero_based_region_begins_at_address_0)
 }
 
 /* A limit on locked memory is reported as what it is, whichever error the kernel gives for it. */
-CASE(refused_registration_leaves_nothing)
+UNIT_CASE(refused_registration_leaves_nothing)
 {
 	static const struct {
 		int error;
@@ -302,7 +300,7 @@ CASE(refused_registration_leaves_nothing)
 	assert_int_equal(ia->counters[DCNT_IA_LMR_CREATE], 0);
 }
 
-CASE(region_in_use_is_not_freed)
+UNIT_CASE(region_in_use_is_not_freed)
 {
 	DAT_LMR_PARAM param;
 
@@ -317,7 +315,7 @@ CASE(region_in_use_is_not_freed)
 	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, &param), BAD_HANDLE(LMR));
 }
 
-CASE(range_is_held_if_all_of_it_is)
+UNIT_CASE(range_is_held_if_all_of_it_is)
 {
 	static const struct {
 		DAT_VADDR at;
@@ -340,7 +338,7 @@ static bool find_sink(struct dapl_pz *of, DAT_RMR_CONTEXT context, DAT_VADDR at,
 		.rmr_context = context }, sink);
 }
 
-CASE(remote_context_finds_its_region)
+UNIT_CASE(remote_context_finds_its_region)
 {
 	const DAT_VADDR start = (uintptr_t)memory;
 	DAT_LMR_TRIPLET sink;
@@ -362,7 +360,7 @@ CASE(remote_context_finds_its_region)
 	free_lmr(without);
 }
 
-CASE(context_of_a_bound_window_finds_the_region)
+UNIT_CASE(context_of_a_bound_window_finds_the_region)
 {
 	const DAT_LMR_TRIPLET range = { .virtual_address = (uintptr_t)memory, .segment_length = 32 };
 	DAT_LMR_TRIPLET sink;
@@ -384,7 +382,7 @@ CASE(context_of_a_bound_window_finds_the_region)
 	free_lmr(handle);
 }
 
-CASE(sync_wants_segments_of_regions)
+UNIT_CASE(sync_wants_segments_of_regions)
 {
 	DAT_LMR_TRIPLET list[2] = { { .virtual_address = 1, .segment_length = 0 } };
 	DAT_RETURN (*const sync[])(DAT_IA_HANDLE, const DAT_LMR_TRIPLET *, DAT_VLEN) = { dapl_lmr_sync_rdma_read,

@@ -168,11 +168,9 @@ static void assert_not_joined(const char *group, DAT_UINT32 flags, DAT_RETURN ex
 	assert_int_equal(next_number(), 0);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- joining --------------------------------------------------------------------------------------------- */
 
-CASE(join_is_the_devices)
+UNIT_CASE(join_is_the_devices)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&asked;
 
@@ -187,7 +185,7 @@ CASE(join_is_the_devices)
 	assert_true(asked_send_only);
 }
 
-CASE(joined_group_is_reported_with_its_address_handle)
+UNIT_CASE(joined_group_is_reported_with_its_address_handle)
 {
 	struct core_ud_event event = joined("239.1.2.3");
 
@@ -202,7 +200,7 @@ CASE(joined_group_is_reported_with_its_address_handle)
 	assert_int_equal(next_number(), 0);
 }
 
-CASE(endpoint_is_in_several_groups)
+UNIT_CASE(endpoint_is_in_several_groups)
 {
 	struct core_ud_event first = joined("239.1.2.3"), second = joined("239.1.2.4");
 
@@ -218,7 +216,7 @@ CASE(endpoint_is_in_several_groups)
 }
 
 /* Neither while it joins nor as a member; a group is its address, whatever the port. */
-CASE(group_is_joined_once)
+UNIT_CASE(group_is_joined_once)
 {
 	struct sockaddr_storage address = address_of("239.1.2.3", 0);
 
@@ -231,7 +229,7 @@ CASE(group_is_joined_once)
 	assert_int_equal(joins, 1);
 }
 
-CASE(device_without_multicast_has_no_groups)
+UNIT_CASE(device_without_multicast_has_no_groups)
 {
 	core_ia->attr.multicast = false;
 	assert_not_joined("239.1.2.3", 0, NOT_IMPLEMENTED);
@@ -242,7 +240,7 @@ CASE(device_without_multicast_has_no_groups)
 	assert_int_equal(leave("239.1.2.3"), NOT_IMPLEMENTED);
 }
 
-CASE(only_datagram_endpoints_are_in_groups)
+UNIT_CASE(only_datagram_endpoints_are_in_groups)
 {
 	ep->is_ud = false;
 	assert_not_joined("239.1.2.3", 0, BAD_PARAM(1));
@@ -253,7 +251,7 @@ CASE(only_datagram_endpoints_are_in_groups)
 	ep->is_raw = false;
 }
 
-CASE(arguments_are_checked)
+UNIT_CASE(arguments_are_checked)
 {
 	static const char *const others[] = { "223.255.255.255", "240.0.0.0", "ff02::1" };
 
@@ -267,7 +265,7 @@ CASE(arguments_are_checked)
 	assert_not_joined("239.1.2.3", DAT_MCAST_SEND_ONLY | 0x80000000u, BAD_PARAM(3));
 }
 
-CASE(group_of_another_interface_is_refused)
+UNIT_CASE(group_of_another_interface_is_refused)
 {
 	static const struct {
 		const char *group;
@@ -294,7 +292,7 @@ CASE(group_of_another_interface_is_refused)
 	}
 }
 
-CASE(endpoint_must_be_able_to_join)
+UNIT_CASE(endpoint_must_be_able_to_join)
 {
 	struct dapl_pz *pz = ep->pz;
 	uint32_t magic = ep->obj.magic;
@@ -314,14 +312,14 @@ CASE(endpoint_must_be_able_to_join)
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 }
 
-CASE(join_waits_for_a_change_of_the_endpoint)
+UNIT_CASE(join_waits_for_a_change_of_the_endpoint)
 {
 	ep->changing = true;
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	assert_int_equal(joins, 1);
 }
 
-CASE(join_that_the_device_refuses_leaves_nothing)
+UNIT_CASE(join_that_the_device_refuses_leaves_nothing)
 {
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);	/* the endpoint has its QP */
 	assert_int_equal(leave("239.1.2.3"), DAT_SUCCESS);
@@ -340,7 +338,7 @@ CASE(join_that_the_device_refuses_leaves_nothing)
 
 /* --- failures that the device reports ---------------------------------------------------------------------- */
 
-CASE(failed_join_is_reported_and_left)
+UNIT_CASE(failed_join_is_reported_and_left)
 {
 	struct core_ud_event event;
 
@@ -362,7 +360,7 @@ CASE(failed_join_is_reported_and_left)
 }
 
 /* The consumer may still have sends to it. */
-CASE(membership_that_the_network_ends_is_kept_until_it_is_left)
+UNIT_CASE(membership_that_the_network_ends_is_kept_until_it_is_left)
 {
 	struct core_ud_event event = joined("239.1.2.3"), end;
 
@@ -379,7 +377,7 @@ CASE(membership_that_the_network_ends_is_kept_until_it_is_left)
 	assert_int_equal(leaves, 1);
 }
 
-CASE(endpoint_without_connect_evd_gets_no_event)
+UNIT_CASE(endpoint_without_connect_evd_gets_no_event)
 {
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	ep->connect_evd = NULL;
@@ -392,7 +390,7 @@ CASE(endpoint_without_connect_evd_gets_no_event)
 
 /* --- leaving --------------------------------------------------------------------------------------------- */
 
-CASE(left_group_gets_no_datagrams)
+UNIT_CASE(left_group_gets_no_datagrams)
 {
 	struct core_ud_event first = joined("239.1.2.3"), second = joined("239.1.2.4");
 
@@ -408,7 +406,7 @@ CASE(left_group_gets_no_datagrams)
 }
 
 /* The upcall was on its way. */
-CASE(group_that_is_left_while_joining_is_not_reported)
+UNIT_CASE(group_that_is_left_while_joining_is_not_reported)
 {
 	assert_int_equal(join("239.1.2.3", 0), DAT_SUCCESS);
 	assert_int_equal(join("239.1.2.4", 0), DAT_SUCCESS);
@@ -423,7 +421,7 @@ CASE(group_that_is_left_while_joining_is_not_reported)
 }
 
 /* Those that the endpoint is in, and those that it is joining. */
-CASE(freed_endpoint_leaves_its_groups)
+UNIT_CASE(freed_endpoint_leaves_its_groups)
 {
 	joined("239.1.2.3");
 	assert_int_equal(join("239.1.2.4", 0), DAT_SUCCESS);

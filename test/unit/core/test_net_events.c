@@ -130,11 +130,9 @@ static void expect_nothing_more(void)
 	assert_null(started);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- cases ----------------------------------------------------------------------------------------------------- */
 
-CASE(mtu_of_a_device_that_follows_late_is_reported)
+UNIT_CASE(mtu_of_a_device_that_follows_late_is_reported)
 {
 	message(KIND_MTU, 9000);
 	fire();
@@ -146,7 +144,7 @@ CASE(mtu_of_a_device_that_follows_late_is_reported)
 }
 
 /* The next event does not count that change. */
-CASE(mtu_of_the_interface_alone_is_no_event)
+UNIT_CASE(mtu_of_the_interface_alone_is_no_event)
 {
 	message(KIND_MTU, 9000);
 	fire();
@@ -161,7 +159,7 @@ CASE(mtu_of_the_interface_alone_is_no_event)
 	expect_nothing_more();
 }
 
-CASE(link_of_a_device_that_follows_late_waits_for_its_port_event)
+UNIT_CASE(link_of_a_device_that_follows_late_waits_for_its_port_event)
 {
 	message(KIND_LINK, 0);
 	fire();
@@ -173,7 +171,7 @@ CASE(link_of_a_device_that_follows_late_waits_for_its_port_event)
 	expect_nothing_more();
 }
 
-CASE(change_that_is_reported_before_its_message_counts_once)
+UNIT_CASE(change_that_is_reported_before_its_message_counts_once)
 {
 	core_device.attr.port_active = false;
 	port_event();
@@ -189,7 +187,7 @@ CASE(change_that_is_reported_before_its_message_counts_once)
 	expect_event(DAT_NET_LINK, 0, 1, 2);
 }
 
-CASE(change_that_was_undone_has_equal_values)
+UNIT_CASE(change_that_was_undone_has_equal_values)
 {
 	message(KIND_LINK, 0);
 	message(KIND_LINK, 1);
@@ -198,7 +196,7 @@ CASE(change_that_was_undone_has_equal_values)
 	expect_nothing_more();
 }
 
-CASE(event_that_a_full_evd_refuses_is_posted_later)
+UNIT_CASE(event_that_a_full_evd_refuses_is_posted_later)
 {
 	full = true;
 	core_device.attr.port_active = false;
@@ -214,7 +212,7 @@ CASE(event_that_a_full_evd_refuses_is_posted_later)
 }
 
 /* Once the kind is asked for, the first event begins with the value of that moment. */
-CASE(kind_that_is_not_asked_for_is_no_event)
+UNIT_CASE(kind_that_is_not_asked_for_is_no_event)
 {
 	w.what = DAT_NET_MTU;
 	core_device.attr.port_active = false;
@@ -230,7 +228,7 @@ CASE(kind_that_is_not_asked_for_is_no_event)
 	expect_event(DAT_NET_LINK, 0, 1, 0);
 }
 
-CASE(values_that_cannot_be_read_are_no_event)
+UNIT_CASE(values_that_cannot_be_read_are_no_event)
 {
 	core_device.query_error = EIO;
 	addresses_error = ENOBUFS;

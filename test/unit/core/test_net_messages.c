@@ -185,11 +185,9 @@ static void send_messages(void)
 	filled = 0;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- cases ----------------------------------------------------------------------------------------------------- */
 
-CASE(link_message_of_the_interface_is_an_event)
+UNIT_CASE(link_message_of_the_interface_is_an_event)
 {
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
@@ -207,7 +205,7 @@ CASE(link_message_of_the_interface_is_an_event)
 }
 
 /* A change of another interface would count as one of two that an event reports. */
-CASE(link_message_of_another_interface_is_ignored)
+UNIT_CASE(link_message_of_another_interface_is_ignored)
 {
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
@@ -218,7 +216,7 @@ CASE(link_message_of_another_interface_is_ignored)
 	assert_change(DAT_NET_LINK, 1, 0, 0);
 }
 
-CASE(changes_between_two_events_are_counted)
+UNIT_CASE(changes_between_two_events_are_counted)
 {
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
@@ -230,7 +228,7 @@ CASE(changes_between_two_events_are_counted)
 	assert_change(DAT_NET_LINK, 1, 0, 2);
 }
 
-CASE(mtu_of_the_device_is_reported)
+UNIT_CASE(mtu_of_the_device_is_reported)
 {
 	watch(DAT_NET_MTU);
 	core_device.attr.mtu = 4096;
@@ -239,7 +237,7 @@ CASE(mtu_of_the_device_is_reported)
 	assert_change(DAT_NET_MTU, 1500, 4096, 0);
 }
 
-CASE(own_address_that_goes_is_an_event)
+UNIT_CASE(own_address_that_goes_is_an_event)
 {
 	watch(DAT_NET_ADDRESS);
 	address_present = false;
@@ -256,7 +254,7 @@ CASE(own_address_that_goes_is_an_event)
 	assert_change(DAT_NET_ADDRESS, 0, 1, 0);
 }
 
-CASE(ipv6_message_has_its_address_elsewhere)
+UNIT_CASE(ipv6_message_has_its_address_elsewhere)
 {
 	set_address("2001:db8::1");
 	watch(DAT_NET_ADDRESS);
@@ -269,7 +267,7 @@ CASE(ipv6_message_has_its_address_elsewhere)
 }
 
 /* A bridge reports its ports with a family of its own. */
-CASE(message_of_a_bridge_is_ignored)
+UNIT_CASE(message_of_a_bridge_is_ignored)
 {
 	struct nlmsghdr *h;
 
@@ -284,7 +282,7 @@ CASE(message_of_a_bridge_is_ignored)
 }
 
 /* Each would bring the link up between, if it was read. */
-CASE(malformed_messages_are_ignored)
+UNIT_CASE(malformed_messages_are_ignored)
 {
 	watch(DAT_NET_LINK);
 	core_device.attr.port_active = false;
@@ -298,7 +296,7 @@ CASE(malformed_messages_are_ignored)
 }
 
 /* No message reports the change. */
-CASE(overflow_is_followed_by_the_present_state)
+UNIT_CASE(overflow_is_followed_by_the_present_state)
 {
 	watch(DAT_NET_LINK | DAT_NET_ADDRESS);
 	core_device.attr.port_active = false;
@@ -311,7 +309,7 @@ CASE(overflow_is_followed_by_the_present_state)
 }
 
 /* The link was down in a message, and is up: a message that it is down again is news. */
-CASE(overflow_forgets_what_was_seen)
+UNIT_CASE(overflow_forgets_what_was_seen)
 {
 	watch(DAT_NET_LINK | DAT_NET_ADDRESS);
 	address_present = false;

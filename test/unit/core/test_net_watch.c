@@ -46,10 +46,8 @@ static void wait_for_change(DAT_NET_CHANGE_DATA *data)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* Twice: the first must leave no lock behind. */
-CASE(lost_device_is_reported_to_watches_of_it)
+UNIT_CASE(lost_device_is_reported_to_watches_of_it)
 {
 	DAT_NET_CHANGE_DATA data;
 
@@ -72,7 +70,7 @@ CASE(lost_device_is_reported_to_watches_of_it)
 	assert_false(change(&data));
 }
 
-CASE(loss_of_another_device_is_not_told)
+UNIT_CASE(loss_of_another_device_is_not_told)
 {
 	struct dapl_ia *other = core_ia_new();
 	DAT_NET_CHANGE_DATA data;
@@ -83,7 +81,7 @@ CASE(loss_of_another_device_is_not_told)
 	core_ia_free(other);
 }
 
-CASE(port_that_goes_down_is_told_with_both_values)
+UNIT_CASE(port_that_goes_down_is_told_with_both_values)
 {
 	DAT_NET_CHANGE_DATA data;
 
@@ -98,7 +96,7 @@ CASE(port_that_goes_down_is_told_with_both_values)
 }
 
 /* The report has no value: the device is queried. */
-CASE(port_that_changed_somehow_is_looked_at)
+UNIT_CASE(port_that_changed_somehow_is_looked_at)
 {
 	DAT_NET_CHANGE_DATA data;
 
@@ -112,7 +110,7 @@ CASE(port_that_changed_somehow_is_looked_at)
 	assert_int_equal(ia->attr.mtu, 9000);	/* datagrams may have this length now */
 }
 
-CASE(unknown_kinds_and_ias_without_an_evd_are_refused)
+UNIT_CASE(unknown_kinds_and_ias_without_an_evd_are_refused)
 {
 	struct dapl_evd *evd = ia->async_evd;
 
@@ -124,7 +122,7 @@ CASE(unknown_kinds_and_ias_without_an_evd_are_refused)
 }
 
 /* The child may forget the IA that its parent watches, though the child has no service thread. */
-CASE(child_of_a_fork_has_no_watch_and_no_socket)
+UNIT_CASE(child_of_a_fork_has_no_watch_and_no_socket)
 {
 	int fd = fcntl(STDERR_FILENO, F_DUPFD, 0);	/* the lowest free number: that of the socket */
 	DAT_NET_CHANGE_DATA data;

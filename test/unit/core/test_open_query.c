@@ -60,9 +60,7 @@ static DAT_RETURN open_all(void)
 
 static DAT_RETURN close_query(const void *of) { return call(of, DAT_IB_CLOSE_QUERY_OP); }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(query_tells_the_attributes_of_a_closed_device)
+UNIT_CASE(query_tells_the_attributes_of_a_closed_device)
 {
 	assert_int_equal(open_all(), DAT_SUCCESS);
 	assert_string_equal(core_device.opened, "eth7 0");
@@ -78,7 +76,7 @@ CASE(query_tells_the_attributes_of_a_closed_device)
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 
-CASE(queries_are_independent)
+UNIT_CASE(queries_are_independent)
 {
 	DAT_HANDLE first;
 
@@ -92,7 +90,7 @@ CASE(queries_are_independent)
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 
-CASE(only_attributes_of_a_mask_are_told)
+UNIT_CASE(only_attributes_of_a_mask_are_told)
 {
 	assert_int_equal(open_query("ofa-v2-test", &handle, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr),
 			 DAT_SUCCESS);
@@ -113,7 +111,7 @@ static void check_refused(DAT_RETURN ret, DAT_RETURN_TYPE type)
 	assert_int_equal(provider_attr.dapl_version_minor, 99);
 }
 
-CASE(arguments_are_checked)
+UNIT_CASE(arguments_are_checked)
 {
 	const DAT_IA_ATTR_MASK all_ia = DAT_IA_FIELD_ALL;
 	const DAT_PROVIDER_ATTR_MASK all = DAT_PROVIDER_FIELD_ALL;
@@ -131,7 +129,7 @@ CASE(arguments_are_checked)
 	check_refused(open_query("ofa-v2-test", &handle, all_ia, &ia_attr, all, NULL), DAT_INVALID_PARAMETER);
 }
 
-CASE(failed_device_changes_nothing)
+UNIT_CASE(failed_device_changes_nothing)
 {
 	core_device.open_error = ENODEV;
 	check_refused(open_all(), DAT_PROVIDER_NOT_FOUND);
@@ -149,7 +147,7 @@ CASE(failed_device_changes_nothing)
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 
-CASE(only_a_query_is_closed_and_once)
+UNIT_CASE(only_a_query_is_closed_and_once)
 {
 	struct dapl_ia *ia = core_ia_new();
 

@@ -62,9 +62,7 @@ static void expect_cookies(const uint64_t *cookies, unsigned n)
 	assert_int_equal(evd->wc_tail - evd->wc_head, 0);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(suppressed_successes_are_reaped)
+UNIT_CASE(suppressed_successes_are_reaped)
 {
 	assert_false(dapl_evd_reap_suppressed(evd));
 	complete(ep, DAT_DTO_SEND, REQ_SUPPRESS, 1, IBV_WC_SUCCESS);
@@ -81,7 +79,7 @@ CASE(suppressed_successes_are_reaped)
 }
 
 /* Only events of its own queue hold a suppressed request back. */
-CASE(suppressed_success_waits_for_its_own_queue_only)
+UNIT_CASE(suppressed_success_waits_for_its_own_queue_only)
 {
 	static const uint64_t left[] = { 1, 2 };
 
@@ -98,7 +96,7 @@ static bool has_cookie(const struct dapl_dto *dto, const struct ibv_wc *wc, cons
 	return dto->cookie.as_64 == *(const uint64_t *)arg;
 }
 
-CASE(completions_are_found_where_they_are)
+UNIT_CASE(completions_are_found_where_they_are)
 {
 	uint64_t cookie;
 
@@ -111,7 +109,7 @@ CASE(completions_are_found_where_they_are)
 	assert_false(dapl_evd_contains(evd, has_cookie, &cookie));
 }
 
-CASE(purge_removes_the_endpoint_and_keeps_the_order_of_others)
+UNIT_CASE(purge_removes_the_endpoint_and_keeps_the_order_of_others)
 {
 	static const uint64_t left[] = { 1, 3, 5 };
 
@@ -124,7 +122,7 @@ CASE(purge_removes_the_endpoint_and_keeps_the_order_of_others)
 }
 
 /* A purge takes back what the removed completions had counted. */
-CASE(purge_corrects_the_notices)
+UNIT_CASE(purge_corrects_the_notices)
 {
 	dapl_evd_inspect(evd);
 	complete(ep, DAT_DTO_SEND, 0, 1, IBV_WC_SUCCESS);

@@ -47,9 +47,7 @@ static void expect_flushed(int op, uint64_t cookie)
 	assert_int_equal(dto->user_cookie.as_64, cookie);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(late_posts_are_flushed_in_order)
+UNIT_CASE(late_posts_are_flushed_in_order)
 {
 	assert_int_equal(request(1, 0, 0), DAT_SUCCESS);
 	assert_int_equal(request(2, 0, 0), DAT_SUCCESS);
@@ -63,13 +61,13 @@ CASE(late_posts_are_flushed_in_order)
 }
 
 /* It failed: it has an event, although its success would have none. */
-CASE(suppressed_late_post_has_an_event)
+UNIT_CASE(suppressed_late_post_has_an_event)
 {
 	assert_int_equal(request(1, 0, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
 	expect_flushed(DAT_DTO_SEND, 1);
 }
 
-CASE(queues_hold_what_was_asked_for)
+UNIT_CASE(queues_hold_what_was_asked_for)
 {
 	ep->sq.limit = ep->rq.limit = 2;
 	for (uint64_t i = 0; i < 2; i++) {
@@ -96,7 +94,7 @@ static void expect_refusal(DAT_RETURN type)
 }
 
 /* Each is refused twice: the first time leaves no lock. */
-CASE(other_posts_are_refused)
+UNIT_CASE(other_posts_are_refused)
 {
 	for (int i = 0; i < 2; i++) {
 		ia->attr.no_late_flush = false;
@@ -119,7 +117,7 @@ CASE(other_posts_are_refused)
 	expect_flushed(DAT_DTO_SEND, 1);
 }
 
-CASE(post_to_a_freed_endpoint_is_refused)
+UNIT_CASE(post_to_a_freed_endpoint_is_refused)
 {
 	assert_true(dapl_object_kill(&ep->obj));
 	assert_int_equal(request(1, 0, 0), BAD_HANDLE(EP));
@@ -129,7 +127,7 @@ CASE(post_to_a_freed_endpoint_is_refused)
 }
 
 /* The endpoint has no EVD for it, so nothing dequeues the completion: its record is given back. */
-CASE(completion_for_a_missing_evd_is_discarded)
+UNIT_CASE(completion_for_a_missing_evd_is_discarded)
 {
 	struct dapl_evd *discard;
 

@@ -39,9 +39,7 @@ static DAT_PZ_HANDLE create(void)
 	return pz;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(zone_has_a_domain_of_its_own)
+UNIT_CASE(zone_has_a_domain_of_its_own)
 {
 	DAT_PZ_HANDLE pz = create(), other = create();
 
@@ -55,7 +53,7 @@ CASE(zone_has_a_domain_of_its_own)
 	assert_int_equal(ia->counters[DCNT_IA_PZ_FREE], 2);
 }
 
-CASE(zone_in_use_is_not_freed)
+UNIT_CASE(zone_in_use_is_not_freed)
 {
 	DAT_PZ_HANDLE pz = create();
 
@@ -67,7 +65,7 @@ CASE(zone_in_use_is_not_freed)
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
-CASE(freed_zone_is_a_bad_handle)
+UNIT_CASE(freed_zone_is_a_bad_handle)
 {
 	DAT_PZ_PARAM param;
 	DAT_PZ_HANDLE pz = create();
@@ -78,7 +76,7 @@ CASE(freed_zone_is_a_bad_handle)
 	assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)ia), BAD_HANDLE(PZ));
 }
 
-CASE(query_tells_the_ia)
+UNIT_CASE(query_tells_the_ia)
 {
 	DAT_PZ_PARAM param = { .ia_handle = NULL };
 	DAT_PZ_HANDLE pz = create();
@@ -90,7 +88,7 @@ CASE(query_tells_the_ia)
 	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
-CASE(refused_create_makes_no_zone)
+UNIT_CASE(refused_create_makes_no_zone)
 {
 	DAT_PZ_HANDLE pz = (DAT_PZ_HANDLE)&handle_of_ia;
 
@@ -115,7 +113,7 @@ static void destroy_handle(struct dapl_task *task)
 	__atomic_store_n(&handle_is_left, false, __ATOMIC_RELEASE);
 }
 
-CASE(domain_outlives_what_the_service_thread_destroys)
+UNIT_CASE(domain_outlives_what_the_service_thread_destroys)
 {
 	struct dapl_task task = { .queued = false };
 	DAT_PZ_HANDLE pz = create();

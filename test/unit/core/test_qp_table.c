@@ -30,9 +30,7 @@ static void add(int i, uint32_t qpn)
 	dapl_qp_table_add(eps[i]);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(each_number_finds_its_endpoint)
+UNIT_CASE(each_number_finds_its_endpoint)
 {
 	add(0, SAME);
 	add(1, SAME_TOO);
@@ -42,7 +40,7 @@ TEST(each_number_finds_its_endpoint)
 	assert_ptr_equal(dapl_qp_table_find(ia, OTHER), eps[2]);
 }
 
-TEST(unknown_numbers_find_nothing)
+UNIT_CASE(unknown_numbers_find_nothing)
 {
 	assert_null(dapl_qp_table_find(ia, SAME));
 	add(0, SAME);
@@ -52,7 +50,7 @@ TEST(unknown_numbers_find_nothing)
 }
 
 /* The first, the middle and the last of a chain. */
-TEST(removed_endpoint_leaves_the_others)
+UNIT_CASE(removed_endpoint_leaves_the_others)
 {
 	for (int gone = 0; gone < 3; gone++) {
 		add(0, SAME);
@@ -66,7 +64,7 @@ TEST(removed_endpoint_leaves_the_others)
 	}
 }
 
-TEST(removal_of_an_absent_endpoint_does_nothing)
+UNIT_CASE(removal_of_an_absent_endpoint_does_nothing)
 {
 	add(0, SAME);
 	eps[1]->qpn = SAME;

@@ -76,9 +76,7 @@ static struct dapl_dto *post_saved(uint64_t address, int n)
 	return core_post(ep, DAT_DTO_RECEIVE, 0, address);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(receives_are_posted_in_their_order_and_places)
+UNIT_CASE(receives_are_posted_in_their_order_and_places)
 {
 	struct dapl_dto *records[3];
 
@@ -95,14 +93,14 @@ TEST(receives_are_posted_in_their_order_and_places)
 	assert_int_equal(posted[2].num_sge, SEGMENTS);
 }
 
-TEST(no_receive_is_no_post)
+UNIT_CASE(no_receive_is_no_post)
 {
 	assert_int_equal(repost(SEGMENTS), 0);
 	assert_int_equal(posts, 0);
 }
 
 /* The ring of records begins anew after its last place. */
-TEST(places_wrap_with_the_ring)
+UNIT_CASE(places_wrap_with_the_ring)
 {
 	struct dapl_dto *record;
 
@@ -114,7 +112,7 @@ TEST(places_wrap_with_the_ring)
 	assert_ptr_equal((void *)(uintptr_t)posted[1].wr_id, record);
 }
 
-TEST(new_qp_may_have_fewer_segments)
+UNIT_CASE(new_qp_may_have_fewer_segments)
 {
 	post_saved(0x1000, 2);
 	assert_int_equal(repost(1), E2BIG);
@@ -122,14 +120,14 @@ TEST(new_qp_may_have_fewer_segments)
 	assert_int_equal(repost(2), 0);
 }
 
-TEST(receive_that_was_not_kept_is_an_error)
+UNIT_CASE(receive_that_was_not_kept_is_an_error)
 {
 	post_saved(0x1000, 1);
 	core_post(ep, DAT_DTO_RECEIVE, 0, 2);
 	assert_int_equal(repost(1), ENODATA);
 }
 
-TEST(refused_post_ends_it)
+UNIT_CASE(refused_post_ends_it)
 {
 	for (int i = 0; i < 3; i++)
 		post_saved(0x1000, 1);
@@ -138,7 +136,7 @@ TEST(refused_post_ends_it)
 	assert_int_equal(posts, 1);
 }
 
-TEST(detached_list_is_the_callers)
+UNIT_CASE(detached_list_is_the_callers)
 {
 	post_saved(0x1000, 1);
 	post_saved(0x2000, 1);

@@ -30,9 +30,7 @@ UNIT_FIXTURE(tear_down)
 	core_ia_free(ia);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(type_is_what_was_asked_for_or_what_there_is)
+UNIT_CASE(type_is_what_was_asked_for_or_what_there_is)
 {
 	static const struct {
 		bool windows_1, windows_2, for_ep;
@@ -65,7 +63,7 @@ CASE(type_is_what_was_asked_for_or_what_there_is)
 	}
 }
 
-CASE(device_without_windows_has_no_rmrs)
+UNIT_CASE(device_without_windows_has_no_rmrs)
 {
 	DAT_RMR_HANDLE rmr;
 
@@ -75,7 +73,7 @@ CASE(device_without_windows_has_no_rmrs)
 			 DAT_MODEL_NOT_SUPPORTED);
 }
 
-CASE(error_of_the_device_leaves_nothing)
+UNIT_CASE(error_of_the_device_leaves_nothing)
 {
 	DAT_RMR_HANDLE rmr;
 
@@ -86,7 +84,7 @@ CASE(error_of_the_device_leaves_nothing)
 	assert_null(ia->objects[DAPL_RMR]);
 }
 
-CASE(pz_that_is_freed_meanwhile_gets_no_rmr)
+UNIT_CASE(pz_that_is_freed_meanwhile_gets_no_rmr)
 {
 	DAT_RMR_HANDLE rmr;
 
@@ -98,7 +96,7 @@ CASE(pz_that_is_freed_meanwhile_gets_no_rmr)
 	make_pz();
 }
 
-CASE(arguments_are_checked)
+UNIT_CASE(arguments_are_checked)
 {
 	DAT_RMR_PARAM param;
 	DAT_RMR_HANDLE rmr;
@@ -159,7 +157,7 @@ static void free_lmr(struct dapl_lmr *lmr)
 	dapl_object_bury(&lmr->obj);
 }
 
-CASE(target_lies_within_the_binding)
+UNIT_CASE(target_lies_within_the_binding)
 {
 	static const struct {
 		DAT_VADDR address;
@@ -184,7 +182,7 @@ CASE(target_lies_within_the_binding)
 	free_lmr(lmr);
 }
 
-CASE(binding_at_the_end_of_the_address_space_does_not_wrap)
+UNIT_CASE(binding_at_the_end_of_the_address_space_does_not_wrap)
 {
 	struct dapl_lmr *lmr = lmr_new();
 	struct dapl_rmr *rmr = bound(lmr, UINT64_MAX - 0xff, 0x100, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 5);
@@ -197,7 +195,7 @@ CASE(binding_at_the_end_of_the_address_space_does_not_wrap)
 	free_lmr(lmr);
 }
 
-CASE(target_needs_the_context_and_the_right_to_write)
+UNIT_CASE(target_needs_the_context_and_the_right_to_write)
 {
 	struct dapl_lmr *readable = lmr_new(), *writable = lmr_new();
 	struct dapl_rmr *rmr[] = {

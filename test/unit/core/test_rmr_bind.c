@@ -92,9 +92,7 @@ static DAT_RETURN bind_range(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT cont
 
 static DAT_RETURN bind_all(int rights) { return bind_range(START, SIZE, CONTEXT, rights); }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(range_must_lie_within_the_region)
+UNIT_CASE(range_must_lie_within_the_region)
 {
 	static const struct {
 		DAT_VADDR at;
@@ -114,7 +112,7 @@ TEST(range_must_lie_within_the_region)
 			fail_msg("row %zu", i);
 }
 
-TEST(window_gives_no_right_that_the_region_lacks)
+UNIT_CASE(window_gives_no_right_that_the_region_lacks)
 {
 	lmr->param.mem_priv = DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
@@ -125,7 +123,7 @@ TEST(window_gives_no_right_that_the_region_lacks)
 	assert_int_equal(bind_all(DAT_MEM_PRIV_LOCAL_READ_FLAG), BAD_PARAM(4));
 }
 
-TEST(rights_are_those_of_the_request)
+UNIT_CASE(rights_are_those_of_the_request)
 {
 	assert_int_equal(bind_all(READ | WRITE), DAT_SUCCESS);
 	assert_int_equal(posts, 1);
@@ -137,14 +135,14 @@ TEST(rights_are_those_of_the_request)
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
-TEST(what_is_written_through_a_window_may_be_flushed)
+UNIT_CASE(what_is_written_through_a_window_may_be_flushed)
 {
 	ia->attr.flush_global = true;
 	assert_int_equal(bind_all(WRITE), DAT_SUCCESS);
 	assert_int_equal(posted[0].bind_mw.bind_info.mw_access_flags, IBV_ACCESS_REMOTE_WRITE | 1 << 8);
 }
 
-TEST(all_must_be_of_one_protection_zone)
+UNIT_CASE(all_must_be_of_one_protection_zone)
 {
 	lmr->pz = other_pz;
 	assert_int_equal(DAT_GET_TYPE(bind_all(READ)), DAT_PROTECTION_VIOLATION);
@@ -155,7 +153,7 @@ TEST(all_must_be_of_one_protection_zone)
 	assert_int_equal(posts, 0);
 }
 
-TEST(evd_of_requests_must_take_binds)
+UNIT_CASE(evd_of_requests_must_take_binds)
 {
 	evd->flags = DAT_EVD_DTO_FLAG;
 	assert_int_equal(bind_all(READ), BAD_STATE(EP_EVD_REQUEST));
@@ -163,7 +161,7 @@ TEST(evd_of_requests_must_take_binds)
 }
 
 /* A window of type 2 can be bound only while it is not. */
-TEST(second_bind_invalidates_first)
+UNIT_CASE(second_bind_invalidates_first)
 {
 	uint32_t rkey;
 
@@ -178,7 +176,7 @@ TEST(second_bind_invalidates_first)
 }
 
 /* The window needs no invalidate before its next bind, and does not use the region until then. RMR-15. */
-TEST(window_that_the_peer_invalidated_is_unbound)
+UNIT_CASE(window_that_the_peer_invalidated_is_unbound)
 {
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
 	dapl_rmr_invalidated(ia, rmr->param.rmr_context + 1);
@@ -191,7 +189,7 @@ TEST(window_that_the_peer_invalidated_is_unbound)
 }
 
 /* The invalidate is a part of the bind: it waits with it, and is silent whatever the flags are. */
-TEST(fence_holds_the_invalidate_of_a_bind_back)
+UNIT_CASE(fence_holds_the_invalidate_of_a_bind_back)
 {
 	enum { FLAGS = DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_SUPPRESS_FLAG };
 
@@ -203,7 +201,7 @@ TEST(fence_holds_the_invalidate_of_a_bind_back)
 	assert_int_equal(posted[2].send_flags, IBV_SEND_FENCE);
 }
 
-TEST(refused_flags_leave_the_window_bound)
+UNIT_CASE(refused_flags_leave_the_window_bound)
 {
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
 	assert_int_equal(bind_flagged(START, 8, CONTEXT, WRITE, 0x100), BAD_PARAM(8));
@@ -211,7 +209,7 @@ TEST(refused_flags_leave_the_window_bound)
 	assert_ptr_equal(rmr->lmr, lmr);
 }
 
-TEST(empty_range_unbinds)
+UNIT_CASE(empty_range_unbinds)
 {
 	assert_int_equal(bind_all(READ), DAT_SUCCESS);
 	assert_true(dapl_in_use(&lmr->obj));
@@ -221,7 +219,7 @@ TEST(empty_range_unbinds)
 	assert_false(dapl_in_use(&lmr->obj));
 }
 
-TEST(refused_post_leaves_the_region_unused)
+UNIT_CASE(refused_post_leaves_the_region_unused)
 {
 	error = ENOMEM;
 	assert_int_not_equal(bind_all(READ), DAT_SUCCESS);
@@ -229,7 +227,7 @@ TEST(refused_post_leaves_the_region_unused)
 	assert_false(dapl_in_use(&lmr->obj));
 }
 
-TEST(arguments_are_checked)
+UNIT_CASE(arguments_are_checked)
 {
 	const DAT_LMR_TRIPLET range = { .virtual_address = START, .segment_length = 1, .lmr_context = CONTEXT };
 	DAT_RMR_COOKIE cookie = { .as_64 = 0 };

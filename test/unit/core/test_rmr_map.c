@@ -52,9 +52,7 @@ static bool is_mapped(void *pages)
 	return !mincore(pages, (size_t)sysconf(_SC_PAGESIZE), &in_core) || errno != ENOMEM;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(arguments_are_checked)
+UNIT_CASE(arguments_are_checked)
 {
 	DAT_RMR_TRIPLET empty = memory;
 	DAT_PVOID at;
@@ -66,7 +64,7 @@ CASE(arguments_are_checked)
 	assert_int_equal(maps, 0);
 }
 
-CASE(endpoint_must_be_connected)
+UNIT_CASE(endpoint_must_be_connected)
 {
 	DAT_PVOID at = NULL;
 
@@ -80,7 +78,7 @@ CASE(endpoint_must_be_connected)
 	assert_null(ep->maps);
 }
 
-CASE(errors_of_the_device_have_codes)
+UNIT_CASE(errors_of_the_device_have_codes)
 {
 	static const struct {
 		int err;
@@ -99,7 +97,7 @@ CASE(errors_of_the_device_have_codes)
 	}
 }
 
-CASE(each_mapping_ends_when_it_is_unmapped)
+UNIT_CASE(each_mapping_ends_when_it_is_unmapped)
 {
 	DAT_PVOID at[3];
 	void *pages[3];
@@ -120,7 +118,7 @@ CASE(each_mapping_ends_when_it_is_unmapped)
 	assert_null(ep->maps);
 }
 
-CASE(mappings_end_with_their_endpoint)
+UNIT_CASE(mappings_end_with_their_endpoint)
 {
 	void *pages[2];
 	DAT_PVOID at;
@@ -135,7 +133,7 @@ CASE(mappings_end_with_their_endpoint)
 	dapl_map_end(ep);
 }
 
-CASE(endpoint_that_lost_its_connection_can_unmap)
+UNIT_CASE(endpoint_that_lost_its_connection_can_unmap)
 {
 	DAT_PVOID at;
 

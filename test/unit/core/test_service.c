@@ -54,9 +54,7 @@ static int readable(void)
 	return fd;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(flush_waits_for_tasks_that_were_queued)
+UNIT_CASE(flush_waits_for_tasks_that_were_queued)
 {
 	struct dapl_task tasks[3] = { { .run = NULL } };
 
@@ -67,7 +65,7 @@ CASE(flush_waits_for_tasks_that_were_queued)
 	dapl_service_flush();	/* nothing to wait for */
 }
 
-CASE(flush_waits_for_the_callback_that_runs)
+UNIT_CASE(flush_waits_for_the_callback_that_runs)
 {
 	struct dapl_watch watch = { .fd = -1 };
 	struct dapl_timer timer = { .fire = NULL };
@@ -86,7 +84,7 @@ CASE(flush_waits_for_the_callback_that_runs)
 	assert_int_equal(count(&ended), 1);
 }
 
-CASE(stop_of_a_watch_waits_for_its_callback)
+UNIT_CASE(stop_of_a_watch_waits_for_its_callback)
 {
 	struct dapl_watch watch = { .fd = -1 };
 	uint64_t one = 1;
@@ -103,14 +101,14 @@ CASE(stop_of_a_watch_waits_for_its_callback)
 	close(fd);
 }
 
-CASE(watch_that_was_not_started_can_be_stopped)
+UNIT_CASE(watch_that_was_not_started_can_be_stopped)
 {
 	struct dapl_watch watch = { .fd = 0 };
 
 	dapl_watch_stop(&watch);
 }
 
-CASE(drain_of_a_timer_waits_for_its_callback)
+UNIT_CASE(drain_of_a_timer_waits_for_its_callback)
 {
 	struct dapl_timer timer = { .fire = NULL };
 
@@ -123,7 +121,7 @@ CASE(drain_of_a_timer_waits_for_its_callback)
 
 /* --- once ------------------------------------------------------------------------------------ */
 
-CASE(timer_that_is_stopped_does_not_fire)
+UNIT_CASE(timer_that_is_stopped_does_not_fire)
 {
 	struct dapl_timer timer = { .fire = NULL };
 
@@ -137,7 +135,7 @@ CASE(timer_that_is_stopped_does_not_fire)
 	assert_int_equal(count(&begun), 0);
 }
 
-CASE(timer_that_is_started_again_moves)
+UNIT_CASE(timer_that_is_started_again_moves)
 {
 	struct dapl_timer timer = { .fire = NULL };
 
@@ -149,7 +147,7 @@ CASE(timer_that_is_started_again_moves)
 	assert_int_equal(count(&begun), 1);
 }
 
-CASE(timer_that_is_due_does_not_wait_for_a_later_one)
+UNIT_CASE(timer_that_is_due_does_not_wait_for_a_later_one)
 {
 	struct dapl_timer late = { .fire = NULL }, soon = { .fire = NULL };
 
@@ -170,7 +168,7 @@ static void wait_for_release(struct dapl_task *task)
 	take_a_while();
 }
 
-CASE(task_that_is_queued_twice_runs_once)
+UNIT_CASE(task_that_is_queued_twice_runs_once)
 {
 	struct dapl_task first = { .run = NULL }, twice = { .run = NULL };
 
@@ -192,7 +190,7 @@ static void flush_on_the_service_thread(struct dapl_task *task)
 	take_a_while();
 }
 
-CASE(service_thread_does_not_wait_for_itself)
+UNIT_CASE(service_thread_does_not_wait_for_itself)
 {
 	struct dapl_task task = { .run = NULL };
 
@@ -233,7 +231,7 @@ static void close_and_open(struct dapl_task *task)
 	take_a_while();		/* still the service thread */
 }
 
-CASE(ia_that_is_opened_in_the_same_callback_has_one_thread)
+UNIT_CASE(ia_that_is_opened_in_the_same_callback_has_one_thread)
 {
 	struct dapl_watch watch = { .fd = readable() };
 	struct dapl_task task = { .run = NULL };
@@ -255,7 +253,7 @@ static void close_and_wait(struct dapl_task *task)
 	wait_for_release(task);
 }
 
-CASE(ia_that_is_opened_during_the_callback_has_one_thread)
+UNIT_CASE(ia_that_is_opened_during_the_callback_has_one_thread)
 {
 	struct dapl_task task = { .run = NULL }, other = { .run = NULL };
 
@@ -270,7 +268,7 @@ CASE(ia_that_is_opened_during_the_callback_has_one_thread)
 	assert_int_equal(service_threads(), 1);
 }
 
-CASE(thread_ends_after_the_callback)
+UNIT_CASE(thread_ends_after_the_callback)
 {
 	struct dapl_task task = { .run = NULL }, other = { .run = NULL };
 

@@ -54,9 +54,7 @@ static DAT_CONN_QUAL take_request(void)
 	return event.event_data.cr_arrival_event_data.conn_qual;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(early_request_names_the_chosen_port)
+UNIT_CASE(early_request_names_the_chosen_port)
 {
 	DAT_CONN_QUAL qual = 0;
 	DAT_PSP_HANDLE psp;
@@ -70,7 +68,7 @@ TEST(early_request_names_the_chosen_port)
 	assert_int_equal(core_device.listeners, 0);
 }
 
-TEST(rsp_that_was_used_early_stops_listening)
+UNIT_CASE(rsp_that_was_used_early_stops_listening)
 {
 	DAT_RSP_HANDLE rsp;
 
@@ -82,7 +80,7 @@ TEST(rsp_that_was_used_early_stops_listening)
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 }
 
-TEST(rsp_listens_until_it_is_freed)
+UNIT_CASE(rsp_listens_until_it_is_freed)
 {
 	DAT_RSP_HANDLE rsp;
 
@@ -109,7 +107,7 @@ static const char *printed_at(DAT_CONN_QUAL qual, int err)
 	return printed_by(fail_to_listen, &qual);
 }
 
-TEST(port_that_needs_a_capability_is_told)
+UNIT_CASE(port_that_needs_a_capability_is_told)
 {
 	static const char line[] = "listening at port 1023: ports below 1024 need CAP_NET_BIND_SERVICE: take a larger "
 				   "one";
@@ -119,7 +117,7 @@ TEST(port_that_needs_a_capability_is_told)
 	assert_string_equal(printed_at(1023, EADDRINUSE), "");
 }
 
-TEST(lost_address_of_a_listener_is_told)
+UNIT_CASE(lost_address_of_a_listener_is_told)
 {
 	struct sockaddr_in *own = (struct sockaddr_in *)&ia->attr.address;
 
@@ -162,7 +160,7 @@ static DAT_PSP_HANDLE listen_at_7(void)
 	return psp;
 }
 
-TEST(requests_that_find_a_full_evd_are_counted)
+UNIT_CASE(requests_that_find_a_full_evd_are_counted)
 {
 	enum { REQUESTS = 100 };
 	DAT_PSP_HANDLE psp = listen_at_7();
@@ -180,7 +178,7 @@ TEST(requests_that_find_a_full_evd_are_counted)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-TEST(request_whose_evd_is_freed_is_counted)
+UNIT_CASE(request_whose_evd_is_freed_is_counted)
 {
 	DAT_PSP_HANDLE psp = listen_at_7();
 

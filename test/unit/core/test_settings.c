@@ -19,9 +19,7 @@ UNIT_FIXTURE(set_up)
 
 static int tear_down(void **state) { return set_up(state); }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(variables_have_ranges)
+UNIT_CASE(variables_have_ranges)
 {
 	static const struct {
 		const char *text;
@@ -40,7 +38,7 @@ CASE(variables_have_ranges)
 	}
 }
 
-CASE(unset_variable_is_minus_one_where_zero_is_a_value)
+UNIT_CASE(unset_variable_is_minus_one_where_zero_is_a_value)
 {
 	assert_int_equal(dapl_settings.ib_pkey, -1);
 	setenv("DAPL_IB_PKEY", "0", 1);
@@ -51,7 +49,7 @@ CASE(unset_variable_is_minus_one_where_zero_is_a_value)
 	assert_int_equal(dapl_settings.ib_pkey, -1);
 }
 
-CASE(every_parameter_is_found_once)
+UNIT_CASE(every_parameter_is_found_once)
 {
 	struct dapl_parameter at, found, other;
 	bool device = false;
@@ -76,7 +74,7 @@ CASE(every_parameter_is_found_once)
 }
 
 /* What datctl --persist takes, a program takes, too. */
-CASE(every_parameter_has_the_range_that_tools_know)
+UNIT_CASE(every_parameter_has_the_range_that_tools_know)
 {
 	struct dapl_parameter at;
 	unsigned long min, max;
@@ -108,7 +106,7 @@ static long value_of(const char *name, enum parameter_origin *origin)
 	return dapl_parameter_value(&parameter, origin);
 }
 
-CASE(value_outside_its_range_is_refused)
+UNIT_CASE(value_outside_its_range_is_refused)
 {
 	static const char *const bad[] = { "32", "-1", "", " 1", "1 ", "one", "0x20", "4294967297",
 		"99999999999999999999" };
@@ -123,7 +121,7 @@ CASE(value_outside_its_range_is_refused)
 	assert_true(set("TEST_PARAMETER", "9", ""));
 }
 
-CASE(parameters_that_are_fixed_say_why)
+UNIT_CASE(parameters_that_are_fixed_say_why)
 {
 	assert_false(set("DAPL_CONTROL", "0", "it is read when the program opens its first adapter"));
 	assert_false(set("DAPL_MAX_CM_RETRIES", "1", "it has no effect"));
@@ -131,7 +129,7 @@ CASE(parameters_that_are_fixed_say_why)
 	assert_false(set("NO_SUCH", "1", "provider test has no parameter NO_SUCH"));
 }
 
-CASE(value_that_is_set_counts_until_it_is_default_again)
+UNIT_CASE(value_that_is_set_counts_until_it_is_default_again)
 {
 	enum parameter_origin origin;
 
@@ -149,7 +147,7 @@ CASE(value_that_is_set_counts_until_it_is_default_again)
 	assert_int_equal(origin, PARAMETER_ENVIRONMENT);
 }
 
-CASE(setting_one_parameter_changes_no_other)
+UNIT_CASE(setting_one_parameter_changes_no_other)
 {
 	struct dapl_settings before = dapl_settings;
 
@@ -158,7 +156,7 @@ CASE(setting_one_parameter_changes_no_other)
 	assert_memory_equal(&before, &dapl_settings, sizeof before);
 }
 
-CASE(bad_value_of_the_environment_counts_as_the_default)
+UNIT_CASE(bad_value_of_the_environment_counts_as_the_default)
 {
 	static const char *const bad[] = { "32", "x", "" };
 	enum parameter_origin origin;
@@ -173,7 +171,7 @@ CASE(bad_value_of_the_environment_counts_as_the_default)
 }
 
 /* No octal: a leading zero changes nothing, wherever the value comes from. */
-CASE(value_is_read_the_same_from_all_sources)
+UNIT_CASE(value_is_read_the_same_from_all_sources)
 {
 	enum parameter_origin origin;
 
@@ -187,7 +185,7 @@ CASE(value_is_read_the_same_from_all_sources)
 	assert_false(set("DAPL_MAX_INLINE", "0x", "a number from 0 to 65536"));
 }
 
-CASE(message_mask_is_applied_at_once)
+UNIT_CASE(message_mask_is_applied_at_once)
 {
 	enum parameter_origin origin;
 

@@ -109,9 +109,7 @@ static void empty(void *psp, unsigned n)
 		reject(take_one(psp));
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(consumer_has_its_own_endpoint)
+UNIT_CASE(consumer_has_its_own_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_CONSUMER_FLAG);
 	struct dapl_cr *cr;
@@ -123,7 +121,7 @@ CASE(consumer_has_its_own_endpoint)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-CASE(provider_makes_an_endpoint)
+UNIT_CASE(provider_makes_an_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_PROVIDER_FLAG);
 	struct dapl_cr *cr;
@@ -138,7 +136,7 @@ CASE(provider_makes_an_endpoint)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-CASE(request_of_datagrams_has_an_event_of_its_own)
+UNIT_CASE(request_of_datagrams_has_an_event_of_its_own)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_CONSUMER_FLAG);
 
@@ -147,7 +145,7 @@ CASE(request_of_datagrams_has_an_event_of_its_own)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-CASE(full_evd_makes_no_endpoint)
+UNIT_CASE(full_evd_makes_no_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_PROVIDER_FLAG);
 	uint64_t made = core_ia->counters[DCNT_IA_EP_CREATE];
@@ -162,7 +160,7 @@ CASE(full_evd_makes_no_endpoint)
 	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
-CASE(reserved_endpoint_serves_one_request)
+UNIT_CASE(reserved_endpoint_serves_one_request)
 {
 	DAT_RSP_HANDLE rsp = reserve_at(QUAL);
 	struct dapl_cr *cr;
@@ -180,7 +178,7 @@ CASE(reserved_endpoint_serves_one_request)
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 }
 
-CASE(endpoint_stays_reserved_if_there_is_no_room)
+UNIT_CASE(endpoint_stays_reserved_if_there_is_no_room)
 {
 	DAT_PSP_HANDLE psp;
 	DAT_RSP_HANDLE rsp;

@@ -132,13 +132,12 @@ static int next_async(const void *about)
 	return error.reason;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 #define WITH_SRQ(name) UNIT_TEST_WITH(name, set_up_srq, tear_down)
 
 /* --- making and freeing -------------------------------------------------------------------------------- */
 
 /* SRQ-1 */
-TEST(made_srq_has_what_was_asked_for)
+UNIT_CASE(made_srq_has_what_was_asked_for)
 {
 	DAT_SRQ_PARAM param;
 
@@ -156,7 +155,7 @@ TEST(made_srq_has_what_was_asked_for)
 }
 
 /* SRQ-2, 3, 4 */
-TEST(arguments_of_create_are_checked)
+UNIT_CASE(arguments_of_create_are_checked)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = 1, .max_recv_iov = 1 };
 	DAT_SRQ_HANDLE handle;
@@ -175,13 +174,13 @@ TEST(arguments_of_create_are_checked)
 }
 
 /* SRQ-16 */
-TEST(device_without_srqs_makes_none)
+UNIT_CASE(device_without_srqs_makes_none)
 {
 	core_ia->ia_attr.max_srqs = 0;
 	assert_int_equal(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT), NOT_SUPPORTED);
 }
 
-TEST(refused_srq_uses_nothing)
+UNIT_CASE(refused_srq_uses_nothing)
 {
 	create_error = ENOMEM;
 	assert_int_equal(DAT_GET_TYPE(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT)), DAT_INSUFFICIENT_RESOURCES);

@@ -26,9 +26,7 @@ static struct dapl_dto *take(void)
 	return dto;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(all_records_are_different_and_no_more_than_the_limit)
+UNIT_CASE(all_records_are_different_and_no_more_than_the_limit)
 {
 	struct dapl_dto *dto[4];
 
@@ -44,7 +42,7 @@ CASE(all_records_are_different_and_no_more_than_the_limit)
 	assert_null(take());
 }
 
-CASE(more_records_may_come_while_some_are_posted)
+UNIT_CASE(more_records_may_come_while_some_are_posted)
 {
 	struct dapl_dto *first = take();
 
@@ -56,7 +54,7 @@ CASE(more_records_may_come_while_some_are_posted)
 	assert_int_equal(srq.records, 6);
 }
 
-CASE(a_smaller_limit_holds_before_records_return)
+UNIT_CASE(a_smaller_limit_holds_before_records_return)
 {
 	struct dapl_dto *dto = take();
 
@@ -66,7 +64,7 @@ CASE(a_smaller_limit_holds_before_records_return)
 	assert_non_null(take());
 }
 
-CASE(nothing_is_taken_after_the_end)
+UNIT_CASE(nothing_is_taken_after_the_end)
 {
 	struct dapl_dto *dto = take();
 

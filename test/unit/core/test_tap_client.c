@@ -160,9 +160,7 @@ UNIT_FIXTURE(tear_down)
 	running = NULL;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(first_request_begins_and_later_ones_go_on)
+UNIT_CASE(first_request_begins_and_later_ones_go_on)
 {
 	char first[sizeof answer];
 
@@ -182,7 +180,7 @@ CASE(first_request_begins_and_later_ones_go_on)
 	assert_int_equal(delay_us, TAP_LEASE_MS * 1000);
 }
 
-CASE(payload_of_a_record_is_bounded)
+UNIT_CASE(payload_of_a_record_is_bounded)
 {
 	assert_null(ask("{\"client\":7,\"snap\":4294967296}"));
 	assert_int_equal(dapl_tap_snap(), TAP_SNAP_MAX);
@@ -191,7 +189,7 @@ CASE(payload_of_a_record_is_bounded)
 	assert_int_equal(dapl_tap_snap(), 0);
 }
 
-CASE(request_without_a_client_does_nothing)
+UNIT_CASE(request_without_a_client_does_nothing)
 {
 	assert_string_equal(ask("{}"), "\"client\" is missing");
 	assert_string_equal(ask("{\"client\":0}"), "\"client\" is missing");
@@ -200,7 +198,7 @@ CASE(request_without_a_client_does_nothing)
 	assert_null(running);
 }
 
-CASE(second_client_waits_for_the_end_of_the_first)
+UNIT_CASE(second_client_waits_for_the_end_of_the_first)
 {
 	assert_null(ask("{\"client\":7}"));
 	assert_string_equal(ask("{\"client\":8}"), "another capture of its messages runs");
@@ -215,7 +213,7 @@ CASE(second_client_waits_for_the_end_of_the_first)
 }
 
 /* What was captured can be read until the second end. */
-CASE(second_end_gives_the_memory_back)
+UNIT_CASE(second_end_gives_the_memory_back)
 {
 	struct tap_ring *ring = capture_message();
 
@@ -228,7 +226,7 @@ CASE(second_end_gives_the_memory_back)
 	unmap(ring);
 }
 
-CASE(capture_of_a_killed_client_ends)
+UNIT_CASE(capture_of_a_killed_client_ends)
 {
 	struct tap_ring *ring = capture_message();
 
@@ -241,7 +239,7 @@ CASE(capture_of_a_killed_client_ends)
 }
 
 /* The client that was killed had ended its capture, but not read it. */
-CASE(memory_of_a_killed_client_is_given_back)
+UNIT_CASE(memory_of_a_killed_client_is_given_back)
 {
 	struct tap_ring *ring = capture_message();
 
@@ -253,7 +251,7 @@ CASE(memory_of_a_killed_client_is_given_back)
 	unmap(ring);
 }
 
-CASE(capture_without_memory_does_not_begin)
+UNIT_CASE(capture_without_memory_does_not_begin)
 {
 	begin_error = EMFILE;
 	assert_string_equal(ask("{\"client\":7}"), "it has no memory for a capture: Too many open files");
@@ -269,7 +267,7 @@ CASE(capture_without_memory_does_not_begin)
 	assert_true(recording[0] && recording[1]);
 }
 
-CASE(ia_opened_meanwhile_takes_part)
+UNIT_CASE(ia_opened_meanwhile_takes_part)
 {
 	dapl_tap_ia_opened(ias[1]);
 	assert_int_equal(told, 0);
@@ -283,7 +281,7 @@ CASE(ia_opened_meanwhile_takes_part)
 }
 
 /* The timer must not fire into a library that is unloaded. */
-CASE(capture_ends_with_the_last_ia)
+UNIT_CASE(capture_ends_with_the_last_ia)
 {
 	assert_null(ask("{\"client\":7}"));
 	dapl_async_leave(ias[1]);
@@ -299,7 +297,7 @@ CASE(capture_ends_with_the_last_ia)
 	assert_null(ask("{\"client\":8}"));
 }
 
-CASE(device_that_shows_no_messages_is_not_asked)
+UNIT_CASE(device_that_shows_no_messages_is_not_asked)
 {
 	__wrap_dapl_device_ops.tap = NULL;
 	assert_string_equal(ask("{\"client\":7}"), "its provider library does not show messages");
@@ -319,7 +317,7 @@ static int in_child(void)
 	return ask("{\"client\":8}") ? 3 : 0;
 }
 
-CASE(child_has_no_capture)
+UNIT_CASE(child_has_no_capture)
 {
 	pid_t child;
 

@@ -105,9 +105,7 @@ static int next_event(struct dapl_evd *of)
 	return dapl_evd_dequeue((DAT_EVD_HANDLE)of, &event) == DAT_SUCCESS ? (int)event.event_number : 0;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(terminal_event_follows_the_completions)
+UNIT_CASE(terminal_event_follows_the_completions)
 {
 	static const int ops[] = { DAT_DTO_SEND, DAT_DTO_RECEIVE };
 
@@ -128,7 +126,7 @@ CASE(terminal_event_follows_the_completions)
 	}
 }
 
-CASE(terminal_event_of_an_evd_of_its_own_does_not_wait)
+UNIT_CASE(terminal_event_of_an_evd_of_its_own_does_not_wait)
 {
 	ep->connect_evd = conn_evd;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
@@ -139,7 +137,7 @@ CASE(terminal_event_of_an_evd_of_its_own_does_not_wait)
 	assert_false(ep->deferred);
 }
 
-CASE(endpoint_without_connect_evd_gets_no_event)
+UNIT_CASE(endpoint_without_connect_evd_gets_no_event)
 {
 	ep->connect_evd = NULL;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
@@ -149,14 +147,14 @@ CASE(endpoint_without_connect_evd_gets_no_event)
 	assert_int_equal(next_event(evd), 0);
 }
 
-CASE(end_without_an_event_defers_nothing)
+UNIT_CASE(end_without_an_event_defers_nothing)
 {
 	terminate(0);
 	assert_int_equal(next_event(evd), 0);
 	assert_false(ep->deferred);
 }
 
-CASE(endpoint_that_is_not_disconnected_stays_deferred)
+UNIT_CASE(endpoint_that_is_not_disconnected_stays_deferred)
 {
 	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
 	terminate(0);
@@ -166,7 +164,7 @@ CASE(endpoint_that_is_not_disconnected_stays_deferred)
 	assert_false(ep->deferred);
 }
 
-CASE(posting_ends_before_the_device_flushes)
+UNIT_CASE(posting_ends_before_the_device_flushes)
 {
 	terminate(0);
 	assert_int_equal(errors, 1);
@@ -174,7 +172,7 @@ CASE(posting_ends_before_the_device_flushes)
 	assert_int_equal(ep->rq.room, 0);
 }
 
-CASE(endpoint_without_a_queue_pair_flushes_nothing)
+UNIT_CASE(endpoint_without_a_queue_pair_flushes_nothing)
 {
 	ep->qp = NULL;
 	ep->sq.unsignaled = 1;
@@ -184,7 +182,7 @@ CASE(endpoint_without_a_queue_pair_flushes_nothing)
 	assert_int_equal(next_event(evd), DAT_CONNECTION_EVENT_UNREACHABLE);
 }
 
-CASE(marker_flushes_behind_unsignaled_requests)
+UNIT_CASE(marker_flushes_behind_unsignaled_requests)
 {
 	struct dapl_dto *dto = core_post(ep, DAT_DTO_SEND, REQ_UNSIGNALED | REQ_SUPPRESS, 1);
 
@@ -198,7 +196,7 @@ CASE(marker_flushes_behind_unsignaled_requests)
 	assert_int_equal(dapl_queue_count(&ep->sq), 0);
 }
 
-CASE(no_marker_without_unsignaled_requests)
+UNIT_CASE(no_marker_without_unsignaled_requests)
 {
 	core_post(ep, DAT_DTO_SEND, 0, 1);
 	terminate(0);
@@ -206,7 +204,7 @@ CASE(no_marker_without_unsignaled_requests)
 }
 
 /* A device that leaves late posts flushes no marker either: core completes the posts itself. */
-CASE(core_flushes_for_a_device_that_leaves_posts)
+UNIT_CASE(core_flushes_for_a_device_that_leaves_posts)
 {
 	ia->attr.no_late_flush = true;
 	core_post(ep, DAT_DTO_SEND, 0, 1);
@@ -219,7 +217,7 @@ CASE(core_flushes_for_a_device_that_leaves_posts)
 	assert_int_equal(next_event(evd), DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-CASE(receives_of_an_srq_are_not_flushed_by_core)
+UNIT_CASE(receives_of_an_srq_are_not_flushed_by_core)
 {
 	struct dapl_srq srq = { .max = 1 };
 
@@ -231,7 +229,7 @@ CASE(receives_of_an_srq_are_not_flushed_by_core)
 	ep->srq = NULL;
 }
 
-CASE(connection_is_dropped_once)
+UNIT_CASE(connection_is_dropped_once)
 {
 	ep->conn = CONNECTION;
 	terminate(DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -258,7 +256,7 @@ static unsigned last_buffers(void)
 	return n;
 }
 
-CASE(last_buffer_of_an_srq_is_reported_after_its_completions)
+UNIT_CASE(last_buffer_of_an_srq_is_reported_after_its_completions)
 {
 	struct dapl_srq srq = { .max = 1 };
 	struct dapl_dto own = { .srq = &srq, .flags = REQ_SRQ, .op = DAT_DTO_RECEIVE };
@@ -278,7 +276,7 @@ CASE(last_buffer_of_an_srq_is_reported_after_its_completions)
 	ep->srq = NULL;
 }
 
-CASE(buffers_of_another_endpoint_do_not_delay_the_report)
+UNIT_CASE(buffers_of_another_endpoint_do_not_delay_the_report)
 {
 	struct dapl_srq srq = { .max = 1 };
 	struct dapl_dto other = { .srq = &srq, .flags = REQ_SRQ, .op = DAT_DTO_RECEIVE };
@@ -291,7 +289,7 @@ CASE(buffers_of_another_endpoint_do_not_delay_the_report)
 	ep->srq = NULL;
 }
 
-CASE(srq_endpoint_without_a_queue_pair_owes_no_report)
+UNIT_CASE(srq_endpoint_without_a_queue_pair_owes_no_report)
 {
 	struct dapl_srq srq = { .max = 1 };
 
@@ -310,7 +308,7 @@ static void deliver_deferred(void)
 }
 
 /* dat_ep_free and dat_ep_reset: the completions before the event are about to vanish. */
-CASE(deferred_event_can_be_delivered_at_once)
+UNIT_CASE(deferred_event_can_be_delivered_at_once)
 {
 	struct dapl_srq srq = { .max = 1 };
 
@@ -334,7 +332,7 @@ static void post_event(DAT_EVENT_NUMBER number)
 	dapl_mutex_unlock(&ep->lock);
 }
 
-CASE(private_data_is_in_the_answers_of_a_peer_only)
+UNIT_CASE(private_data_is_in_the_answers_of_a_peer_only)
 {
 	static const struct {
 		DAT_EVENT_NUMBER number;

@@ -136,11 +136,9 @@ static DAT_RETURN send_to(DAT_COUNT n, uint64_t length, const DAT_IB_ADDR_HANDLE
 	return core_ud_send(ep, n, length, to);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- connecting ------------------------------------------------------------------------------------- */
 
-TEST(established_peer_is_told_with_its_address)
+UNIT_CASE(established_peer_is_told_with_its_address)
 {
 	struct core_ud_event told;
 
@@ -161,7 +159,7 @@ TEST(established_peer_is_told_with_its_address)
 }
 
 /* A device may take less private data for datagrams than for connections. */
-TEST(private_data_that_does_not_fit_is_a_bad_parameter)
+UNIT_CASE(private_data_that_does_not_fit_is_a_bad_parameter)
 {
 	DAT_EP_HANDLE handle = (DAT_EP_HANDLE)ep;
 	struct sockaddr_storage to = { 0 };
@@ -179,7 +177,7 @@ TEST(private_data_that_does_not_fit_is_a_bad_parameter)
 }
 
 /* An endpoint collects peers, and stays usable. */
-TEST(endpoint_has_several_peers)
+UNIT_CASE(endpoint_has_several_peers)
 {
 	struct core_ud_event first = established_peer(0), second = established_peer(1);
 
@@ -192,7 +190,7 @@ TEST(endpoint_has_several_peers)
 	assert_ptr_equal(sent.wr.ud.ah, &handles[1]);
 }
 
-TEST(connect_that_the_device_refuses_leaves_nothing)
+UNIT_CASE(connect_that_the_device_refuses_leaves_nothing)
 {
 	int refs = ep->obj.refs;
 
@@ -202,7 +200,7 @@ TEST(connect_that_the_device_refuses_leaves_nothing)
 	assert_int_equal(ep->obj.refs, refs);
 }
 
-TEST(rejection_carries_private_data)
+UNIT_CASE(rejection_carries_private_data)
 {
 	struct core_ud_event told;
 
@@ -218,7 +216,7 @@ TEST(rejection_carries_private_data)
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
 }
 
-TEST(unreachable_peer_is_told_as_an_error)
+UNIT_CASE(unreachable_peer_is_told_as_an_error)
 {
 	struct core_ud_event told;
 
@@ -231,7 +229,7 @@ TEST(unreachable_peer_is_told_as_an_error)
 	assert_int_equal(releases, 1);
 }
 
-TEST(peer_that_does_not_answer_in_time_is_an_error)
+UNIT_CASE(peer_that_does_not_answer_in_time_is_an_error)
 {
 	int refs = ep->obj.refs;
 	struct core_ud_event told;
@@ -246,7 +244,7 @@ TEST(peer_that_does_not_answer_in_time_is_an_error)
 	assert_int_equal(ep->obj.refs, refs);
 }
 
-TEST(answer_ends_the_time_limit)
+UNIT_CASE(answer_ends_the_time_limit)
 {
 	assert_int_equal(connect_within(1000 * 1000000), DAT_SUCCESS);	/* us; longer than the test */
 	assert_int_equal(ep->obj.refs, 3);	/* its own, the connection's, the timer's */
@@ -256,7 +254,7 @@ TEST(answer_ends_the_time_limit)
 }
 
 /* An upcall that was on its way when the peer was forgotten. */
-TEST(late_answer_leaves_no_address_handle)
+UNIT_CASE(late_answer_leaves_no_address_handle)
 {
 	connect_peer();
 	dapl_mutex_lock(&ep->lock);
@@ -281,7 +279,7 @@ static DAT_RETURN accept_request(struct dapl_cr *cr)
 	return ret;
 }
 
-TEST(accepted_peer_is_told_as_passive)
+UNIT_CASE(accepted_peer_is_told_as_passive)
 {
 	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true };
 	struct core_ud_event told;
@@ -301,7 +299,7 @@ TEST(accepted_peer_is_told_as_passive)
 	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
 }
 
-TEST(refused_accept_leaves_nothing)
+UNIT_CASE(refused_accept_leaves_nothing)
 {
 	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true }, other = { .ud = true };
 	int refs = ep->obj.refs;
@@ -327,7 +325,7 @@ TEST(refused_accept_leaves_nothing)
 static DAT_RETURN free_cm(struct core_ud_event *told) { return dapl_ud_cm_free(ep, told->context); }
 
 /* In either order, and the peer is forgotten with the second. */
-TEST(connection_and_address_handle_are_freed)
+UNIT_CASE(connection_and_address_handle_are_freed)
 {
 	struct core_ud_event first = established_peer(0), second = established_peer(1);
 	DAT_IB_ADDR_HANDLE ah = first.to;
@@ -349,7 +347,7 @@ TEST(connection_and_address_handle_are_freed)
 	assert_null(ep->known_peers);
 }
 
-TEST(disconnect_keeps_the_address_handles)
+UNIT_CASE(disconnect_keeps_the_address_handles)
 {
 	struct core_ud_event told = established_peer(0);
 
@@ -361,7 +359,7 @@ TEST(disconnect_keeps_the_address_handles)
 	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
 }
 
-TEST(connected_endpoint_has_nothing_to_free)
+UNIT_CASE(connected_endpoint_has_nothing_to_free)
 {
 	struct core_ud_event told = established_peer(0);
 
@@ -376,7 +374,7 @@ TEST(connected_endpoint_has_nothing_to_free)
 
 /* --- sending ---------------------------------------------------------------------------------------------- */
 
-TEST(datagram_goes_to_the_number_and_key_of_the_peer)
+UNIT_CASE(datagram_goes_to_the_number_and_key_of_the_peer)
 {
 	struct core_ud_event told = established_peer(0);
 
@@ -389,7 +387,7 @@ TEST(datagram_goes_to_the_number_and_key_of_the_peer)
 	assert_int_equal(sent.wr.ud.remote_qkey, PEER_QKEY);
 }
 
-TEST(arguments_of_a_send_are_checked)
+UNIT_CASE(arguments_of_a_send_are_checked)
 {
 	struct core_ud_event told = established_peer(0);
 

@@ -63,9 +63,7 @@ static void take(int buffers)
 		dapl_watermark_took_buffer(ep);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(soft_watermark_is_reported_once_when_it_is_exceeded)
+UNIT_CASE(soft_watermark_is_reported_once_when_it_is_exceeded)
 {
 	ep->soft_hw = 3;
 	take(3);
@@ -78,7 +76,7 @@ CASE(soft_watermark_is_reported_once_when_it_is_exceeded)
 	assert_int_equal(broken, 0);
 }
 
-CASE(watermark_of_zero_allows_no_buffer)
+UNIT_CASE(watermark_of_zero_allows_no_buffer)
 {
 	ep->soft_hw = ep->hard_hw = 0;
 	take(1);
@@ -86,7 +84,7 @@ CASE(watermark_of_zero_allows_no_buffer)
 	assert_int_equal(broken, 1);
 }
 
-CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded)
+UNIT_CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded)
 {
 	ep->hard_hw = 2;
 	take(2);
@@ -97,7 +95,7 @@ CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded)
 	assert_int_equal(broken, 1);
 }
 
-CASE(infinite_watermarks_are_never_passed)
+UNIT_CASE(infinite_watermarks_are_never_passed)
 {
 	ep->srq_polled = INT32_MAX - 2;
 	take(2);
@@ -115,7 +113,7 @@ static bool set_watermarks(int soft, int hard)
 	return fits;
 }
 
-CASE(soft_watermark_that_is_set_late_can_be_reported)
+UNIT_CASE(soft_watermark_that_is_set_late_can_be_reported)
 {
 	take(5);
 	for (int i = 0; i < 2; i++) {
@@ -127,7 +125,7 @@ CASE(soft_watermark_that_is_set_late_can_be_reported)
 	assert_int_equal(broken, 1);
 }
 
-CASE(hard_watermark_below_what_is_held_is_refused)
+UNIT_CASE(hard_watermark_below_what_is_held_is_refused)
 {
 	take(5);
 	assert_false(set_watermarks(1, 4));
@@ -152,7 +150,7 @@ static void keep_busy(struct dapl_task *task)
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
 }
 
-CASE(marks_that_are_passed_together_are_reported_together)
+UNIT_CASE(marks_that_are_passed_together_are_reported_together)
 {
 	struct dapl_task busy = { .run = NULL };
 

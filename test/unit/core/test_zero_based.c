@@ -47,9 +47,7 @@ UNIT_FIXTURE(tear_down)
 	core_ia_free(ia);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(endpoints_of_the_pz_stop_sending_inline_data)
+UNIT_CASE(endpoints_of_the_pz_stop_sending_inline_data)
 {
 	assert_false(dapl_pz_is_zero_based(pz));
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
@@ -63,7 +61,7 @@ CASE(endpoints_of_the_pz_stop_sending_inline_data)
 }
 
 /* Another thread registers such memory, and has not come to these endpoints yet. */
-CASE(registration_beside_another_visits_all_endpoints)
+UNIT_CASE(registration_beside_another_visits_all_endpoints)
 {
 	dapl_flag_set(&pz->zero_based, true);
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
@@ -73,7 +71,7 @@ CASE(registration_beside_another_visits_all_endpoints)
 }
 
 /* An endpoint sees to itself once the others are done. */
-CASE(next_registration_visits_no_endpoint)
+UNIT_CASE(next_registration_visits_no_endpoint)
 {
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
 	eps[0]->max_inline = 64;
@@ -82,7 +80,7 @@ CASE(next_registration_visits_no_endpoint)
 }
 
 /* Such a device finds the bytes by the context of the segment. */
-CASE(device_that_looks_regions_up_goes_on)
+UNIT_CASE(device_that_looks_regions_up_goes_on)
 {
 	ia->attr.inline_by_lkey = true;
 	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
@@ -90,7 +88,7 @@ CASE(device_that_looks_regions_up_goes_on)
 	assert_int_equal(eps[0]->max_inline, 64);
 }
 
-CASE(endpoint_that_is_made_later_follows)
+UNIT_CASE(endpoint_that_is_made_later_follows)
 {
 	struct dapl_ep *late;
 
@@ -108,7 +106,7 @@ CASE(endpoint_that_is_made_later_follows)
 	core_ep_free(late);
 }
 
-CASE(pz_without_endpoints_is_marked)
+UNIT_CASE(pz_without_endpoints_is_marked)
 {
 	struct dapl_pz *empty = pz_new();
 

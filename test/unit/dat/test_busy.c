@@ -72,9 +72,7 @@ static void end(struct entry *e)
 	busy_end(e);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(entry_is_busy_for_its_thread)
+UNIT_CASE(entry_is_busy_for_its_thread)
 {
 	assert_false(busy_any() || busy_by_this_thread(NULL) || busy_by_other(NULL));
 	begin(&entries[0]);
@@ -85,7 +83,7 @@ TEST(entry_is_busy_for_its_thread)
 	assert_false(busy_any() || busy_by_this_thread(&entries[0]));
 }
 
-TEST(entry_of_another_thread_is_busy_by_other)
+UNIT_CASE(entry_of_another_thread_is_busy_by_other)
 {
 	start_loader();
 	assert_true(busy_by_other(&entries[1]) && !busy_by_this_thread(&entries[1]));
@@ -96,7 +94,7 @@ TEST(entry_of_another_thread_is_busy_by_other)
 }
 
 /* A library may open another adapter while it is being loaded. */
-TEST(latest_entry_of_this_thread_is_here)
+UNIT_CASE(latest_entry_of_this_thread_is_here)
 {
 	begin(&entries[0]);
 	start_loader();
@@ -112,7 +110,7 @@ TEST(latest_entry_of_this_thread_is_here)
 }
 
 /* An init may register from a thread of its own. */
-TEST(caller_is_known_by_thread_then_by_key)
+UNIT_CASE(caller_is_known_by_thread_then_by_key)
 {
 	start_loader();
 	assert_ptr_equal(busy_entry_of_caller(&confs[1].info), &entries[1]);
@@ -124,7 +122,7 @@ TEST(caller_is_known_by_thread_then_by_key)
 	join_loader();
 }
 
-TEST(wait_ends_when_the_entry_is_idle)
+UNIT_CASE(wait_ends_when_the_entry_is_idle)
 {
 	start_loader();
 	let_loader_end();
@@ -134,7 +132,7 @@ TEST(wait_ends_when_the_entry_is_idle)
 	join_loader();
 }
 
-TEST(fork_waits_for_other_threads)
+UNIT_CASE(fork_waits_for_other_threads)
 {
 	start_loader();
 	let_loader_end();
@@ -156,7 +154,7 @@ static void *wait_for_forks(void *passed)
 }
 
 /* Not only while the fork waits: its handlers are still to be called. */
-TEST(no_thread_loads_until_the_fork_is_over)
+UNIT_CASE(no_thread_loads_until_the_fork_is_over)
 {
 	bool passed = false;
 
@@ -174,7 +172,7 @@ TEST(no_thread_loads_until_the_fork_is_over)
 }
 
 /* The parent's thread that was about to fork, too, is not in the child. */
-TEST(child_waits_for_no_fork_of_its_parent)
+UNIT_CASE(child_waits_for_no_fork_of_its_parent)
 {
 	busy_before_fork();
 	busy_before_fork();
@@ -183,7 +181,7 @@ TEST(child_waits_for_no_fork_of_its_parent)
 }
 
 /* A program may fork while it is called by the library that it loads. */
-TEST(fork_does_not_wait_for_itself)
+UNIT_CASE(fork_does_not_wait_for_itself)
 {
 	begin(&entries[0]);
 	start_loader();
@@ -197,7 +195,7 @@ TEST(fork_does_not_wait_for_itself)
 	join_loader();
 }
 
-TEST(idle_registry_is_waited_for)
+UNIT_CASE(idle_registry_is_waited_for)
 {
 	start_loader();
 	let_loader_end();
@@ -205,7 +203,7 @@ TEST(idle_registry_is_waited_for)
 	join_loader();
 }
 
-TEST(provider_that_takes_long_ends_the_wait)
+UNIT_CASE(provider_that_takes_long_ends_the_wait)
 {
 	start_loader();
 	assert_false(busy_wait_until_idle());
@@ -215,7 +213,7 @@ TEST(provider_that_takes_long_ends_the_wait)
 }
 
 /* The child has this thread alone. */
-TEST(child_keeps_the_entries_of_its_thread)
+UNIT_CASE(child_keeps_the_entries_of_its_thread)
 {
 	begin(&entries[0]);
 	start_loader();

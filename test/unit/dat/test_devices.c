@@ -41,14 +41,14 @@ int __wrap_open64(const char *name, int flags, ...)
 
 static void no_call_fails(void) { copies_left = grown_left = directories_left = files_left = INT_MAX; }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	memset(&conf, 0, sizeof conf);
 	no_call_fails();
 	return tree_begin(state);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
 	conf_free(&conf);
 	return tree_end(state);
@@ -89,11 +89,9 @@ static void makes(const char *expected)
 	assert_string_equal(names, expected);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- entries ---------------------------------------------------------------------------------------------------- */
 
-TEST(host_without_devices_has_no_entries)
+UNIT_CASE(host_without_devices_has_no_entries)
 {
 	makes("");
 	tree_directory("/class/infiniband");
@@ -102,7 +100,7 @@ TEST(host_without_devices_has_no_entries)
 	makes("");
 }
 
-TEST(each_entry_has_its_parameters)
+UNIT_CASE(each_entry_has_its_parameters)
 {
 	static const struct { const char *name, *library, *params; } expected[] = {
 		{ "ofa-v2-eth2", "libdaplofa.so.2", "eth2 0" },
@@ -126,14 +124,14 @@ TEST(each_entry_has_its_parameters)
 	}
 }
 
-TEST(software_device_needs_no_other)
+UNIT_CASE(software_device_needs_no_other)
 {
 	assert_int_equal(make(true), 0);
 	assert_int_equal(conf.count, 1);
 	assert_string_equal(conf.entries[0].info.ia_name, "ofa-v2-soft");
 }
 
-TEST(devices_and_ports_are_in_the_order_of_their_numbers)
+UNIT_CASE(devices_and_ports_are_in_the_order_of_their_numbers)
 {
 	static const char *const devices[] = { "d10", "d2", "d1" };
 
@@ -144,7 +142,7 @@ TEST(devices_and_ports_are_in_the_order_of_their_numbers)
 	makes("d1-1 d2-1 d2-9 d2-10 d10-1 d1-1s d2-1s d2-9s d2-10s d10-1s d1-1u d2-1u d2-9u d2-10u d10-1u ");
 }
 
-TEST(hidden_files_are_no_devices)
+UNIT_CASE(hidden_files_are_no_devices)
 {
 	port(".d0", 1, "1: CA\n", "InfiniBand\n");
 	makes("");
@@ -152,7 +150,7 @@ TEST(hidden_files_are_no_devices)
 
 /* --- network devices of ports ----------------------------------------------------------------------------------- */
 
-TEST(network_device_of_several_ports_has_one_entry)
+UNIT_CASE(network_device_of_several_ports_has_one_entry)
 {
 	roce_port("d0", 1);
 	roce_port("d0", 2);
@@ -162,7 +160,7 @@ TEST(network_device_of_several_ports_has_one_entry)
 	makes("bond0 d0-1 d0-2 d0-1s d0-2s d0-1u d0-2u cma-roe-bond0 ");
 }
 
-TEST(gids_end_after_a_gap)
+UNIT_CASE(gids_end_after_a_gap)
 {
 	roce_port("d0", 1);
 	gid("d0", 1, 0, "eth0\n");
@@ -175,14 +173,14 @@ TEST(gids_end_after_a_gap)
 	makes("eth0 eth1 eth2 d0-1 d0-1s d0-1u cma-roe-eth0 cma-roe-eth1 cma-roe-eth2 ");
 }
 
-TEST(gids_of_infiniband_name_no_network_device)
+UNIT_CASE(gids_of_infiniband_name_no_network_device)
 {
 	port("d0", 1, "1: CA\n", "InfiniBand\n");
 	gid("d0", 1, 0, "eth0\n");
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-TEST(only_ip_over_infiniband_belongs_to_the_pci_device)
+UNIT_CASE(only_ip_over_infiniband_belongs_to_the_pci_device)
 {
 	port("d0", 1, "1: CA\n", "InfiniBand\n");
 	tree_file("32\n", IB "d0/device/net/ib10/type");
@@ -193,7 +191,7 @@ TEST(only_ip_over_infiniband_belongs_to_the_pci_device)
 	makes("ib9 ib10 d0-1 d0-1s d0-1u ");
 }
 
-TEST(iwarp_is_no_roce)
+UNIT_CASE(iwarp_is_no_roce)
 {
 	rnic("d0");
 	gid("d0", 1, 0, "eth0\n");
@@ -201,7 +199,7 @@ TEST(iwarp_is_no_roce)
 }
 
 /* The kernel names the network device, so the address is not used. */
-TEST(address_of_iwarp_counts_only_without_a_name)
+UNIT_CASE(address_of_iwarp_counts_only_without_a_name)
 {
 	rnic("d0");
 	tree_file("0200:5e10:0001:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
@@ -211,7 +209,7 @@ TEST(address_of_iwarp_counts_only_without_a_name)
 	makes("eth0 d0-1 d0-1s d0-1u ");
 }
 
-TEST(address_of_iwarp_is_compared_as_a_whole)
+UNIT_CASE(address_of_iwarp_is_compared_as_a_whole)
 {
 	static const char *const others[] = {
 		"02:00:5e:10:00:02\n",			/* the last byte */
@@ -228,7 +226,7 @@ TEST(address_of_iwarp_is_compared_as_a_whole)
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-TEST(address_of_zeros_is_no_address)
+UNIT_CASE(address_of_zeros_is_no_address)
 {
 	rnic("d0");
 	tree_file("0000:0000:0000:0000:0000:0000:0000:0000\n", IB "d0/ports/1/gids/0");
@@ -236,14 +234,14 @@ TEST(address_of_zeros_is_no_address)
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-TEST(address_without_a_gid_belongs_to_no_port)
+UNIT_CASE(address_without_a_gid_belongs_to_no_port)
 {
 	rnic("d0");
 	tree_file("02:00:5e:10:00:01\n", NET "eth1/address");
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-TEST(port_without_files_has_entries_of_its_own)
+UNIT_CASE(port_without_files_has_entries_of_its_own)
 {
 	tree_directory(IB "d0/ports/1");
 	makes("d0-1 d0-1s d0-1u ");
@@ -251,7 +249,7 @@ TEST(port_without_files_has_entries_of_its_own)
 
 /* --- limits and shortages --------------------------------------------------------------------------------------- */
 
-TEST(path_that_is_too_long_leads_nowhere)
+UNIT_CASE(path_that_is_too_long_leads_nowhere)
 {
 	char *path = malloc(PATH_MAX + 1);
 
@@ -293,14 +291,14 @@ static void shortage_is_told_at_each_step(int *left, int err)
 	assert_int_equal(conf.count, 3 + 2 + 1 + 2 + 2 + 1);
 }
 
-TEST(lack_of_memory_is_told)
+UNIT_CASE(lack_of_memory_is_told)
 {
 	shortage_is_told_at_each_step(&copies_left, ENOMEM);
 	shortage_is_told_at_each_step(&grown_left, ENOMEM);
 }
 
 /* The next call of the program reads the devices again. */
-TEST(lack_of_descriptors_is_told)
+UNIT_CASE(lack_of_descriptors_is_told)
 {
 	shortage_is_told_at_each_step(&directories_left, EMFILE);
 	shortage_is_told_at_each_step(&files_left, EMFILE);

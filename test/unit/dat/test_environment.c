@@ -24,16 +24,14 @@ UNIT_FIXTURE(tear_down)
 	trace_set_level(0);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(variables_with_a_meaning_are_silent)
+UNIT_CASE(variables_with_a_meaning_are_silent)
 {
 	setenv("DAT_OVERRIDE", "/dev/null", 1);
 	setenv("DAPL_SOFT_SHM", "0", 1);
 	assert_string_equal(printed_by(check, NULL), "");
 }
 
-TEST(variables_of_others_are_silent)
+UNIT_CASE(variables_of_others_are_silent)
 {
 	setenv("DATA_OVERRIDE", "1", 1);
 	setenv("DAPLTEST", "1", 1);
@@ -41,14 +39,14 @@ TEST(variables_of_others_are_silent)
 	assert_string_equal(printed_by(check, NULL), "");
 }
 
-TEST(misspelt_variable_gets_the_nearest_name)
+UNIT_CASE(misspelt_variable_gets_the_nearest_name)
 {
 	setenv("DAPL_SOFT_SMH", "0", 1);
 	assert_string_equal(printed_by(check, NULL),
 			    "t: the variable DAPL_SOFT_SMH has no meaning; is DAPL_SOFT_SHM meant?\n");
 }
 
-TEST(unlike_variable_has_no_meaning)
+UNIT_CASE(unlike_variable_has_no_meaning)
 {
 	setenv("DAT_COLOUR_OF_THE_SKY", "blue", 1);
 	assert_string_equal(printed_by(check, NULL),
@@ -56,7 +54,7 @@ TEST(unlike_variable_has_no_meaning)
 }
 
 /* Names from 64 bytes on are cut, at 60. */
-TEST(long_name_is_cut)
+UNIT_CASE(long_name_is_cut)
 {
 	char name[100] = "DAT_", expected[200];
 
@@ -67,13 +65,13 @@ TEST(long_name_is_cut)
 }
 
 /* What follows the sign of equality is no part of the name. */
-TEST(value_is_not_compared)
+UNIT_CASE(value_is_not_compared)
 {
 	setenv("DAT_OVERRIDE", "a value of more than sixty-four bytes, which a name could not have", 1);
 	assert_string_equal(printed_by(check, NULL), "");
 }
 
-TEST(nothing_is_said_without_trace)
+UNIT_CASE(nothing_is_said_without_trace)
 {
 	static const struct {
 		int level;

@@ -26,9 +26,7 @@ UNIT_FIXTURE(set_up)
 
 UNIT_FIXTURE(tear_down) { dats_fork_remove(before_a); }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(all_libraries_are_called)
+UNIT_CASE(all_libraries_are_called)
 {
 	assert_int_equal(dats_fork_add(before_b, parent_b, child_b), DAT_SUCCESS);
 	forks_before();
@@ -44,7 +42,7 @@ TEST(all_libraries_are_called)
 	dats_fork_remove(before_b);
 }
 
-TEST(removed_library_is_not_called)
+UNIT_CASE(removed_library_is_not_called)
 {
 	assert_int_equal(dats_fork_add(before_b, parent_b, child_b), DAT_SUCCESS);
 	dats_fork_remove(before_b);
@@ -54,7 +52,7 @@ TEST(removed_library_is_not_called)
 	assert_string_equal(calls, "aA");
 }
 
-TEST(shortage_of_memory_is_told)
+UNIT_CASE(shortage_of_memory_is_told)
 {
 	short_of_memory = true;
 	assert_int_equal(dats_fork_add(before_b, parent_b, child_b),
@@ -95,7 +93,7 @@ static bool ends_during_fork(void *(*change)(void *))
 }
 
 /* It may hold locks that the fork has not taken. */
-TEST(library_is_not_added_during_a_fork)
+UNIT_CASE(library_is_not_added_during_a_fork)
 {
 	assert_false(ends_during_fork(add_b));
 	assert_string_equal(calls, "aA");
@@ -103,7 +101,7 @@ TEST(library_is_not_added_during_a_fork)
 }
 
 /* The functions called after the fork must still be there. */
-TEST(library_is_not_removed_during_a_fork)
+UNIT_CASE(library_is_not_removed_during_a_fork)
 {
 	assert_false(ends_during_fork(remove_a));
 	assert_string_equal(calls, "aA");

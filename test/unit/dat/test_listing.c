@@ -29,14 +29,14 @@ bool __wrap_unknown_ia_is_new(const char *name)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	reported_before = conf_unreadable = false;
 	conf_shortage = 0;
 	conf_text = "";
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	providers_free();
 	table_free(&registry.table);
@@ -100,11 +100,9 @@ static void tells(const char *expected)
 		assert_string_equal(names ? names + strlen("; there ") : text, expected);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- the list --------------------------------------------------------------------------------------------------- */
 
-TEST(unlisted_entry_can_be_opened_only)
+UNIT_CASE(unlisted_entry_can_be_opened_only)
 {
 	files(A B);
 	registry.table.reading->sources.conf.entries[0].unlisted = true;
@@ -114,13 +112,13 @@ TEST(unlisted_entry_can_be_opened_only)
 	lists("ia_b ");
 }
 
-TEST(list_has_each_key_once)
+UNIT_CASE(list_has_each_key_once)
 {
 	files(B A A SAFE_A HIDDEN);
 	lists("ia_b ia_a ia_a ");		/* threadsafe is another key */
 }
 
-TEST(registered_providers_follow_the_entries)
+UNIT_CASE(registered_providers_follow_the_entries)
 {
 	files(B A);
 	add("ia_z", NULL);
@@ -128,7 +126,7 @@ TEST(registered_providers_follow_the_entries)
 	lists("ia_b ia_a ia_z ia_m ");
 }
 
-TEST(provider_with_the_key_of_an_entry_is_listed_once)
+UNIT_CASE(provider_with_the_key_of_an_entry_is_listed_once)
 {
 	files(B A HIDDEN);
 	add("ia_a", NULL);
@@ -138,7 +136,7 @@ TEST(provider_with_the_key_of_an_entry_is_listed_once)
 }
 
 /* It has IAs open, but serves no new ones. */
-TEST(provider_of_an_entry_that_is_gone_is_not_listed)
+UNIT_CASE(provider_of_an_entry_that_is_gone_is_not_listed)
 {
 	struct entry_table fresh;
 	struct entry *old;
@@ -158,7 +156,7 @@ TEST(provider_of_an_entry_that_is_gone_is_not_listed)
 	entry_free_replaced(old);
 }
 
-TEST(list_of_files_that_cannot_be_read_is_an_error)
+UNIT_CASE(list_of_files_that_cannot_be_read_is_an_error)
 {
 	DAT_COUNT count = 77;
 
@@ -167,7 +165,7 @@ TEST(list_of_files_that_cannot_be_read_is_an_error)
 	assert_int_equal(count, 77);
 }
 
-TEST(places_without_memory_are_passed_over)
+UNIT_CASE(places_without_memory_are_passed_over)
 {
 	DAT_PROVIDER_INFO infos[2], *list[3] = { &infos[0], NULL, &infos[1] };
 	DAT_COUNT count = 0;
@@ -181,13 +179,13 @@ TEST(places_without_memory_are_passed_over)
 
 /* --- the line about an unknown adapter -------------------------------------------------------------------------- */
 
-TEST(line_has_each_name_once)
+UNIT_CASE(line_has_each_name_once)
 {
 	files(HIDDEN B A A SAFE_A);
 	tells("are: ia_b ia_a\n");
 }
 
-TEST(line_has_the_providers_of_programs)
+UNIT_CASE(line_has_the_providers_of_programs)
 {
 	files(B);
 	add("ia_b", registry.table.entries[0]);
@@ -196,23 +194,23 @@ TEST(line_has_the_providers_of_programs)
 	tells("are: ia_b ia_z\n");
 }
 
-TEST(known_name_is_not_reported)
+UNIT_CASE(known_name_is_not_reported)
 {
 	files(LINE("ia_x", "default", "libx.so", ""));
 	tells("");
-	end(state);
+	tear_down(state);
 	files("");
 	add("ia_x", NULL);
 	tells("");
 }
 
-TEST(hidden_name_is_unknown)
+UNIT_CASE(hidden_name_is_unknown)
 {
 	files(LINE("ia_x", "nondefault", "libx.so", "") A);
 	tells("are: ia_a\n");
 }
 
-TEST(name_is_reported_once)
+UNIT_CASE(name_is_reported_once)
 {
 	files(A);
 	reported_before = true;
@@ -220,29 +218,29 @@ TEST(name_is_reported_once)
 }
 
 /* That line names the cause. */
-TEST(file_that_cannot_be_read_was_reported)
+UNIT_CASE(file_that_cannot_be_read_was_reported)
 {
 	conf_unreadable = true;
 	files("");
 	tells("");
-	end(state);
+	tear_down(state);
 	conf_unreadable = false;
 	files(A);
 	registry.table.reading->sources.unreadable = true;	/* A is of a drop-in */
 	tells("are: ia_a\n");
-	end(state);
+	tear_down(state);
 	files("");
 	tells("is none\n");
 }
 
-TEST(files_that_were_not_read_tell_nothing)
+UNIT_CASE(files_that_were_not_read_tell_nothing)
 {
 	tells("");
 }
 
 /* --- relation --------------------------------------------------------------------------------------------------- */
 
-TEST(relation_needs_two_known_names)
+UNIT_CASE(relation_needs_two_known_names)
 {
 	char known[] = "ia_a", other[] = "ia_z", unknown[] = "ia_x";
 	DAT_HA_RELATIONSHIP answer = (DAT_HA_RELATIONSHIP)77;

@@ -47,22 +47,20 @@ static void report(void *unused)
 
 static void line(void *unused) { log_line(1, "one\ntwo"); }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(line_that_is_taken_is_not_printed)
+UNIT_CASE(line_that_is_taken_is_not_printed)
 {
 	assert_string_equal(printed_by(report, NULL), "");
 	assert_int_equal(offered, 1);
 }
 
-CASE(line_that_is_left_is_printed)
+UNIT_CASE(line_that_is_left_is_printed)
 {
 	takes = false;
 	assert_string_equal(printed_by(report, NULL), "t: refused 1\n");
 	assert_int_equal(offered, 1);
 }
 
-CASE(handler_learns_what_the_line_is)
+UNIT_CASE(handler_learns_what_the_line_is)
 {
 	printed_by(report, NULL);
 	assert_string_equal(library, "t");
@@ -79,7 +77,7 @@ CASE(handler_learns_what_the_line_is)
 	assert_int_equal(priority, LOG_ERR);
 }
 
-CASE(masked_line_is_not_offered)
+UNIT_CASE(masked_line_is_not_offered)
 {
 	setenv("T_TYPE", "1", 1);
 	log_init("t", "T_TYPE", NULL, "T_DEST", 3);
@@ -88,7 +86,7 @@ CASE(masked_line_is_not_offered)
 }
 
 /* The user has chosen where lines go. */
-CASE(line_for_another_destination_is_not_offered)
+UNIT_CASE(line_for_another_destination_is_not_offered)
 {
 	for (const char *dest = "123"; *dest; dest++) {
 		setenv("T_DEST", (const char[]){ *dest, '\0' }, 1);
@@ -98,14 +96,14 @@ CASE(line_for_another_destination_is_not_offered)
 	}
 }
 
-CASE(without_a_handler_lines_are_printed)
+UNIT_CASE(without_a_handler_lines_are_printed)
 {
 	dats_set_message_handler(NULL);
 	assert_string_equal(printed_by(report, NULL), "t: refused 1\n");
 	assert_int_equal(offered, 0);
 }
 
-CASE(provider_is_answered_by_the_handler)
+UNIT_CASE(provider_is_answered_by_the_handler)
 {
 	const struct log_message message = { .library = "dapl", .text = "lost", .priority = LOG_ERR,
 					     .id = "a1", .error = ENODEV };

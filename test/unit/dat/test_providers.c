@@ -20,7 +20,7 @@ UNIT_FAIL_CALLOC(no_memory)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	a = key_of("ia_a");
 	b = key_of("ia_b");
@@ -29,7 +29,7 @@ UNIT_FIXTURE(begin)
 	registry.table = table_of(A B);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
 	providers_free();
 	table_free(&registry.table);
@@ -85,11 +85,9 @@ static void free_replaced(struct entry *e)
 	entry_free_replaced(e);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
-TEST(both_calls_check_their_arguments)
+UNIT_CASE(both_calls_check_their_arguments)
 {
 	DAT_RETURN (*const calls[])(const DAT_PROVIDER *, const DAT_PROVIDER_INFO *) = {
 		dat_registry_add_provider, dat_registry_remove_provider,
@@ -105,7 +103,7 @@ TEST(both_calls_check_their_arguments)
 	assert_null(registry.providers);
 }
 
-TEST(registration_belongs_to_the_entry_that_is_loaded)
+UNIT_CASE(registration_belongs_to_the_entry_that_is_loaded)
 {
 	assert_int_equal(by(registry.table.entries[1], add, &a), DAT_SUCCESS);
 	assert_ptr_equal(found(&a)->owner, registry.table.entries[1]);
@@ -115,7 +113,7 @@ TEST(registration_belongs_to_the_entry_that_is_loaded)
 	assert_int_equal(found(&b)->users, 0);
 }
 
-TEST(info_is_copied)
+UNIT_CASE(info_is_copied)
 {
 	DAT_PROVIDER_INFO info = a;
 
@@ -124,7 +122,7 @@ TEST(info_is_copied)
 	assert_non_null(found(&a));
 }
 
-TEST(key_is_registered_once)
+UNIT_CASE(key_is_registered_once)
 {
 	DAT_PROVIDER_INFO safe = a;
 
@@ -136,7 +134,7 @@ TEST(key_is_registered_once)
 	assert_ptr_not_equal(found(&safe), found(&a));
 }
 
-TEST(providers_are_in_the_order_of_their_registration)
+UNIT_CASE(providers_are_in_the_order_of_their_registration)
 {
 	add(&b);
 	add(&a);
@@ -146,7 +144,7 @@ TEST(providers_are_in_the_order_of_their_registration)
 }
 
 /* An init returns nothing, so the open reports the lack of memory. */
-TEST(lack_of_memory_during_an_init_is_remembered)
+UNIT_CASE(lack_of_memory_during_an_init_is_remembered)
 {
 	const DAT_RETURN lack = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 
@@ -162,7 +160,7 @@ TEST(lack_of_memory_during_an_init_is_remembered)
 
 /* --- removing --------------------------------------------------------------------------------------------------- */
 
-TEST(used_provider_stays)
+UNIT_CASE(used_provider_stays)
 {
 	add(&a);
 	found(&a)->users = 1;
@@ -173,7 +171,7 @@ TEST(used_provider_stays)
 	assert_int_equal(remove_provider(&a), DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
 }
 
-TEST(removal_takes_one_of_many)
+UNIT_CASE(removal_takes_one_of_many)
 {
 	DAT_PROVIDER_INFO c = key_of("ia_c");
 
@@ -187,7 +185,7 @@ TEST(removal_takes_one_of_many)
 }
 
 /* A fini that did not remove what the init had added. */
-TEST(unloading_takes_what_the_library_left)
+UNIT_CASE(unloading_takes_what_the_library_left)
 {
 	DAT_PROVIDER_INFO more = key_of("more"), mine = key_of("mine");
 
@@ -204,7 +202,7 @@ TEST(unloading_takes_what_the_library_left)
 
 /* --- after dat.conf has changed --------------------------------------------------------------------------------- */
 
-TEST(provider_of_a_changed_entry_serves_its_key)
+UNIT_CASE(provider_of_a_changed_entry_serves_its_key)
 {
 	struct entry *old;
 
@@ -217,7 +215,7 @@ TEST(provider_of_a_changed_entry_serves_its_key)
 	assert_null(found(&a));
 }
 
-TEST(provider_of_an_entry_that_is_gone_serves_nothing)
+UNIT_CASE(provider_of_an_entry_that_is_gone_serves_nothing)
 {
 	struct entry *old;
 
@@ -232,7 +230,7 @@ TEST(provider_of_an_entry_that_is_gone_serves_nothing)
 	assert_non_null(found(&a));
 }
 
-TEST(library_of_a_replaced_entry_removes_its_own_provider)
+UNIT_CASE(library_of_a_replaced_entry_removes_its_own_provider)
 {
 	DAT_PROVIDER_INFO more = key_of("more");
 	struct entry *old;

@@ -48,7 +48,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /* --- fixture ----------------------------------------------------------------------------------------------------- */
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	allocations_left = INT32_MAX;
 	conf_text = A B;
@@ -57,7 +57,7 @@ UNIT_FIXTURE(begin)
 	conf_reads = 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
 	allocations_left = INT32_MAX;
 	table_free(&registry.table);
@@ -112,11 +112,9 @@ static void loaded(struct entry *e)
 	dat_mutex_unlock(&registry.lock);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- start ------------------------------------------------------------------------------------------------------ */
 
-TEST(files_are_read_once)
+UNIT_CASE(files_are_read_once)
 {
 	assert_false(registry_has_started());
 	registry_start();
@@ -126,7 +124,7 @@ TEST(files_are_read_once)
 	assert_int_equal(conf_reads, 1);
 }
 
-TEST(files_with_faults_are_read_once_too)
+UNIT_CASE(files_with_faults_are_read_once_too)
 {
 	conf_text = A B "no entry\n";
 	registry_start();
@@ -135,7 +133,7 @@ TEST(files_with_faults_are_read_once_too)
 	assert_int_equal(registry.table.count, 2);
 }
 
-TEST(next_call_reads_after_a_shortage)
+UNIT_CASE(next_call_reads_after_a_shortage)
 {
 	static const int shortages[] = { ENOMEM, EMFILE };
 
@@ -151,7 +149,7 @@ TEST(next_call_reads_after_a_shortage)
 	assert_int_equal(conf_reads, 3);
 }
 
-TEST(start_survives_each_lack_of_memory)
+UNIT_CASE(start_survives_each_lack_of_memory)
 {
 	int tries = 0;
 
@@ -166,7 +164,7 @@ TEST(start_survives_each_lack_of_memory)
 	assert_int_equal(registry.table.count, 2);
 }
 
-TEST(held_reading_outlives_the_next_one)
+UNIT_CASE(held_reading_outlives_the_next_one)
 {
 	struct reading *held;
 
@@ -180,7 +178,7 @@ TEST(held_reading_outlives_the_next_one)
 	reading_put(held);
 }
 
-TEST(nothing_is_held_of_files_that_were_not_read)
+UNIT_CASE(nothing_is_held_of_files_that_were_not_read)
 {
 	conf_shortage = ENOMEM;
 	assert_null(registry_hold_reading());
@@ -188,7 +186,7 @@ TEST(nothing_is_held_of_files_that_were_not_read)
 
 /* --- reading again ---------------------------------------------------------------------------------------------- */
 
-TEST(reread_starts_the_registry_and_counts_entries)
+UNIT_CASE(reread_starts_the_registry_and_counts_entries)
 {
 	DAT_COUNT count = 77;
 
@@ -204,7 +202,7 @@ TEST(reread_starts_the_registry_and_counts_entries)
 	assert_int_equal(registry.table.count, 0);
 }
 
-TEST(files_with_faults_change_nothing)
+UNIT_CASE(files_with_faults_change_nothing)
 {
 	registry_start();
 	next_text = B "no entry\n";
@@ -214,7 +212,7 @@ TEST(files_with_faults_change_nothing)
 	reread_fails(DAT_ERROR(DAT_INVALID_PARAMETER, 0));
 }
 
-TEST(shortages_change_nothing)
+UNIT_CASE(shortages_change_nothing)
 {
 	DAT_RETURN ret;
 	int tries = 0;
@@ -232,7 +230,7 @@ TEST(shortages_change_nothing)
 	assert_int_equal(registry.table.count, 1);
 }
 
-TEST(registry_that_cannot_start_is_not_read_again)
+UNIT_CASE(registry_that_cannot_start_is_not_read_again)
 {
 	DAT_COUNT count = 77;
 
@@ -243,7 +241,7 @@ TEST(registry_that_cannot_start_is_not_read_again)
 }
 
 /* It would wait for itself. */
-TEST(init_of_a_provider_cannot_reread)
+UNIT_CASE(init_of_a_provider_cannot_reread)
 {
 	registry_start();
 	dat_mutex_lock(&registry.lock);
@@ -252,7 +250,7 @@ TEST(init_of_a_provider_cannot_reread)
 	loaded(registry.table.entries[1]);
 }
 
-TEST(reread_waits_no_longer_than_a_second_for_a_load)
+UNIT_CASE(reread_waits_no_longer_than_a_second_for_a_load)
 {
 	registry_start();
 	another_thread_loads(registry.table.entries[0]);
@@ -274,7 +272,7 @@ static bool locks_are_free(void)
 }
 
 /* The thread that loads is not in the child. */
-TEST(child_is_busy_with_nothing)
+UNIT_CASE(child_is_busy_with_nothing)
 {
 	pid_t pid;
 
@@ -308,7 +306,7 @@ static void *close_query_slowly(void *handle)
 }
 
 /* The thread that holds the lock of queries is not in the child. */
-TEST(child_can_close_queries)
+UNIT_CASE(child_can_close_queries)
 {
 	pthread_t thread;
 	int status, none;

@@ -48,9 +48,7 @@ static void makes(const char *expected)
 	assert_string_equal(names, expected);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(devices_that_are_up_with_an_address_have_entries)
+UNIT_CASE(devices_that_are_up_with_an_address_have_entries)
 {
 	add_device("lo", IFF_UP | IFF_LOOPBACK, "127.0.0.1");
 	add_device("eth1", IFF_UP, "192.0.2.1");
@@ -64,7 +62,7 @@ TEST(devices_that_are_up_with_an_address_have_entries)
 	assert_true(conf.entries[1].is_default);
 }
 
-TEST(several_addresses_make_one_entry)
+UNIT_CASE(several_addresses_make_one_entry)
 {
 	add_device("eth0", IFF_UP, "fe80::1");
 	add_device("eth0", IFF_UP, "192.0.2.1");
@@ -72,27 +70,27 @@ TEST(several_addresses_make_one_entry)
 	makes("ofa-v2-soft-eth0");
 }
 
-TEST(device_that_sysfs_does_not_have_has_no_entry)
+UNIT_CASE(device_that_sysfs_does_not_have_has_no_entry)
 {
 	add_device("eth0", IFF_UP, "192.0.2.1");
 	add_interface("other", IFF_UP, "192.0.2.2");
 	makes("ofa-v2-soft-eth0");
 }
 
-TEST(link_local_address_is_not_enough)
+UNIT_CASE(link_local_address_is_not_enough)
 {
 	add_device("veth0", IFF_UP, "fe80::1");
 	makes("");
 }
 
-TEST(host_without_netlink_has_no_entries)
+UNIT_CASE(host_without_netlink_has_no_entries)
 {
 	add_device("eth0", IFF_UP, "192.0.2.1");
 	list_error = EAFNOSUPPORT;
 	makes("");
 }
 
-TEST(shortage_of_descriptors_is_returned)
+UNIT_CASE(shortage_of_descriptors_is_returned)
 {
 	add_device("eth0", IFF_UP, "192.0.2.1");
 	list_error = EMFILE;

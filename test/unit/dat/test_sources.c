@@ -81,11 +81,9 @@ static void expect_names(const char *expected)
 	assert_string_equal(names, expected);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- tests ----------------------------------------------------------------------------------- */
 
-TEST(drop_ins_follow_in_the_order_of_their_names)
+UNIT_CASE(drop_ins_follow_in_the_order_of_their_names)
 {
 	make_file(CONF, "m1", "m2");
 	for (const char *at = "5Z0b7a2B"; *at; at++) {
@@ -101,7 +99,7 @@ TEST(drop_ins_follow_in_the_order_of_their_names)
 	assert_false(sources_is_drop_in(sources.conf.entries[0].file));
 }
 
-TEST(other_names_are_no_drop_ins)
+UNIT_CASE(other_names_are_no_drop_ins)
 {
 	make_file(CONF, "m1", NULL);
 	make_file(DROP_INS "/.hidden.conf", "hidden", NULL);
@@ -112,7 +110,7 @@ TEST(other_names_are_no_drop_ins)
 	expect_names("m1 dotted");
 }
 
-TEST(override_is_the_only_file)
+UNIT_CASE(override_is_the_only_file)
 {
 	make_file(CONF, "m1", NULL);
 	make_file(DROP_INS "/a.conf", "d1", NULL);
@@ -125,7 +123,7 @@ TEST(override_is_the_only_file)
 	assert_false(sources.unreadable);
 }
 
-TEST(override_that_cannot_be_read_leaves_nothing)
+UNIT_CASE(override_that_cannot_be_read_leaves_nothing)
 {
 	make_file(CONF, "m1", NULL);
 	setenv("DAT_OVERRIDE", in_tree("/absent"), 1);
@@ -135,7 +133,7 @@ TEST(override_that_cannot_be_read_leaves_nothing)
 	expect_names("");
 }
 
-TEST(devices_stand_in_for_an_absent_file)
+UNIT_CASE(devices_stand_in_for_an_absent_file)
 {
 	devices[0] = "g1";
 	make_file(DROP_INS "/a.conf", "d1", NULL);
@@ -145,7 +143,7 @@ TEST(devices_stand_in_for_an_absent_file)
 	assert_non_null(strstr(sources.origin, "among the devices present"));
 }
 
-TEST(soft_device_is_generated_if_asked)
+UNIT_CASE(soft_device_is_generated_if_asked)
 {
 	tree_directory("/sys/class/net/eth0");
 	add_interface("eth0", IFF_UP, "192.0.2.1");
@@ -153,7 +151,7 @@ TEST(soft_device_is_generated_if_asked)
 	expect_names("soft ofa-v2-soft-eth0");
 }
 
-TEST(name_of_a_file_hides_a_device)
+UNIT_CASE(name_of_a_file_hides_a_device)
 {
 	devices[0] = "g1";
 	devices[1] = "d1";
@@ -164,7 +162,7 @@ TEST(name_of_a_file_hides_a_device)
 	assert_string_equal(sources.conf.entries[2].library, "libfile.so");
 }
 
-TEST(devices_take_the_place_of_include_auto)
+UNIT_CASE(devices_take_the_place_of_include_auto)
 {
 	FILE *file;
 
@@ -178,7 +176,7 @@ TEST(devices_take_the_place_of_include_auto)
 	expect_names("m1 g1 g2 m2");
 }
 
-TEST(file_that_cannot_be_read_is_reported)
+UNIT_CASE(file_that_cannot_be_read_is_reported)
 {
 	tree_directory(CONF);		/* open() succeeds, read() does not */
 	tree_directory(DROP_INS "/b.conf");
@@ -190,7 +188,7 @@ TEST(file_that_cannot_be_read_is_reported)
 	expect_names("d1");
 }
 
-TEST(file_in_place_of_the_directory_is_reported)
+UNIT_CASE(file_in_place_of_the_directory_is_reported)
 {
 	assert_int_equal(rmdir(in_tree(DROP_INS)), 0);
 	make_file(CONF, "m1", NULL);
@@ -202,7 +200,7 @@ TEST(file_in_place_of_the_directory_is_reported)
 	expect_names("m1");
 }
 
-TEST(wrong_lines_are_reported_and_counted)
+UNIT_CASE(wrong_lines_are_reported_and_counted)
 {
 	FILE *file;
 
@@ -216,7 +214,7 @@ TEST(wrong_lines_are_reported_and_counted)
 }
 
 /* To open a FIFO that has no writer takes for ever. */
-TEST(files_that_could_wait_are_not_read_again)
+UNIT_CASE(files_that_could_wait_are_not_read_again)
 {
 	assert_int_equal(mkfifo(in_tree(CONF), 0600), 0);
 	sources.again = true;
@@ -224,7 +222,7 @@ TEST(files_that_could_wait_are_not_read_again)
 	assert_true(sources.unreadable);
 }
 
-TEST(shortage_keeps_nothing)
+UNIT_CASE(shortage_keeps_nothing)
 {
 	static const int shortages[] = { ENOMEM, EMFILE, ENFILE };
 
@@ -242,7 +240,7 @@ TEST(shortage_keeps_nothing)
 	expect_names("d1");
 }
 
-TEST(only_the_directory_makes_a_drop_in)
+UNIT_CASE(only_the_directory_makes_a_drop_in)
 {
 	assert_true(sources_is_drop_in(DROP_INS "/a.conf"));
 	assert_true(sources_is_drop_in("/root" DROP_INS "/a.conf"));

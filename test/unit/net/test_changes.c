@@ -59,11 +59,9 @@ static void add_link(int index, const char *name)
 	assert_string_equal(net_link_by_index(&c.table, index)->name, name);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- interfaces ------------------------------------------------------------------------------------- */
 
-TEST(new_interface_is_a_link_that_came)
+UNIT_CASE(new_interface_is_a_link_that_came)
 {
 	const struct dat_net_change *change = change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP));
 
@@ -73,7 +71,7 @@ TEST(new_interface_is_a_link_that_came)
 	assert_change(change_of(message_link(RTM_NEWLINK, ETH1, "eth1", 1500, IFF_UP)), DAT_NET_LINK, 0, 0);
 }
 
-TEST(each_difference_of_an_interface_is_told_once)
+UNIT_CASE(each_difference_of_an_interface_is_told_once)
 {
 	static const struct {
 		uint32_t mtu;
@@ -101,7 +99,7 @@ TEST(each_difference_of_an_interface_is_told_once)
 	}
 }
 
-TEST(interface_goes_once)
+UNIT_CASE(interface_goes_once)
 {
 	const struct dat_net_change *change;
 
@@ -113,7 +111,7 @@ TEST(interface_goes_once)
 	assert_change(change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP)), DAT_NET_LINK, 0, 1);
 }
 
-TEST(interface_that_goes_takes_no_other_with_it)
+UNIT_CASE(interface_that_goes_takes_no_other_with_it)
 {
 	add_link(ETH0, "eth0");
 	add_link(ETH1, "eth1");
@@ -128,7 +126,7 @@ TEST(interface_that_goes_takes_no_other_with_it)
 }
 
 /* The kernel reports in this way that a port left its bridge. */
-TEST(port_of_a_bridge_is_no_interface)
+UNIT_CASE(port_of_a_bridge_is_no_interface)
 {
 	const struct ifinfomsg head = { .ifi_family = AF_BRIDGE, .ifi_index = ETH0 };
 	struct nl_msg *msg = message_new(RTM_DELLINK, 0, &head, sizeof head);
@@ -140,14 +138,14 @@ TEST(port_of_a_bridge_is_no_interface)
 }
 
 /* Events of wireless interfaces have neither name nor MTU. */
-TEST(message_without_a_name_changes_no_interface)
+UNIT_CASE(message_without_a_name_changes_no_interface)
 {
 	add_link(ETH0, "eth0");
 	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, NULL, 0, 0)), 0);
 	assert_int_equal(net_link_by_index(&c.table, ETH0)->mtu, 1500);
 }
 
-TEST(names_of_interfaces_are_followed_for_other_changes)
+UNIT_CASE(names_of_interfaces_are_followed_for_other_changes)
 {
 	c.what = DAT_NET_NEIGHBOUR;
 	assert_int_equal(changes_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP)), 0);
@@ -157,7 +155,7 @@ TEST(names_of_interfaces_are_followed_for_other_changes)
 	assert_string_equal(change_of(message_neighbour(RTM_NEWNEIGH, ETH0, "192.0.2.1", NUD_STALE))->netdev, "");
 }
 
-TEST(shortage_of_memory_is_told_and_leaves_the_table)
+UNIT_CASE(shortage_of_memory_is_told_and_leaves_the_table)
 {
 	add_link(ETH0, "eth0");
 	for (int i = 0; i < 2; i++) {
@@ -173,7 +171,7 @@ TEST(shortage_of_memory_is_told_and_leaves_the_table)
 
 /* --- addresses --------------------------------------------------------------------------------------- */
 
-TEST(address_comes_and_goes)
+UNIT_CASE(address_comes_and_goes)
 {
 	static const struct {
 		const char *text;
@@ -206,7 +204,7 @@ static struct nl_msg *route_by_eth0(int type)
 	return msg;
 }
 
-TEST(route_has_its_destination_router_and_interface)
+UNIT_CASE(route_has_its_destination_router_and_interface)
 {
 	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
 	const struct dat_net_change *change;
@@ -224,7 +222,7 @@ TEST(route_has_its_destination_router_and_interface)
 	assert_ip(&change->via, NULL);
 }
 
-TEST(default_route_has_its_family)
+UNIT_CASE(default_route_has_its_family)
 {
 	assert_ip(&change_of(message_route(RTM_NEWROUTE, AF_INET, NULL, 0))->address, "0.0.0.0");
 	assert_int_equal(c.ready[0].prefix, 0);
@@ -232,7 +230,7 @@ TEST(default_route_has_its_family)
 	assert_int_equal(c.ready[0].prefix, 0);
 }
 
-TEST(replaced_route_has_changed)
+UNIT_CASE(replaced_route_has_changed)
 {
 	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
 
@@ -240,7 +238,7 @@ TEST(replaced_route_has_changed)
 	assert_change(change_of(msg), DAT_NET_ROUTE, 1, 1);
 }
 
-TEST(routes_that_the_kernel_keeps_for_itself_are_not_told)
+UNIT_CASE(routes_that_the_kernel_keeps_for_itself_are_not_told)
 {
 	static const struct rtmsg heads[] = {
 		{ .rtm_family = AF_INET, .rtm_table = RT_TABLE_LOCAL, .rtm_type = RTN_LOCAL },
@@ -253,7 +251,7 @@ TEST(routes_that_the_kernel_keeps_for_itself_are_not_told)
 }
 
 /* RTA_VIA instead of RTA_GATEWAY: a family, and an address of it. */
-TEST(ipv4_route_may_have_an_ipv6_router)
+UNIT_CASE(ipv4_route_may_have_an_ipv6_router)
 {
 	struct sockaddr_storage router = ip("fe80::1");
 	struct nl_msg *msg = route_by_eth0(RTM_NEWROUTE);
@@ -275,7 +273,7 @@ static struct nl_msg *route_of_hops(const void *hops, size_t size)
 	return msg;
 }
 
-TEST(first_of_several_hops_is_told)
+UNIT_CASE(first_of_several_hops_is_told)
 {
 	static const struct rtnexthop hops[2] = { { .rtnh_len = sizeof *hops, .rtnh_ifindex = ETH1 },
 						  { .rtnh_len = sizeof *hops, .rtnh_ifindex = ETH0 } };
@@ -286,7 +284,7 @@ TEST(first_of_several_hops_is_told)
 }
 
 /* libnl would read on behind the attribute. */
-TEST(route_with_a_broken_hop_is_not_told)
+UNIT_CASE(route_with_a_broken_hop_is_not_told)
 {
 	static const struct rtnexthop hop = { .rtnh_len = sizeof hop + 1, .rtnh_ifindex = ETH0 };
 	uint8_t bytes[sizeof hop + 1] = { 0 };
@@ -298,7 +296,7 @@ TEST(route_with_a_broken_hop_is_not_told)
 
 /* --- neighbours --------------------------------------------------------------------------------------- */
 
-TEST(neighbour_comes_and_goes_with_its_state)
+UNIT_CASE(neighbour_comes_and_goes_with_its_state)
 {
 	static const struct {
 		int type, state;
@@ -325,7 +323,7 @@ TEST(neighbour_comes_and_goes_with_its_state)
 }
 
 /* One that has no room is none: half of it would be another address. */
-TEST(neighbour_has_its_whole_link_layer_address_or_none)
+UNIT_CASE(neighbour_has_its_whole_link_layer_address_or_none)
 {
 	static const struct {
 		size_t bytes;
@@ -345,7 +343,7 @@ TEST(neighbour_has_its_whole_link_layer_address_or_none)
 	}
 }
 
-TEST(address_learnt_by_a_bridge_is_no_neighbour)
+UNIT_CASE(address_learnt_by_a_bridge_is_no_neighbour)
 {
 	const struct ndmsg head = { .ndm_family = AF_BRIDGE, .ndm_ifindex = ETH0, .ndm_state = NUD_REACHABLE };
 	struct nl_msg *msg = message_new(RTM_NEWNEIGH, 0, &head, sizeof head);
@@ -386,7 +384,7 @@ static const struct {
 	{ whole_neighbour, DAT_NET_NEIGHBOUR, sizeof(struct ndmsg) },
 };
 
-TEST(kinds_that_were_not_asked_for_are_not_told)
+UNIT_CASE(kinds_that_were_not_asked_for_are_not_told)
 {
 	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
 		tear_down(NULL);
@@ -398,7 +396,7 @@ TEST(kinds_that_were_not_asked_for_are_not_told)
 	}
 }
 
-TEST(changes_of_the_message_before_are_not_told_again)
+UNIT_CASE(changes_of_the_message_before_are_not_told_again)
 {
 	assert_int_equal(changes_of(whole_address()), 1);
 	assert_int_equal(changes_of(message_link(RTM_DELLINK, ETH1, "eth1", 1500, UP)), 0);
@@ -428,7 +426,7 @@ static void assert_part(const struct dat_net_change *part, const struct dat_net_
 	}
 }
 
-TEST(cut_messages_tell_nothing_that_is_not_there)
+UNIT_CASE(cut_messages_tell_nothing_that_is_not_there)
 {
 	struct dat_net_change whole;
 
@@ -465,7 +463,7 @@ static size_t changes_of_uevent(const char *text, size_t length)
 #define ADDED "add@/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0\0ACTION=add\0" DEVICE \
 	"SUBSYSTEM=infiniband\0SEQNUM=7"
 
-TEST(rdma_devices_come_and_go)
+UNIT_CASE(rdma_devices_come_and_go)
 {
 	static const char removed[] = "SUBSYSTEM=infiniband\0" DEVICE "ACTION=remove", added[] = ADDED;
 
@@ -477,7 +475,7 @@ TEST(rdma_devices_come_and_go)
 	assert_string_equal(c.ready[0].device, "mlx5_0");
 }
 
-TEST(other_uevents_are_no_changes)
+UNIT_CASE(other_uevents_are_no_changes)
 {
 #define ROW(text) { text, sizeof text }
 	static const struct {
@@ -497,7 +495,7 @@ TEST(other_uevents_are_no_changes)
 	assert_int_equal(changes_of_uevent(added, sizeof added), 0);
 }
 
-TEST(word_without_an_end_is_not_read)
+UNIT_CASE(word_without_an_end_is_not_read)
 {
 	static const char added[] = "ACTION=add\0" DEVICE "SUBSYSTEM=infiniband";
 
@@ -506,7 +504,7 @@ TEST(word_without_an_end_is_not_read)
 		assert_int_equal(changes_of_uevent(added, length), 0);
 }
 
-TEST(name_of_a_device_is_cut_to_its_room)
+UNIT_CASE(name_of_a_device_is_cut_to_its_room)
 {
 	char text[] = "ACTION=add\0SUBSYSTEM=infiniband\0DEVPATH="
 		"/0123456789012345678901234567890123456789012345678901234567890123456789";

@@ -82,9 +82,7 @@ static void assert_address(size_t i, int kind, const char *text)
 	assert_memory_equal(nla_data(found), bytes, length);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(requests_name_destination_source_and_interface)
+UNIT_CASE(requests_name_destination_source_and_interface)
 {
 	static const struct {
 		const char *to, *from;
@@ -118,7 +116,7 @@ TEST(requests_name_destination_source_and_interface)
 
 /* --- the answers ------------------------------------------------------------------------------------- */
 
-TEST(first_answer_has_source_and_mtu_second_has_the_metric)
+UNIT_CASE(first_answer_has_source_and_mtu_second_has_the_metric)
 {
 	struct nl_msg *first = hop(ETH0, "192.0.2.254"), *second = hop(ETH0, "192.0.2.254");
 
@@ -141,7 +139,7 @@ TEST(first_answer_has_source_and_mtu_second_has_the_metric)
 	assert_ip(&answer.hops[0].via, "192.0.2.254");
 }
 
-TEST(route_without_mtu_source_and_router_has_none)
+UNIT_CASE(route_without_mtu_source_and_router_has_none)
 {
 	answer_with(hop(ETH0, NULL), 0);
 	answer_with(hop(ETH0, NULL), 0);
@@ -153,7 +151,7 @@ TEST(route_without_mtu_source_and_router_has_none)
 }
 
 /* The hop that the kernel takes is that of the first answer, and the first of the list. */
-TEST(each_hop_is_told_once)
+UNIT_CASE(each_hop_is_told_once)
 {
 	static const struct {
 		int index;
@@ -176,7 +174,7 @@ TEST(each_hop_is_told_once)
 	}
 }
 
-TEST(dead_hops_are_left_out)
+UNIT_CASE(dead_hops_are_left_out)
 {
 	static const struct rtnexthop list[] = {
 		{ .rtnh_len = sizeof *list, .rtnh_ifindex = 7, .rtnh_flags = RTNH_F_DEAD },
@@ -190,7 +188,7 @@ TEST(dead_hops_are_left_out)
 	assert_int_equal(answer.hops[1].index, ETH1);
 }
 
-TEST(hops_beyond_the_room_are_left_out)
+UNIT_CASE(hops_beyond_the_room_are_left_out)
 {
 	struct rtnexthop list[NET_HOPS + 1];
 
@@ -204,7 +202,7 @@ TEST(hops_beyond_the_room_are_left_out)
 		assert_int_equal(answer.hops[i].index, 100 + i);
 }
 
-TEST(router_may_have_the_other_family)
+UNIT_CASE(router_may_have_the_other_family)
 {
 	struct sockaddr_storage router = ip("fe80::1");
 	struct nl_msg *msg = hop(ETH0, NULL);
@@ -219,7 +217,7 @@ TEST(router_may_have_the_other_family)
 	assert_ip(&answer.hops[0].via, "fe80::1");
 }
 
-TEST(local_destination_needs_no_second_request)
+UNIT_CASE(local_destination_needs_no_second_request)
 {
 	answer_with(of_type(hop(ETH0, NULL), RTN_LOCAL), 0);
 	assert_int_equal(find(), 0);
@@ -230,7 +228,7 @@ TEST(local_destination_needs_no_second_request)
 
 /* --- no route ---------------------------------------------------------------------------------------- */
 
-TEST(errors_of_the_kernel_tell_why_there_is_no_route)
+UNIT_CASE(errors_of_the_kernel_tell_why_there_is_no_route)
 {
 	static const int errors[] = { ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, ENODEV, ENOENT };
 
@@ -244,7 +242,7 @@ TEST(errors_of_the_kernel_tell_why_there_is_no_route)
 }
 
 /* IPv6 answers so, where IPv4 answers with an error. */
-TEST(types_of_routes_tell_why_there_is_no_route)
+UNIT_CASE(types_of_routes_tell_why_there_is_no_route)
 {
 	static const struct {
 		unsigned char type;
@@ -263,14 +261,14 @@ TEST(types_of_routes_tell_why_there_is_no_route)
 	}
 }
 
-TEST(answer_without_a_hop_is_no_route)
+UNIT_CASE(answer_without_a_hop_is_no_route)
 {
 	answer_with(NULL, 0);
 	assert_int_equal(find(), 0);
 	assert_int_equal(answer.err, ENETUNREACH);
 }
 
-TEST(failures_that_say_nothing_of_routes_are_returned)
+UNIT_CASE(failures_that_say_nothing_of_routes_are_returned)
 {
 	static const int errors[] = { ENOMEM, EPERM, EIO, EINTR };
 
@@ -286,7 +284,7 @@ TEST(failures_that_say_nothing_of_routes_are_returned)
 }
 
 /* The route may go between the two requests; kernels before 4.13 have no second one. */
-TEST(first_answer_is_enough)
+UNIT_CASE(first_answer_is_enough)
 {
 	answer_with(hop(ETH0, "192.0.2.254"), 0);
 	answer_with(NULL, EHOSTUNREACH);

@@ -212,11 +212,9 @@ static void assert_next_address(const char *text, const char *netdev)
 	assert_string_equal(change.netdev, netdev);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-TEST(wrong_arguments_are_refused)
+UNIT_CASE(wrong_arguments_are_refused)
 {
 	assert_int_equal(dat_net_monitor_open(DAT_NET_LINK, NULL), EINVAL);
 	assert_int_equal(dat_net_monitor_open(0, &monitor), EINVAL);
@@ -227,7 +225,7 @@ TEST(wrong_arguments_are_refused)
 	dat_net_monitor_close(NULL);
 }
 
-TEST(only_what_is_asked_for_is_watched)
+UNIT_CASE(only_what_is_asked_for_is_watched)
 {
 #define BIT(name) (1ul << RTNLGRP_##name)
 	static const struct {
@@ -258,14 +256,14 @@ TEST(only_what_is_asked_for_is_watched)
 }
 
 /* Else a change between the two would be lost. */
-TEST(groups_are_joined_before_the_interfaces_are_read)
+UNIT_CASE(groups_are_joined_before_the_interfaces_are_read)
 {
 	watch(DAT_NET_CHANGES);
 	assert_false(read_before_joining);
 	assert_int_equal(held, 2);		/* the socket, and the table; the socket of the question is closed */
 }
 
-TEST(failed_opening_leaves_nothing_open)
+UNIT_CASE(failed_opening_leaves_nothing_open)
 {
 	static const struct {
 		const char *function;
@@ -286,7 +284,7 @@ TEST(failed_opening_leaves_nothing_open)
 
 /* --- reading ----------------------------------------------------------------------------------------------- */
 
-TEST(messages_of_a_datagram_are_told_one_by_one)
+UNIT_CASE(messages_of_a_datagram_are_told_one_by_one)
 {
 	watch(DAT_NET_CHANGES);
 	put(&routes[0], address("192.0.2.1"));
@@ -301,7 +299,7 @@ TEST(messages_of_a_datagram_are_told_one_by_one)
 	assert_int_equal(next(), EAGAIN);
 }
 
-TEST(both_changes_of_a_message_are_told)
+UNIT_CASE(both_changes_of_a_message_are_told)
 {
 	watch(DAT_NET_CHANGES);
 	put(&routes[0], message_link(RTM_NEWLINK, ETH0, "eth0", 9000, 0));
@@ -315,7 +313,7 @@ TEST(both_changes_of_a_message_are_told)
 }
 
 /* A header that is cut off, and a message whose length exceeds what is left. */
-TEST(cut_message_ends_its_datagram_only)
+UNIT_CASE(cut_message_ends_its_datagram_only)
 {
 	watch(DAT_NET_CHANGES);
 	put(&routes[0], address("192.0.2.1"));
@@ -330,7 +328,7 @@ TEST(cut_message_ends_its_datagram_only)
 	assert_int_equal(next(), EAGAIN);
 }
 
-TEST(interrupted_and_empty_reads_have_no_change)
+UNIT_CASE(interrupted_and_empty_reads_have_no_change)
 {
 	watch(DAT_NET_LINK);
 	routes[0].err = EINTR;
@@ -344,7 +342,7 @@ TEST(interrupted_and_empty_reads_have_no_change)
 	assert_int_equal(next(), EIO);
 }
 
-TEST(shortage_of_memory_is_told_once)
+UNIT_CASE(shortage_of_memory_is_told_once)
 {
 	watch(DAT_NET_ADDRESS);
 	put(&routes[0], address("192.0.2.1"));
@@ -369,7 +367,7 @@ static void put_uevent(size_t i, const char *action, uint32_t sender)
 	uevent_count = i + 1;
 }
 
-TEST(uevents_of_the_kernel_are_told_after_messages)
+UNIT_CASE(uevents_of_the_kernel_are_told_after_messages)
 {
 	watch(DAT_NET_RDMA | DAT_NET_ADDRESS);
 	put_uevent(0, "add", 4711);		/* of a program */
@@ -384,7 +382,7 @@ TEST(uevents_of_the_kernel_are_told_after_messages)
 	assert_int_equal(next(), EAGAIN);
 }
 
-TEST(errors_of_uevents_are_returned)
+UNIT_CASE(errors_of_uevents_are_returned)
 {
 	static const int errors[][2] = { { EINTR, EAGAIN }, { EBADF, EBADF }, { ENOBUFS, ENOBUFS } };
 
@@ -402,7 +400,7 @@ TEST(errors_of_uevents_are_returned)
 /* --- losses ------------------------------------------------------------------------------------------------- */
 
 /* The kernel drops messages without another error until the socket is empty. */
-TEST(after_a_loss_the_socket_is_drained_and_interfaces_read_anew)
+UNIT_CASE(after_a_loss_the_socket_is_drained_and_interfaces_read_anew)
 {
 	watch(DAT_NET_CHANGES);
 	lose(&routes[0]);
@@ -420,7 +418,7 @@ TEST(after_a_loss_the_socket_is_drained_and_interfaces_read_anew)
 	assert_next_address("192.0.2.3", "lan0");
 }
 
-TEST(drain_of_a_busy_socket_ends)
+UNIT_CASE(drain_of_a_busy_socket_ends)
 {
 	watch(DAT_NET_CHANGES);
 	endless_loss = true;
@@ -433,7 +431,7 @@ TEST(drain_of_a_busy_socket_ends)
 	assert_next_address("192.0.2.1", "lan0");
 }
 
-TEST(failures_after_a_loss_are_returned)
+UNIT_CASE(failures_after_a_loss_are_returned)
 {
 	watch(DAT_NET_CHANGES);
 	lose(&routes[0]);

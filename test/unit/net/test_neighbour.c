@@ -176,9 +176,7 @@ static void assert_probe(size_t i, size_t lladdr)
 	assert_int_equal(address ? nla_len(address) : 0, lladdr);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(wrong_arguments_are_refused)
+UNIT_CASE(wrong_arguments_are_refused)
 {
 	struct sockaddr_storage to = ip("192.0.2.7"), local = ip("fe80::7");
 	const struct sockaddr other = { .sa_family = AF_UNIX };
@@ -193,7 +191,7 @@ TEST(wrong_arguments_are_refused)
 	assert_int_equal(dat_net_neighbour((struct sockaddr *)&local, "eth0", 0, 0, &found), ENFILE);
 }
 
-TEST(known_neighbour_is_told_without_asking)
+UNIT_CASE(known_neighbour_is_told_without_asking)
 {
 	static const struct {
 		int nud;
@@ -221,7 +219,7 @@ TEST(known_neighbour_is_told_without_asking)
 }
 
 /* As those of multicast groups: the kernel uses the address, and never confirms it. */
-TEST(entry_that_needs_no_answers_is_permanent)
+UNIT_CASE(entry_that_needs_no_answers_is_permanent)
 {
 	entry(NUD_NOARP, 6);
 	assert_int_equal(find(0, 0), 0);
@@ -229,7 +227,7 @@ TEST(entry_that_needs_no_answers_is_permanent)
 	assert_int_equal(found.length, 6);
 }
 
-TEST(without_time_the_table_alone_answers)
+UNIT_CASE(without_time_the_table_alone_answers)
 {
 	static const struct {
 		int nud;
@@ -248,7 +246,7 @@ TEST(without_time_the_table_alone_answers)
 	assert_int_equal(datagrams + polls, 0);
 }
 
-TEST(unknown_neighbour_is_asked_by_a_datagram)
+UNIT_CASE(unknown_neighbour_is_asked_by_a_datagram)
 {
 	entry(0, 0);
 	entry(NUD_INCOMPLETE, 0);
@@ -262,7 +260,7 @@ TEST(unknown_neighbour_is_asked_by_a_datagram)
 	assert_int_equal(polls, 2);
 }
 
-TEST(ipv6_neighbour_is_asked_at_the_same_port)
+UNIT_CASE(ipv6_neighbour_is_asked_at_the_same_port)
 {
 	entry(0, 0);
 	entry(NUD_REACHABLE, 6);
@@ -273,7 +271,7 @@ TEST(ipv6_neighbour_is_asked_at_the_same_port)
 }
 
 /* 50 ms are two looks of 20 ms, one of the rest, and a last one. */
-TEST(wait_ends_with_its_time)
+UNIT_CASE(wait_ends_with_its_time)
 {
 	const int64_t start = 1000000000;
 
@@ -286,7 +284,7 @@ TEST(wait_ends_with_its_time)
 	assert_int_equal(request_count, 5);
 }
 
-TEST(failed_question_ends_the_wait)
+UNIT_CASE(failed_question_ends_the_wait)
 {
 	entry(0, 0);
 	entry(NUD_FAILED, 0);
@@ -294,7 +292,7 @@ TEST(failed_question_ends_the_wait)
 	assert_int_equal(polls, 1);
 }
 
-TEST(entry_that_the_kernel_has_dropped_is_no_answer)
+UNIT_CASE(entry_that_the_kernel_has_dropped_is_no_answer)
 {
 	entry(NUD_STALE, 6);
 	answer_with(NULL, EPERM);
@@ -303,7 +301,7 @@ TEST(entry_that_the_kernel_has_dropped_is_no_answer)
 	assert_int_equal(find(DAT_NET_ASK, 20), EHOSTUNREACH);
 }
 
-TEST(without_a_socket_the_table_is_watched_all_the_same)
+UNIT_CASE(without_a_socket_the_table_is_watched_all_the_same)
 {
 	failing = "socket";
 	entry(0, 0);
@@ -312,7 +310,7 @@ TEST(without_a_socket_the_table_is_watched_all_the_same)
 	assert_int_equal(datagrams, 0);
 }
 
-TEST(known_neighbour_is_probed_when_asked_for)
+UNIT_CASE(known_neighbour_is_probed_when_asked_for)
 {
 	static const int states[] = { NUD_STALE, NUD_REACHABLE };
 
@@ -330,7 +328,7 @@ TEST(known_neighbour_is_probed_when_asked_for)
 	assert_int_equal(datagrams, 0);
 }
 
-TEST(program_without_rights_sends_a_datagram_instead)
+UNIT_CASE(program_without_rights_sends_a_datagram_instead)
 {
 	entry(NUD_STALE, 6);
 	answer_with(NULL, EPERM);
@@ -340,7 +338,7 @@ TEST(program_without_rights_sends_a_datagram_instead)
 }
 
 /* The probe went to the old address; another host may have the IP address now. */
-TEST(failed_probe_is_followed_by_a_datagram_to_all)
+UNIT_CASE(failed_probe_is_followed_by_a_datagram_to_all)
 {
 	entry(NUD_STALE, 6);
 	answer_with(NULL, 0);
@@ -358,7 +356,7 @@ TEST(failed_probe_is_followed_by_a_datagram_to_all)
 	assert_int_equal(datagrams, 2);
 }
 
-TEST(permanent_neighbour_is_never_asked)
+UNIT_CASE(permanent_neighbour_is_never_asked)
 {
 	entry(NUD_PERMANENT, 6);
 	assert_int_equal(find(DAT_NET_ASK, 1000), 0);
@@ -369,7 +367,7 @@ TEST(permanent_neighbour_is_never_asked)
 	assert_int_equal(datagrams + polls, 0);
 }
 
-TEST(interface_without_link_layer_addresses_has_none)
+UNIT_CASE(interface_without_link_layer_addresses_has_none)
 {
 	static const int indexes[] = { LO, TUN0 };
 
@@ -383,7 +381,7 @@ TEST(interface_without_link_layer_addresses_has_none)
 	assert_int_equal(request_count + (size_t)datagrams, 0);
 }
 
-TEST(neighbour_must_be_on_the_link_of_an_interface_that_is_up)
+UNIT_CASE(neighbour_must_be_on_the_link_of_an_interface_that_is_up)
 {
 	route.err = ENETUNREACH;
 	assert_int_equal(find(0, 0), ENETUNREACH);
@@ -396,7 +394,7 @@ TEST(neighbour_must_be_on_the_link_of_an_interface_that_is_up)
 	assert_int_equal(look_for("192.0.2.7", "eth9", 0, 0), ENODEV);
 }
 
-TEST(route_of_the_named_interface_is_asked_for)
+UNIT_CASE(route_of_the_named_interface_is_asked_for)
 {
 	route.hops[0].index = ETH1;
 	entry(NUD_REACHABLE, 6);
@@ -405,7 +403,7 @@ TEST(route_of_the_named_interface_is_asked_for)
 	assert_string_equal(found.netdev, "eth1");
 }
 
-TEST(link_local_neighbour_has_the_scope_of_its_interface)
+UNIT_CASE(link_local_neighbour_has_the_scope_of_its_interface)
 {
 	struct sockaddr_storage to = ip("fe80::7");
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&to;
@@ -422,7 +420,7 @@ TEST(link_local_neighbour_has_the_scope_of_its_interface)
 	assert_int_equal(((struct sockaddr_in6 *)&found.address)->sin6_scope_id, ETH0);
 }
 
-TEST(failures_are_returned)
+UNIT_CASE(failures_are_returned)
 {
 	static const char *const functions[] = { "open", "table" };
 

@@ -33,9 +33,7 @@ UNIT_FIXTURE(tear_down)
 	assert_int_equal(held, 0);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(interface_is_there_once_for_each_port)
+UNIT_CASE(interface_is_there_once_for_each_port)
 {
 	static const struct {
 		const char *netdev, *device;
@@ -54,7 +52,7 @@ TEST(interface_is_there_once_for_each_port)
 	}
 }
 
-TEST(row_has_what_is_known_of_its_interface)
+UNIT_CASE(row_has_what_is_known_of_its_interface)
 {
 	assert_int_equal(dat_net_nics(&list, &count), 0);
 	assert_int_equal(list[0].mtu, 65536);
@@ -68,7 +66,7 @@ TEST(row_has_what_is_known_of_its_interface)
 	assert_memory_equal(list[1].address, links[1].lladdr, 6);
 }
 
-TEST(namespace_without_interfaces_has_an_empty_list)
+UNIT_CASE(namespace_without_interfaces_has_an_empty_list)
 {
 	given_table.link_count = 0;
 	count = 9;
@@ -77,7 +75,7 @@ TEST(namespace_without_interfaces_has_an_empty_list)
 	assert_int_equal(count, 0);
 }
 
-TEST(failures_are_returned_and_leave_the_arguments)
+UNIT_CASE(failures_are_returned_and_leave_the_arguments)
 {
 	static const char *const functions[] = { "open", "table", "rdma" };
 

@@ -131,9 +131,7 @@ static void assert_port(size_t i, const char *netdev, const char *device, unsign
 	assert_int_equal(list.ports[i].kind, kind);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(host_without_rdma_devices_has_no_ports)
+UNIT_CASE(host_without_rdma_devices_has_no_ports)
 {
 	assert_int_equal(read_ports(), 0);
 	put("0", "/sys/class/net/eth0/dev_port");
@@ -142,7 +140,7 @@ TEST(host_without_rdma_devices_has_no_ports)
 
 /* --- RoCE --------------------------------------------------------------------------------------------- */
 
-TEST(each_interface_of_the_gids_is_there_once)
+UNIT_CASE(each_interface_of_the_gids_is_there_once)
 {
 	put_roce("mlx5_0", 1, "eth0");
 	put_gid_netdev("mlx5_0", 1, 1, "eth0");
@@ -153,7 +151,7 @@ TEST(each_interface_of_the_gids_is_there_once)
 }
 
 /* A GID that is not used has no readable file, or an empty line. */
-TEST(unused_gids_end_a_table_after_32)
+UNIT_CASE(unused_gids_end_a_table_after_32)
 {
 	put_roce("mlx5_0", 1, "eth0");
 	put_gid_netdev("mlx5_0", 1, 1, "");
@@ -165,7 +163,7 @@ TEST(unused_gids_end_a_table_after_32)
 	assert_port(2, "eth2", "mlx5_0", 1, DAT_NET_ROCE);
 }
 
-TEST(ports_are_ordered_by_device_and_number)
+UNIT_CASE(ports_are_ordered_by_device_and_number)
 {
 	put_roce("mlx5_10", 1, "eth3");
 	put_roce("mlx5_2", 2, "eth2");
@@ -178,7 +176,7 @@ TEST(ports_are_ordered_by_device_and_number)
 
 /* --- iWARP -------------------------------------------------------------------------------------------- */
 
-TEST(iwarp_port_has_the_interface_of_its_gid_table)
+UNIT_CASE(iwarp_port_has_the_interface_of_its_gid_table)
 {
 	put_port("siw0", 1, "4: RNIC", "Ethernet");
 	put_gid_netdev("siw0", 1, 0, "eth1");
@@ -187,7 +185,7 @@ TEST(iwarp_port_has_the_interface_of_its_gid_table)
 	assert_port(0, "eth1", "siw0", 1, DAT_NET_IWARP);
 }
 
-TEST(iwarp_port_without_table_is_known_by_its_address)
+UNIT_CASE(iwarp_port_without_table_is_known_by_its_address)
 {
 	static const struct {
 		const char *gid, *netdev;
@@ -211,7 +209,7 @@ TEST(iwarp_port_without_table_is_known_by_its_address)
 /* --- InfiniBand ----------------------------------------------------------------------------------------- */
 
 /* dev_port counts from 0. */
-TEST(infiniband_port_has_the_interfaces_of_its_device)
+UNIT_CASE(infiniband_port_has_the_interfaces_of_its_device)
 {
 	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
 	put_port("mlx4_0", 2, "1: CA", "InfiniBand");
@@ -225,7 +223,7 @@ TEST(infiniband_port_has_the_interfaces_of_its_device)
 	assert_port(1, "ib1", "mlx4_0", 2, DAT_NET_IB);
 }
 
-TEST(interface_that_tells_no_port_belongs_to_each)
+UNIT_CASE(interface_that_tells_no_port_belongs_to_each)
 {
 	put_port("mlx4_0", 1, "1: CA", "InfiniBand");
 	put_port("mlx4_0", 2, "1: CA", "InfiniBand");
@@ -237,7 +235,7 @@ TEST(interface_that_tells_no_port_belongs_to_each)
 
 /* --- the list ------------------------------------------------------------------------------------------ */
 
-TEST(ports_of_an_interface_are_found_one_by_one)
+UNIT_CASE(ports_of_an_interface_are_found_one_by_one)
 {
 	const struct net_rdma *port;
 
@@ -253,7 +251,7 @@ TEST(ports_of_an_interface_are_found_one_by_one)
 	assert_null(net_rdma_of(&list, "eth", NULL));
 }
 
-TEST(shortages_are_returned)
+UNIT_CASE(shortages_are_returned)
 {
 	static const int errors[] = { ENOMEM, EMFILE, ENFILE };
 
@@ -274,7 +272,7 @@ TEST(shortages_are_returned)
 	assert_int_equal(read_ports(), 0);
 }
 
-TEST(shortage_within_a_device_is_an_error)
+UNIT_CASE(shortage_within_a_device_is_an_error)
 {
 	static const char *const directories[] = { "/ports", "/device/net" };
 
@@ -290,7 +288,7 @@ TEST(shortage_within_a_device_is_an_error)
 	}
 }
 
-TEST(shortage_at_a_file_is_an_error)
+UNIT_CASE(shortage_at_a_file_is_an_error)
 {
 	static const char *const files[] = {
 		"/node_type", "/link_layer", "/ndevs/1", "/gids/0", "/dev_port",
@@ -310,7 +308,7 @@ TEST(shortage_at_a_file_is_an_error)
 	}
 }
 
-TEST(speed_that_is_not_known_is_0)
+UNIT_CASE(speed_that_is_not_known_is_0)
 {
 	static const struct {
 		const char *line;

@@ -127,11 +127,9 @@ UNIT_FIXTURE(tear_down)
 	list = NULL;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- arguments and errors -------------------------------------------------------------------------- */
 
-TEST(bad_arguments_are_refused)
+UNIT_CASE(bad_arguments_are_refused)
 {
 	struct sockaddr_storage to = ip("192.0.2.9");
 	const struct sockaddr *at = (struct sockaddr *)&to;
@@ -146,7 +144,7 @@ TEST(bad_arguments_are_refused)
 	assert_int_equal(lookups, 0);
 }
 
-TEST(destination_must_be_one_host)
+UNIT_CASE(destination_must_be_one_host)
 {
 	static const struct {
 		const char *text;
@@ -169,7 +167,7 @@ TEST(destination_must_be_one_host)
 	assert_int_equal(dat_net_routes((struct sockaddr *)&other, 0, &list, &count), EAFNOSUPPORT);
 }
 
-TEST(each_failure_is_returned)
+UNIT_CASE(each_failure_is_returned)
 {
 	static const char *const functions[] = { "open", "table", "rdma", "entries", "choice", "lookup" };
 	struct sockaddr_storage to = ip("192.0.2.9");
@@ -185,7 +183,7 @@ TEST(each_failure_is_returned)
 
 /* --- one candidate --------------------------------------------------------------------------------------- */
 
-TEST(way_over_a_router_is_told_in_full)
+UNIT_CASE(way_over_a_router_is_told_in_full)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 	struct net_answer *answer = add_answer(from, 0, ETH0, "192.0.2.254");
@@ -206,7 +204,7 @@ TEST(way_over_a_router_is_told_in_full)
 }
 
 /* Without a router the destination is the next hop; its port is none of the hop's. */
-TEST(destination_on_the_link_is_the_next_hop)
+UNIT_CASE(destination_on_the_link_is_the_next_hop)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -226,7 +224,7 @@ TEST(destination_on_the_link_is_the_next_hop)
 	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_scope_id, 0);
 }
 
-TEST(link_local_hop_has_the_scope_of_its_interface)
+UNIT_CASE(link_local_hop_has_the_scope_of_its_interface)
 {
 	const struct net_address *from = add_address(ETH1, "2001:db8::1");
 
@@ -236,7 +234,7 @@ TEST(link_local_hop_has_the_scope_of_its_interface)
 	assert_int_equal(((struct sockaddr_in6 *)&list->via)->sin6_scope_id, ETH1);
 }
 
-TEST(each_next_hop_is_a_way)
+UNIT_CASE(each_next_hop_is_a_way)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 	struct net_answer *answer = add_answer(from, 0, ETH0, "192.0.2.253"), *choice;
@@ -259,7 +257,7 @@ TEST(each_next_hop_is_a_way)
 /* --- devices ------------------------------------------------------------------------------------------ */
 
 /* The kernel would send by eth1; a device of eth0 cannot. */
-TEST(rdma_device_sends_by_its_own_interface)
+UNIT_CASE(rdma_device_sends_by_its_own_interface)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -273,7 +271,7 @@ TEST(rdma_device_sends_by_its_own_interface)
 	assert_int_equal(lookups, 3);
 }
 
-TEST(rdma_device_without_a_route_of_its_own_is_a_miss)
+UNIT_CASE(rdma_device_without_a_route_of_its_own_is_a_miss)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -290,7 +288,7 @@ TEST(rdma_device_without_a_route_of_its_own_is_a_miss)
 	assert_ip(&list->local, "192.0.2.1");
 }
 
-TEST(software_device_sends_as_the_kernel_does)
+UNIT_CASE(software_device_sends_as_the_kernel_does)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -301,7 +299,7 @@ TEST(software_device_sends_as_the_kernel_does)
 	assert_int_equal(list->rdma, DAT_NET_SOFT);
 }
 
-TEST(way_of_this_host_needs_no_interface_of_the_device)
+UNIT_CASE(way_of_this_host_needs_no_interface_of_the_device)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -312,7 +310,7 @@ TEST(way_of_this_host_needs_no_interface_of_the_device)
 	assert_int_equal(lookups, 2);
 }
 
-TEST(address_may_have_both_kinds_of_device)
+UNIT_CASE(address_may_have_both_kinds_of_device)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -324,7 +322,7 @@ TEST(address_may_have_both_kinds_of_device)
 	assert_string_equal(list[1].ia, "soft");
 }
 
-TEST(missing_entry_is_told_from_missing_device)
+UNIT_CASE(missing_entry_is_told_from_missing_device)
 {
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
 	assert_int_equal(routes("192.0.2.9", 0), 0);
@@ -336,7 +334,7 @@ TEST(missing_entry_is_told_from_missing_device)
 	assert_string_equal(list->ia, "");
 }
 
-TEST(interface_of_a_device_without_address_is_a_miss)
+UNIT_CASE(interface_of_a_device_without_address_is_a_miss)
 {
 	add_answer(add_address(ETH0, "192.0.2.1"), 0, ETH0, NULL);
 	add_address(ETH1, "2001:db8::1");	/* of the other family */
@@ -356,7 +354,7 @@ TEST(interface_of_a_device_without_address_is_a_miss)
 
 /* --- misses -------------------------------------------------------------------------------------------- */
 
-TEST(errors_of_the_kernel_are_reasons)
+UNIT_CASE(errors_of_the_kernel_are_reasons)
 {
 	static const struct {
 		int err;
@@ -372,7 +370,7 @@ TEST(errors_of_the_kernel_are_reasons)
 	}
 }
 
-TEST(interface_that_is_down_or_address_in_doubt_is_a_miss)
+UNIT_CASE(interface_that_is_down_or_address_in_doubt_is_a_miss)
 {
 	struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -391,7 +389,7 @@ TEST(interface_that_is_down_or_address_in_doubt_is_a_miss)
 	assert_int_equal(lookups, 3);	/* the kernel's choice only: no packet could leave */
 }
 
-TEST(hop_by_an_interface_that_is_down_is_a_miss)
+UNIT_CASE(hop_by_an_interface_that_is_down_is_a_miss)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 
@@ -406,14 +404,14 @@ TEST(hop_by_an_interface_that_is_down_is_a_miss)
 
 /* --- which sources are of use ----------------------------------------------------------------------------- */
 
-TEST(sources_of_the_other_family_are_left_out)
+UNIT_CASE(sources_of_the_other_family_are_left_out)
 {
 	add_answer(add_address(ETH0, "2001:db8::1"), 0, ETH0, NULL);
 	assert_int_equal(routes("192.0.2.9", DAT_NET_ALL), 0);
 	assert_null(list);
 }
 
-TEST(narrow_source_is_of_use_on_this_host_only)
+UNIT_CASE(narrow_source_is_of_use_on_this_host_only)
 {
 	struct net_address *from = add_address(LO, "127.0.0.1");
 
@@ -426,7 +424,7 @@ TEST(narrow_source_is_of_use_on_this_host_only)
 	assert_int_equal(routes("192.0.2.1", DAT_NET_ALL), 0);
 }
 
-TEST(deprecated_source_comes_last)
+UNIT_CASE(deprecated_source_comes_last)
 {
 	struct net_address *old = add_address(ETH0, "192.0.2.2"), *new = add_address(ETH0, "192.0.2.1");
 
@@ -439,7 +437,7 @@ TEST(deprecated_source_comes_last)
 	assert_string_equal(list[0].ia, "new");
 }
 
-TEST(link_local_source_is_of_use_on_its_link_only)
+UNIT_CASE(link_local_source_is_of_use_on_its_link_only)
 {
 	struct sockaddr_storage to = ip("fe80::9");
 	const struct net_address *zero = add_address(ETH0, "fe80::1"), *one = add_address(ETH1, "fe80::2");
@@ -464,7 +462,7 @@ static int reachable(const char *text, struct dat_net_route *best)
 	return dat_net_reachable((struct sockaddr *)&to, best);
 }
 
-TEST(first_way_is_the_best)
+UNIT_CASE(first_way_is_the_best)
 {
 	const struct net_address *from = add_address(ETH0, "192.0.2.1");
 	struct dat_net_route best;
@@ -477,7 +475,7 @@ TEST(first_way_is_the_best)
 	assert_int_equal(best.why, DAT_NET_OK);
 }
 
-TEST(without_any_way_there_is_no_route)
+UNIT_CASE(without_any_way_there_is_no_route)
 {
 	struct dat_net_route best;
 
@@ -487,7 +485,7 @@ TEST(without_any_way_there_is_no_route)
 }
 
 /* A missing line of dat.conf is easier to add than a missing device. */
-TEST(nearest_miss_is_told)
+UNIT_CASE(nearest_miss_is_told)
 {
 	struct dat_net_route best;
 
@@ -499,7 +497,7 @@ TEST(nearest_miss_is_told)
 	assert_string_equal(best.netdev, "eth1");
 }
 
-TEST(loopback_is_the_farthest_miss)
+UNIT_CASE(loopback_is_the_farthest_miss)
 {
 	struct net_address *from = add_address(LO, "127.0.0.1");
 	struct dat_net_route best;

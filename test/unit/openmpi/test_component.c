@@ -172,7 +172,7 @@ static void set_many(int n)
 	num_entries = n;
 }
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	static const char *const abc[] = { "a", "b", "c" };
 
@@ -201,7 +201,7 @@ static void close_all(void)
 	assert_null(c->modules);
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	close_all();
 	assert_int_equal(num_closed, num_opened);
@@ -233,9 +233,7 @@ static const char *init_with(const char *include, const char *exclude)
 
 #define FIELD(member) &mca_btl_udapl_component.member
 
-#define CASE(name) UNIT_TEST_WITH(name, begin, end)
-
-CASE(parameters_have_names_and_defaults)
+UNIT_CASE(parameters_have_names_and_defaults)
 {
 	static const struct { const char *name; mca_base_var_type_t type; const void *value; int number; } table[] = {
 		{ "if_include", MCA_BASE_VAR_TYPE_STRING, FIELD(include), 0 },
@@ -273,7 +271,7 @@ CASE(parameters_have_names_and_defaults)
 }
 
 /* Without limits a negative number could make the component useless. */
-CASE(numbers_are_limited)
+UNIT_CASE(numbers_are_limited)
 {
 	static const struct { int *number, least, most; } table[] = {
 		{ &mca_btl_udapl_component.credits, 4, 0x7fff },
@@ -300,7 +298,7 @@ CASE(numbers_are_limited)
 	}
 }
 
-CASE(opened_component_has_no_modules)
+UNIT_CASE(opened_component_has_no_modules)
 {
 	mca_btl_udapl_module_t *stale[3];
 
@@ -313,7 +311,7 @@ CASE(opened_component_has_no_modules)
 	assert_int_equal(help_dirs, 1);
 }
 
-CASE(component_polls_the_rings)
+UNIT_CASE(component_polls_the_rings)
 {
 	assert_true(c->super.btl_progress == udapl_progress);
 	assert_string_equal(c->super.btl_version.mca_component_name, "udapl");
@@ -321,7 +319,7 @@ CASE(component_polls_the_rings)
 
 /* --- which adapters ---------------------------------------------------------------------------- */
 
-CASE(adapters_are_chosen_by_the_lists)
+UNIT_CASE(adapters_are_chosen_by_the_lists)
 {
 	static const struct { const char *include, *exclude, *modules, *reports; } table[] = {
 		{ NULL, NULL, "a b c ", "" },
@@ -348,7 +346,7 @@ CASE(adapters_are_chosen_by_the_lists)
 	}
 }
 
-CASE(one_process_of_a_node_reports)
+UNIT_CASE(one_process_of_a_node_reports)
 {
 	opal_process_info.my_local_rank = 1;
 	init_with("x", NULL);
@@ -357,14 +355,14 @@ CASE(one_process_of_a_node_reports)
 	assert_string_equal(reports, "");
 }
 
-CASE(adapter_that_cannot_be_opened_is_left_out)
+UNIT_CASE(adapter_that_cannot_be_opened_is_left_out)
 {
 	broken = "b";
 	assert_string_equal(init(), "a c ");
 	assert_int_equal(modex_ours_size, 2 * sizeof *modex_ours);
 }
 
-CASE(second_name_of_an_adapter_is_left_out)
+UNIT_CASE(second_name_of_an_adapter_is_left_out)
 {
 	alias_of_a = "c";
 	assert_string_equal(init(), "a b ");
@@ -373,7 +371,7 @@ CASE(second_name_of_an_adapter_is_left_out)
 }
 
 /* However many there are: around the length of an array that the component begins with, and of the next. */
-CASE(last_entry_is_found)
+UNIT_CASE(last_entry_is_found)
 {
 	static const int lengths[] = { 1, UDAPL_FIRST_IAS - 1, UDAPL_FIRST_IAS, UDAPL_FIRST_IAS + 1,
 				       2 * UDAPL_FIRST_IAS, 2 * UDAPL_FIRST_IAS + 1 };
@@ -391,7 +389,7 @@ CASE(last_entry_is_found)
 	}
 }
 
-CASE(all_of_many_adapters_are_opened)
+UNIT_CASE(all_of_many_adapters_are_opened)
 {
 	set_many(150);
 	init();
@@ -402,7 +400,7 @@ CASE(all_of_many_adapters_are_opened)
 
 /* --- lines of the libraries -------------------------------------------------------------------- */
 
-CASE(one_line_a_node_tells_that_no_entry_opens)
+UNIT_CASE(one_line_a_node_tells_that_no_entry_opens)
 {
 	all_broken = true;
 	assert_string_equal(init(), "");
@@ -415,7 +413,7 @@ CASE(one_line_a_node_tells_that_no_entry_opens)
 	assert_int_equal(library_lines, 0);
 }
 
-CASE(nothing_is_printed_if_another_entry_opens)
+UNIT_CASE(nothing_is_printed_if_another_entry_opens)
 {
 	broken = "a";
 	assert_string_equal(init(), "b c ");
@@ -423,7 +421,7 @@ CASE(nothing_is_printed_if_another_entry_opens)
 	assert_int_equal(own_lines, 0);
 }
 
-CASE(one_process_of_a_node_tells_that_a_wanted_adapter_does_not_open)
+UNIT_CASE(one_process_of_a_node_tells_that_a_wanted_adapter_does_not_open)
 {
 	broken = "b";
 	assert_string_equal(init_with("a,b", NULL), "a ");
@@ -436,7 +434,7 @@ CASE(one_process_of_a_node_tells_that_a_wanted_adapter_does_not_open)
 }
 
 /* Lines of connections and transfers are not taken. */
-CASE(lines_after_the_probe_are_printed)
+UNIT_CASE(lines_after_the_probe_are_printed)
 {
 	init();
 	report_absent("later");
@@ -454,7 +452,7 @@ static void no_module(void)
 	assert_int_equal(num_closed, num_opened);
 }
 
-CASE(nothing_is_published_without_an_adapter)
+UNIT_CASE(nothing_is_published_without_an_adapter)
 {
 	num_entries = 0;
 	no_module();
@@ -466,7 +464,7 @@ CASE(nothing_is_published_without_an_adapter)
 	assert_int_equal(modex_puts, 0);
 }
 
-CASE(addresses_of_all_modules_are_published)
+UNIT_CASE(addresses_of_all_modules_are_published)
 {
 	init();
 	assert_int_equal(num_made, 3);
@@ -478,7 +476,7 @@ CASE(addresses_of_all_modules_are_published)
 	}
 }
 
-CASE(modules_without_a_published_address_are_closed)
+UNIT_CASE(modules_without_a_published_address_are_closed)
 {
 	modex_put_result = OPAL_ERR_OUT_OF_RESOURCE;
 	no_module();

@@ -61,7 +61,7 @@ void __wrap_udapl_show_help(const char *topic, ...)
 	va_end(args);
 }
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	btl_begin(state);
 	adapters_begin();
@@ -95,7 +95,7 @@ static void check_nothing_remains(void)
 	assert_int_equal(lmrs, lmrs_before);
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
 	if (opened)
 		udapl_finalize(&opened->super);
@@ -118,11 +118,9 @@ static void close_adapter(void)
 	opened = NULL;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- opening ----------------------------------------------------------------------------------- */
 
-CASE(opened_adapter_has_an_address_and_a_service_point)
+UNIT_CASE(opened_adapter_has_an_address_and_a_service_point)
 {
 	const mca_btl_udapl_module_t *m;
 
@@ -137,7 +135,7 @@ CASE(opened_adapter_has_an_address_and_a_service_point)
 	assert_int_equal(reports, 0);
 }
 
-CASE(limits_are_those_of_the_device_and_of_each_other)
+UNIT_CASE(limits_are_those_of_the_device_and_of_each_other)
 {
 	static const struct { size_t eager, rndv, most; uint64_t rdma; size_t eager_expected,
 		rndv_expected; } table[] = {
@@ -165,7 +163,7 @@ CASE(limits_are_those_of_the_device_and_of_each_other)
 	*template = saved;
 }
 
-CASE(device_needs_both_atomic_operations)
+UNIT_CASE(device_needs_both_atomic_operations)
 {
 	static DAT_NAMED_ATTR attrs[] = { { "OTHER", "TRUE" }, { DAT_IB_ATTR_FETCH_AND_ADD, "TRUE" },
 					  { DAT_IB_ATTR_CMP_AND_SWAP, "TRUE" } };
@@ -190,7 +188,7 @@ CASE(device_needs_both_atomic_operations)
 	}
 }
 
-CASE(shared_queue_is_made_where_it_is_wanted_and_possible)
+UNIT_CASE(shared_queue_is_made_where_it_is_wanted_and_possible)
 {
 	static const struct { bool wanted, supported; int max; DAT_RETURN result; bool made; } table[] = {
 		{ true, true, 1, DAT_SUCCESS, true },
@@ -212,7 +210,7 @@ CASE(shared_queue_is_made_where_it_is_wanted_and_possible)
 	}
 }
 
-CASE(shared_queue_is_as_long_as_the_device_allows)
+UNIT_CASE(shared_queue_is_as_long_as_the_device_allows)
 {
 	static const struct { int wanted, most, expected; } table[] = { { 500, 1000, 500 }, { 500, 500, 500 },
 									{ 500, 499, 499 } };
@@ -227,7 +225,7 @@ CASE(shared_queue_is_as_long_as_the_device_allows)
 	}
 }
 
-CASE(adapter_that_cannot_be_opened_leaves_nothing)
+UNIT_CASE(adapter_that_cannot_be_opened_leaves_nothing)
 {
 	DAT_RETURN *const steps[] = { &adapter_results.open, &adapter_results.query, &adapter_results.pz,
 				      &adapter_results.dto_evd, &adapter_results.conn_evd, &adapter_results.psp,
@@ -242,7 +240,7 @@ CASE(adapter_that_cannot_be_opened_leaves_nothing)
 	}
 }
 
-CASE(adapter_without_an_ip_address_is_not_opened)
+UNIT_CASE(adapter_without_an_ip_address_is_not_opened)
 {
 	adapter_attr.ia_address_ptr = NULL;
 	assert_null(udapl_module_open("ia7"));
@@ -250,7 +248,7 @@ CASE(adapter_without_an_ip_address_is_not_opened)
 }
 
 /* Not every adapter of dat.conf must be usable on each host. */
-CASE(failure_is_reported_if_the_user_named_the_adapter)
+UNIT_CASE(failure_is_reported_if_the_user_named_the_adapter)
 {
 	static const struct { const char *include; int rank, reports; } table[] = {
 		{ NULL, 0, 0 }, { "", 0, 0 }, { "ia7", 0, 1 }, { "ia7", 1, 0 },
@@ -268,7 +266,7 @@ CASE(failure_is_reported_if_the_user_named_the_adapter)
 	assert_string_equal(reason, "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED");
 }
 
-CASE(adapter_without_memory_for_rings_is_reported_so)
+UNIT_CASE(adapter_without_memory_for_rings_is_reported_so)
 {
 	mca_btl_udapl_component.include = (char *)(uintptr_t)"ia7";
 	mca_btl_udapl_component.eager_peers = 12345;
@@ -308,7 +306,7 @@ static unsigned add_procs(void)
 	return bits;
 }
 
-CASE(processes_with_an_address_get_endpoints)
+UNIT_CASE(processes_with_an_address_get_endpoints)
 {
 	open_adapter();
 	assert_int_equal(add_procs(), 7);
@@ -320,7 +318,7 @@ CASE(processes_with_an_address_get_endpoints)
 	}
 }
 
-CASE(process_that_published_nothing_is_unreachable)
+UNIT_CASE(process_that_published_nothing_is_unreachable)
 {
 	open_adapter();
 	modex_without = 1;
@@ -329,7 +327,7 @@ CASE(process_that_published_nothing_is_unreachable)
 	assert_int_equal(opal_list_get_size(&opened->endpoints), 2);
 }
 
-CASE(process_without_a_reachable_address_is_unreachable)
+UNIT_CASE(process_without_a_reachable_address_is_unreachable)
 {
 	open_adapter();
 	address_of_peers.at.sin6_family = AF_INET6;
@@ -341,7 +339,7 @@ CASE(process_without_a_reachable_address_is_unreachable)
 	assert_true(opal_list_is_empty(&opened->endpoints));
 }
 
-CASE(processes_are_added_without_a_bitmap_too)
+UNIT_CASE(processes_are_added_without_a_bitmap_too)
 {
 	opal_proc_t *list[] = { &procs[0] };
 
@@ -351,7 +349,7 @@ CASE(processes_are_added_without_a_bitmap_too)
 }
 
 /* Its request came before. */
-CASE(known_process_keeps_its_endpoint)
+UNIT_CASE(known_process_keeps_its_endpoint)
 {
 	mca_btl_base_endpoint_t *e;
 
@@ -375,7 +373,7 @@ static udapl_conn_t *connect_to(mca_btl_base_endpoint_t *e)
 	return c;
 }
 
-CASE(removed_process_loses_all_its_connections)
+UNIT_CASE(removed_process_loses_all_its_connections)
 {
 	mca_btl_base_endpoint_t *removed[2];
 	udapl_conn_t *first, *second, *other;
@@ -397,7 +395,7 @@ CASE(removed_process_loses_all_its_connections)
 	first->state = second->state = other->state = UDAPL_CONN_CLOSED;
 }
 
-CASE(process_can_be_added_again)
+UNIT_CASE(process_can_be_added_again)
 {
 	mca_btl_base_endpoint_t *e;
 
@@ -416,7 +414,7 @@ static void on_error(mca_btl_base_module_t *btl, int32_t flags, opal_proc_t *pro
 	(void)btl, (void)flags, (void)proc, (void)why;
 }
 
-CASE(callback_for_errors_is_kept)
+UNIT_CASE(callback_for_errors_is_kept)
 {
 	open_adapter();
 	assert_int_equal(opened->super.btl_register_error(&opened->super, on_error), OPAL_SUCCESS);
@@ -425,7 +423,7 @@ CASE(callback_for_errors_is_kept)
 
 /* --- closing ----------------------------------------------------------------------------------- */
 
-CASE(closed_adapter_is_no_module_any_more)
+UNIT_CASE(closed_adapter_is_no_module_any_more)
 {
 	open_adapter();
 	modules[0] = &module;
@@ -439,7 +437,7 @@ CASE(closed_adapter_is_no_module_any_more)
 }
 
 /* The peer shall get the close notification, and the device its buffers back. */
-CASE(close_waits_for_disconnects_and_completions)
+UNIT_CASE(close_waits_for_disconnects_and_completions)
 {
 	open_adapter();
 	add_procs();
@@ -454,7 +452,7 @@ CASE(close_waits_for_disconnects_and_completions)
 	check_nothing_remains();
 }
 
-CASE(close_waits_a_limited_time)
+UNIT_CASE(close_waits_a_limited_time)
 {
 	for (int i = 0; i < 2; i++) {
 		open_adapter();
@@ -471,7 +469,7 @@ CASE(close_waits_a_limited_time)
 	}
 }
 
-CASE(adapter_without_connections_closes_at_once)
+UNIT_CASE(adapter_without_connections_closes_at_once)
 {
 	open_adapter();
 	add_procs();
@@ -489,7 +487,7 @@ static void on_sent(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, mca_
 }
 
 /* The component that registered it may already be unloaded. */
-CASE(no_callback_is_called_while_closing)
+UNIT_CASE(no_callback_is_called_while_closing)
 {
 	udapl_frag_t *f;
 

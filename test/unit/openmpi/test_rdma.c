@@ -57,7 +57,7 @@ static int swap(uint64_t remote, mca_btl_base_registration_handle_t *handle, int
 				  &callbacks, &status);
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	callbacks = progress_calls = 0;
 	status = 1;
@@ -65,7 +65,7 @@ static int begin(void **state)
 }
 
 /* Operations that still wait or were flushed leave their lists. */
-static int end(void **state)
+static int tear_down(void **state)
 {
 	while (opal_list_remove_first(&peer->rdmas) || opal_list_remove_first(&peer->flushed_rdmas))
 		;
@@ -94,9 +94,7 @@ static void check_local(void)
 	assert_int_equal(posts[0].local.lmr_context, local_handle.lmr_context);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, begin, end)
-
-CASE(put_writes_and_get_reads)
+UNIT_CASE(put_writes_and_get_reads)
 {
 	assert_int_equal(put(100), OPAL_SUCCESS);
 	check_local();
@@ -111,7 +109,7 @@ CASE(put_writes_and_get_reads)
 	assert_true(module.poll_requested);
 }
 
-CASE(atomic_operations_have_8_bytes)
+UNIT_CASE(atomic_operations_have_8_bytes)
 {
 	assert_int_equal(fetch_add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_SUCCESS);
 	assert_int_equal(posts[0].operand, 5);
@@ -125,7 +123,7 @@ CASE(atomic_operations_have_8_bytes)
 }
 
 /* DAT always gives the previous value, so there is a place for it. */
-CASE(add_without_a_result_has_a_buffer)
+UNIT_CASE(add_without_a_result_has_a_buffer)
 {
 	assert_int_equal(add(0x1000, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_SUCCESS);
 	assert_int_not_equal(posts[0].local.virtual_address, 0);
@@ -136,7 +134,7 @@ CASE(add_without_a_result_has_a_buffer)
 
 /* --- what is refused --------------------------------------------------------------------------- */
 
-CASE(longer_transfer_than_the_limit_is_refused)
+UNIT_CASE(longer_transfer_than_the_limit_is_refused)
 {
 	module.super.btl_put_limit = 1000;
 	module.super.btl_get_limit = 2000;
@@ -149,7 +147,7 @@ CASE(longer_transfer_than_the_limit_is_refused)
 }
 
 /* osc/rdma retries for ever after any other error. */
-CASE(atomics_that_dat_lacks_are_not_supported)
+UNIT_CASE(atomics_that_dat_lacks_are_not_supported)
 {
 	for (uint64_t at = 0x1001; at < 0x1008; at++) {
 		assert_int_equal(add(at, &remote_handle, MCA_BTL_ATOMIC_ADD, 0), OPAL_ERR_NOT_SUPPORTED);
@@ -170,7 +168,7 @@ CASE(atomics_that_dat_lacks_are_not_supported)
 	assert_int_equal(num_posts, 0);
 }
 
-CASE(operation_without_memory_is_refused)
+UNIT_CASE(operation_without_memory_is_refused)
 {
 	cache_refusals = 100;	/* the list cannot grow */
 	assert_int_equal(put(8), OPAL_ERR_OUT_OF_RESOURCE);
@@ -181,7 +179,7 @@ CASE(operation_without_memory_is_refused)
 
 /* --- order ------------------------------------------------------------------------------------- */
 
-CASE(operations_wait_for_a_slot_in_their_order)
+UNIT_CASE(operations_wait_for_a_slot_in_their_order)
 {
 	conn->sq_free = 1;
 	put(1), put(2), put(3);
@@ -197,7 +195,7 @@ CASE(operations_wait_for_a_slot_in_their_order)
 	assert_int_equal(opal_list_get_size(&peer->rdmas), 1);
 }
 
-CASE(operations_wait_for_the_connection)
+UNIT_CASE(operations_wait_for_the_connection)
 {
 	conn->state = UDAPL_CONN_ACCEPTED;
 	put(1);
@@ -210,7 +208,7 @@ CASE(operations_wait_for_the_connection)
 
 /* --- completion -------------------------------------------------------------------------------- */
 
-CASE(callback_runs_after_the_completion)
+UNIT_CASE(callback_runs_after_the_completion)
 {
 	put(100);
 	assert_int_equal(callbacks, 0);
@@ -224,7 +222,7 @@ CASE(callback_runs_after_the_completion)
 	assert_int_equal(conn->posted, 0);
 }
 
-CASE(operation_that_completes_while_it_is_posted_is_done)
+UNIT_CASE(operation_that_completes_while_it_is_posted_is_done)
 {
 	struct udapl_ring_ctl ctl = { .posted = 0 };
 
@@ -236,7 +234,7 @@ CASE(operation_that_completes_while_it_is_posted_is_done)
 	assert_int_equal(ctl.posted, 0);	/* needs no progress at the peer */
 }
 
-CASE(other_operation_makes_the_peer_poll)
+UNIT_CASE(other_operation_makes_the_peer_poll)
 {
 	struct udapl_ring_ctl ctl = { .posted = 0 };
 
@@ -246,7 +244,7 @@ CASE(other_operation_makes_the_peer_poll)
 }
 
 /* The caller may hold locks that the callback takes. */
-CASE(threads_get_no_callback_while_posting)
+UNIT_CASE(threads_get_no_callback_while_posting)
 {
 	opal_uses_threads = true;
 	posts_complete = true;
@@ -256,7 +254,7 @@ CASE(threads_get_no_callback_while_posting)
 	assert_int_equal(callbacks, 1);
 }
 
-CASE(closing_module_calls_nothing)
+UNIT_CASE(closing_module_calls_nothing)
 {
 	put(100);
 	module.closing = true;
@@ -267,7 +265,7 @@ CASE(closing_module_calls_nothing)
 }
 
 /* Its status is that of the connection, which is decided later. */
-CASE(flushed_operation_waits_for_the_end_of_the_connection)
+UNIT_CASE(flushed_operation_waits_for_the_end_of_the_connection)
 {
 	put(100);
 	completion_comes(posts[0].work, DAT_DTO_ERR_FLUSHED, 0);
@@ -278,7 +276,7 @@ CASE(flushed_operation_waits_for_the_end_of_the_connection)
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 }
 
-CASE(refused_post_breaks_the_connection)
+UNIT_CASE(refused_post_breaks_the_connection)
 {
 	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
 	assert_int_equal(put(100), OPAL_SUCCESS);
@@ -289,7 +287,7 @@ CASE(refused_post_breaks_the_connection)
 }
 
 /* An event of the connection reports the reason. */
-CASE(post_to_an_ended_connection_breaks_nothing)
+UNIT_CASE(post_to_an_ended_connection_breaks_nothing)
 {
 	post_results[POSTED_WRITE] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	put(100);
@@ -305,7 +303,7 @@ void __wrap_opal_progress(void)
 	udapl_progress_module(&module, false);
 }
 
-CASE(flush_waits_for_all_operations)
+UNIT_CASE(flush_waits_for_all_operations)
 {
 	put(1), put(2), put(3);
 	assert_int_equal(udapl_flush(&module.super, peer), OPAL_SUCCESS);
@@ -318,7 +316,7 @@ CASE(flush_waits_for_all_operations)
 	assert_int_equal(progress_calls, 4);
 }
 
-CASE(flush_of_a_peer_ignores_others)
+UNIT_CASE(flush_of_a_peer_ignores_others)
 {
 	mca_btl_base_endpoint_t *other = OBJ_NEW(mca_btl_base_endpoint_t);
 

@@ -31,7 +31,7 @@ static udapl_frag_t *message(size_t size, uint32_t flags)
 
 static int send_it(udapl_frag_t *f) { return udapl_send(&module.super, peer, &f->base, TAG); }
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	callbacks = 0;
 	status = 1;
@@ -40,7 +40,7 @@ UNIT_FIXTURE(begin)
 }
 
 /* What still waits leaves its list. */
-static int end(void **state)
+static int tear_down(void **state)
 {
 	while (opal_list_remove_first(&peer->sends) || opal_list_remove_first(&peer->flushed_sends))
 		;
@@ -54,11 +54,9 @@ static void expect_state(int credits, int slots, int outstanding)
 	assert_int_equal(conn->posted, outstanding);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- posting ----------------------------------------------------------------------------------- */
 
-CASE(message_takes_a_credit_and_a_slot)
+UNIT_CASE(message_takes_a_credit_and_a_slot)
 {
 	udapl_frag_t *f = message(100, 0);
 
@@ -75,7 +73,7 @@ CASE(message_takes_a_credit_and_a_slot)
 }
 
 /* A ring that is written by RDMA takes messages without credits. */
-CASE(message_is_written_into_the_ring_without_a_credit)
+UNIT_CASE(message_is_written_into_the_ring_without_a_credit)
 {
 	struct udapl_ring_out *r = &conn->ring_out;
 	udapl_frag_t *f = message(100, 0);
@@ -93,7 +91,7 @@ CASE(message_is_written_into_the_ring_without_a_credit)
 }
 
 /* Unless Open MPI waits for its completion: then a copy has no advantage. */
-CASE(short_message_is_copied_into_the_staging_buffer)
+UNIT_CASE(short_message_is_copied_into_the_staging_buffer)
 {
 	static char staging[4096];
 	struct udapl_ring_out *r = &conn->ring_out;
@@ -112,7 +110,7 @@ CASE(short_message_is_copied_into_the_staging_buffer)
 	assert_ptr_equal(posts[2].work, &long_one->work);
 }
 
-CASE(messages_wait_in_their_order)
+UNIT_CASE(messages_wait_in_their_order)
 {
 	udapl_frag_t *f[3];
 
@@ -136,7 +134,7 @@ CASE(messages_wait_in_their_order)
 	assert_int_equal(num_posts, 3);
 }
 
-CASE(message_to_a_failed_peer_is_refused)
+UNIT_CASE(message_to_a_failed_peer_is_refused)
 {
 	udapl_frag_t *f = message(10, 0);
 
@@ -154,7 +152,7 @@ static void complete(int i, DAT_DTO_COMPLETION_STATUS how)
 	udapl_send_completed(CONTAINER_OF(posts[i].work, udapl_frag_t, work), how);
 }
 
-CASE(descriptor_of_the_caller_comes_back_by_its_callback)
+UNIT_CASE(descriptor_of_the_caller_comes_back_by_its_callback)
 {
 	udapl_frag_t *f = message(10, 0);
 
@@ -169,7 +167,7 @@ CASE(descriptor_of_the_caller_comes_back_by_its_callback)
 }
 
 /* Sent means sent: Open MPI needs no callback. */
-CASE(descriptor_of_the_component_is_freed_without_one)
+UNIT_CASE(descriptor_of_the_component_is_freed_without_one)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
@@ -179,7 +177,7 @@ CASE(descriptor_of_the_component_is_freed_without_one)
 	assert_ptr_equal(message(2000, 0), f);
 }
 
-CASE(callback_that_is_always_wanted_runs)
+UNIT_CASE(callback_that_is_always_wanted_runs)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK);
 
@@ -190,7 +188,7 @@ CASE(callback_that_is_always_wanted_runs)
 }
 
 /* It waited, so the caller does not know yet. */
-CASE(callback_of_a_message_that_waited_runs)
+UNIT_CASE(callback_of_a_message_that_waited_runs)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
@@ -202,7 +200,7 @@ CASE(callback_of_a_message_that_waited_runs)
 	assert_int_equal(callbacks, 1);
 }
 
-CASE(message_copied_into_a_mapped_ring_is_complete)
+UNIT_CASE(message_copied_into_a_mapped_ring_is_complete)
 {
 	static _Alignas(UDAPL_CACHE_LINE) char ring[4096 + sizeof(struct udapl_ring_ctl)];
 	struct udapl_ring_out *r = &conn->ring_out;
@@ -223,7 +221,7 @@ CASE(message_copied_into_a_mapped_ring_is_complete)
 	assert_ptr_equal(message(10, 0), f);
 }
 
-CASE(closing_module_calls_nothing)
+UNIT_CASE(closing_module_calls_nothing)
 {
 	udapl_frag_t *f = message(10, 0);
 
@@ -236,7 +234,7 @@ CASE(closing_module_calls_nothing)
 
 /* --- completions ------------------------------------------------------------------------------- */
 
-CASE(completion_sends_what_waits)
+UNIT_CASE(completion_sends_what_waits)
 {
 	conn->sq_free = 1;
 	send_it(message(10, 0));
@@ -247,7 +245,7 @@ CASE(completion_sends_what_waits)
 }
 
 /* Its status is that of the connection, which is decided later. */
-CASE(flushed_message_waits_for_the_end_of_the_connection)
+UNIT_CASE(flushed_message_waits_for_the_end_of_the_connection)
 {
 	send_it(message(10, 0));
 	complete(0, DAT_DTO_ERR_FLUSHED);
@@ -257,7 +255,7 @@ CASE(flushed_message_waits_for_the_end_of_the_connection)
 }
 
 /* Open MPI counts it as sent. */
-CASE(flushed_message_of_the_component_is_freed)
+UNIT_CASE(flushed_message_of_the_component_is_freed)
 {
 	udapl_frag_t *f = message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
@@ -269,7 +267,7 @@ CASE(flushed_message_of_the_component_is_freed)
 }
 
 /* Credits that found no slot are reported when one is free. */
-CASE(completed_control_message_returns_credits)
+UNIT_CASE(completed_control_message_returns_credits)
 {
 	udapl_frag_t *f = (udapl_frag_t *)opal_free_list_get(&module.control_frags);
 
@@ -286,7 +284,7 @@ CASE(completed_control_message_returns_credits)
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 }
 
-CASE(message_that_cannot_be_posted_joins_the_flushed)
+UNIT_CASE(message_that_cannot_be_posted_joins_the_flushed)
 {
 	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	assert_int_equal(send_it(message(2000, MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)), OPAL_SUCCESS);

@@ -187,11 +187,9 @@ static void expect_no_segment(int fd, int err)
 	close(fd);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- the acceptor ----------------------------------------------------------------------------------------------- */
 
-CASE(token_holds_the_server_and_the_offer)
+UNIT_CASE(token_holds_the_server_and_the_offer)
 {
 	struct dapl_conn *offering = NULL;
 	struct shm_process *process;
@@ -207,7 +205,7 @@ CASE(token_holds_the_server_and_the_offer)
 	shm_process_put(process);
 }
 
-CASE(unwanted_memory_is_not_offered)
+UNIT_CASE(unwanted_memory_is_not_offered)
 {
 	devices[0]->want_shm = false;
 	assert_null(try_offer(devices[0]));
@@ -215,7 +213,7 @@ CASE(unwanted_memory_is_not_offered)
 	assert_null(devices[0]->shm.process);
 }
 
-CASE(offer_needs_a_process)
+UNIT_CASE(offer_needs_a_process)
 {
 	int epoll;
 
@@ -228,7 +226,7 @@ CASE(offer_needs_a_process)
 	soft_progress_unlock(devices[0]);
 }
 
-CASE(offer_needs_a_server)
+UNIT_CASE(offer_needs_a_server)
 {
 	struct rlimit usual, none;
 
@@ -245,7 +243,7 @@ CASE(offer_needs_a_server)
 
 /* --- an initiator of the same process --------------------------------------------------------------------------- */
 
-CASE(device_of_this_process_gets_the_segment_at_once)
+UNIT_CASE(device_of_this_process_gets_the_segment_at_once)
 {
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
@@ -265,7 +263,7 @@ CASE(device_of_this_process_gets_the_segment_at_once)
 	assert_int_equal(devices[1]->shm.process->refs, 1);
 }
 
-CASE(acceptor_of_the_same_device_is_named)
+UNIT_CASE(acceptor_of_the_same_device_is_named)
 {
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
@@ -277,7 +275,7 @@ CASE(acceptor_of_the_same_device_is_named)
 	shm_segment_put(segment);
 }
 
-CASE(offer_is_valid_once)
+UNIT_CASE(offer_is_valid_once)
 {
 	struct shm_segment *segment;
 	struct dapl_conn *acceptor;
@@ -289,7 +287,7 @@ CASE(offer_is_valid_once)
 	expect_no(ENODATA);
 }
 
-CASE(no_offer_is_no_error)
+UNIT_CASE(no_offer_is_no_error)
 {
 	make_token(other_name, 0);
 	expect_no(0);
@@ -302,7 +300,7 @@ CASE(no_offer_is_no_error)
 
 /* --- an initiator of another process ---------------------------------------------------------------------------- */
 
-CASE(other_process_is_asked)
+UNIT_CASE(other_process_is_asked)
 {
 	struct attach_request request;
 	int fds[ATTACH_REQUEST_FDS], fd = ask();
@@ -315,7 +313,7 @@ CASE(other_process_is_asked)
 	close(fd);
 }
 
-CASE(full_backlog_is_tried_again)
+UNIT_CASE(full_backlog_is_tried_again)
 {
 	enum soft_attach result = SOFT_ATTACH_WAIT;
 	struct shm_segment *segment;
@@ -333,7 +331,7 @@ CASE(full_backlog_is_tried_again)
 	expect_no(ECONNREFUSED);
 }
 
-CASE(request_that_cannot_be_sent_closes_the_socket)
+UNIT_CASE(request_that_cannot_be_sent_closes_the_socket)
 {
 	make_token(other_name, 77);
 	send_err = EPIPE;
@@ -343,7 +341,7 @@ CASE(request_that_cannot_be_sent_closes_the_socket)
 	assert_int_equal(read(accepted, token, 1), 0);
 }
 
-CASE(reply_brings_the_segment)
+UNIT_CASE(reply_brings_the_segment)
 {
 	int file = sealed_file_new(sizeof(struct ring_memory), SEALS), fd = ask();
 	struct shm_process process;
@@ -364,7 +362,7 @@ CASE(reply_brings_the_segment)
 	close(fd);
 }
 
-CASE(acceptor_that_closes_gives_nothing)
+UNIT_CASE(acceptor_that_closes_gives_nothing)
 {
 	int fd = ask();
 
@@ -372,7 +370,7 @@ CASE(acceptor_that_closes_gives_nothing)
 	expect_no_segment(fd, ECONNRESET);	/* it had not read the request */
 }
 
-CASE(segment_that_can_shrink_is_refused)
+UNIT_CASE(segment_that_can_shrink_is_refused)
 {
 	int fd = ask();
 	struct shm_process process;
@@ -382,7 +380,7 @@ CASE(segment_that_can_shrink_is_refused)
 	expect_no_segment(fd, EPROTO);
 }
 
-CASE(acceptor_without_a_wake_up_is_refused)
+UNIT_CASE(acceptor_without_a_wake_up_is_refused)
 {
 	int fd = ask();
 	struct shm_process process;
@@ -396,7 +394,7 @@ CASE(acceptor_without_a_wake_up_is_refused)
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-CASE(last_device_closes_the_server)
+UNIT_CASE(last_device_closes_the_server)
 {
 	make_offer();
 	assert_null(attach_offer_end(offer));
@@ -406,7 +404,7 @@ CASE(last_device_closes_the_server)
 	assert_int_equal(attach_server_name(), 0);
 }
 
-CASE(child_has_no_offers)
+UNIT_CASE(child_has_no_offers)
 {
 	struct shm_process *process;
 	uint64_t key;

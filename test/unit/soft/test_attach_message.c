@@ -42,9 +42,7 @@ static void expect_and_close(const int *fds, int count)
 	}
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(request_comes_with_its_descriptors)
+UNIT_CASE(request_comes_with_its_descriptors)
 {
 	struct attach_request sent = { .key = 5, .process = 6 }, got;
 	int fds[ATTACH_REQUEST_FDS];
@@ -57,7 +55,7 @@ TEST(request_comes_with_its_descriptors)
 	expect_and_close(fds, ATTACH_REQUEST_FDS);
 }
 
-TEST(reply_comes_with_the_segment_first)
+UNIT_CASE(reply_comes_with_the_segment_first)
 {
 	struct attach_reply sent = { .process = 6 }, got;
 	struct stat status;
@@ -116,7 +114,7 @@ static void expect_refusal(int err)
 }
 
 /* The teardown counts the descriptors that are open. */
-TEST(any_other_number_of_descriptors_is_refused)
+UNIT_CASE(any_other_number_of_descriptors_is_refused)
 {
 	struct attach_request request = good_request();
 
@@ -128,7 +126,7 @@ TEST(any_other_number_of_descriptors_is_refused)
 	}
 }
 
-TEST(any_other_length_is_refused)
+UNIT_CASE(any_other_length_is_refused)
 {
 	struct {
 		struct attach_request request;
@@ -141,7 +139,7 @@ TEST(any_other_length_is_refused)
 	expect_refusal(EPROTO);
 }
 
-TEST(other_versions_are_refused)
+UNIT_CASE(other_versions_are_refused)
 {
 	struct attach_request request = good_request();
 
@@ -150,7 +148,7 @@ TEST(other_versions_are_refused)
 	expect_refusal(EPROTO);
 }
 
-TEST(end_of_the_peer_is_told_apart)
+UNIT_CASE(end_of_the_peer_is_told_apart)
 {
 	shutdown(pair[0], SHUT_WR);
 	expect_refusal(ENODATA);

@@ -252,11 +252,9 @@ static void sweep(void)
 	assert_int_not_equal(dev.cm.sweep_ns, 1);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- input ------------------------------------------------------------------------------------------------------ */
 
-CASE(state_selects_the_reader)
+UNIT_CASE(state_selects_the_reader)
 {
 	static const struct {
 		enum soft_conn_state state;
@@ -275,7 +273,7 @@ CASE(state_selects_the_reader)
 	}
 }
 
-CASE(input_of_an_open_connection_ends_it)
+UNIT_CASE(input_of_an_open_connection_ends_it)
 {
 	conn.cm->in_cm = true;
 	conn.state = SOFT_OPEN;
@@ -286,7 +284,7 @@ CASE(input_of_an_open_connection_ends_it)
 	ended_with(SOFT_UP_CLOSED, 0);
 }
 
-CASE(stale_event_is_ignored)
+UNIT_CASE(stale_event_is_ignored)
 {
 	conn.state = SOFT_WAIT_REPLY;
 	input();
@@ -297,7 +295,7 @@ CASE(stale_event_is_ignored)
 	expect_log("initiator_attach_ready ");
 }
 
-CASE(listener_is_told_from_a_connection)
+UNIT_CASE(listener_is_told_from_a_connection)
 {
 	conn.cm->in_cm = true;
 	conn.state = SOFT_CONNECTING;
@@ -310,7 +308,7 @@ CASE(listener_is_told_from_a_connection)
 
 /* --- deadlines -------------------------------------------------------------------------------------------------- */
 
-CASE(state_selects_what_a_deadline_does)
+UNIT_CASE(state_selects_what_a_deadline_does)
 {
 	static const struct {
 		enum soft_conn_state state;
@@ -348,7 +346,7 @@ CASE(state_selects_what_a_deadline_does)
 	}
 }
 
-CASE(client_that_sends_no_request_is_dropped)
+UNIT_CASE(client_that_sends_no_request_is_dropped)
 {
 	conn.state = SOFT_WAIT_REQUEST;
 	conn.cm->deadline_ns = NOW_NS - 1;
@@ -360,7 +358,7 @@ CASE(client_that_sends_no_request_is_dropped)
 	assert_int_equal(dev.half_open.count, 0);
 }
 
-CASE(next_sweep_is_at_the_next_deadline)
+UNIT_CASE(next_sweep_is_at_the_next_deadline)
 {
 	struct dapl_conn later = { .dev = &dev, .state = SOFT_CONNECTING, .cm = &cm_of_next };
 
@@ -381,7 +379,7 @@ CASE(next_sweep_is_at_the_next_deadline)
 /* A peer of which TCP has had no answer for as long as the patience lasts. */
 static void lose_peer(void) { conn.cm->silent_ns = NOW_NS - cm_patience_ms(&conn.cm->tuning) * 1000000ull; }
 
-CASE(sweep_looks_for_lost_peers)
+UNIT_CASE(sweep_looks_for_lost_peers)
 {
 	conn.state = SOFT_OPEN;
 	conn.cm->tuning.ack_timeout = 1 + 20;
@@ -402,7 +400,7 @@ CASE(sweep_looks_for_lost_peers)
 	assert_int_equal(sweep_us, 0);
 }
 
-CASE(paused_listener_is_tried_again)
+UNIT_CASE(paused_listener_is_tried_again)
 {
 	sweep();
 	expect_log("");
@@ -418,7 +416,7 @@ CASE(paused_listener_is_tried_again)
 
 /* --- disconnect, release ---------------------------------------------------------------------------------------- */
 
-CASE(disconnect_sends_the_close_notification)
+UNIT_CASE(disconnect_sends_the_close_notification)
 {
 	conn.state = SOFT_OPEN;
 	assert_int_equal(soft_cm_disconnect(&conn), 0);
@@ -428,7 +426,7 @@ CASE(disconnect_sends_the_close_notification)
 	expect_log("");
 }
 
-CASE(released_connection_stays_for_its_last_frames)
+UNIT_CASE(released_connection_stays_for_its_last_frames)
 {
 	conn.state = SOFT_OPEN;
 	conn.qp = &qp;
@@ -451,7 +449,7 @@ CASE(released_connection_stays_for_its_last_frames)
 	assert_int_equal(conn.up, 0);
 }
 
-CASE(released_ring_needs_no_lingering)
+UNIT_CASE(released_ring_needs_no_lingering)
 {
 	struct shm_conn shm = { .conn = &conn };
 
@@ -462,7 +460,7 @@ CASE(released_ring_needs_no_lingering)
 	ended_with(SOFT_UP_DEAD, 0);
 }
 
-CASE(released_request_is_refused)
+UNIT_CASE(released_request_is_refused)
 {
 	conn.state = SOFT_REQUESTED;
 	soft_cm_release(&conn);
@@ -470,7 +468,7 @@ CASE(released_request_is_refused)
 	ended_with(SOFT_UP_DEAD, 0);
 }
 
-CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
+UNIT_CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
 {
 	struct dapl_conn next = { .dev = &dev, .cm = &cm_of_next };
 
@@ -485,7 +483,7 @@ CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
 
 /* --- close ------------------------------------------------------------------------------------------------------ */
 
-CASE(closing_device_waits_for_its_last_frames)
+UNIT_CASE(closing_device_waits_for_its_last_frames)
 {
 	int fd;
 
@@ -503,7 +501,7 @@ CASE(closing_device_waits_for_its_last_frames)
 	soft_cm_open(&dev);
 }
 
-CASE(closing_device_waits_a_limited_time)
+UNIT_CASE(closing_device_waits_a_limited_time)
 {
 	struct shm_conn shm = { .conn = &conn };
 
@@ -516,7 +514,7 @@ CASE(closing_device_waits_a_limited_time)
 	soft_cm_open(&dev);
 }
 
-CASE(closing_device_sends_nothing_for_others)
+UNIT_CASE(closing_device_sends_nothing_for_others)
 {
 	conn.state = SOFT_OPEN;
 	soft_cm_close(&dev);

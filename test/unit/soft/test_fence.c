@@ -40,9 +40,7 @@ UNIT_FIXTURE(set_up)
 
 static int tear_down(void **state) { return set_up(state); }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(kernel_must_know_the_command)
+UNIT_CASE(kernel_must_know_the_command)
 {
 	assert_true(reach_fence_is_possible());
 	commands = MEMBARRIER_CMD_GLOBAL;	/* as Linux 4.3 does: a fence takes milliseconds */
@@ -53,7 +51,7 @@ CASE(kernel_must_know_the_command)
 	assert_false(reach_fence_is_possible());
 }
 
-CASE(process_registers_once)
+UNIT_CASE(process_registers_once)
 {
 	for (int i = 0; i < 3; i++)
 		assert_true(reach_fence_joined());
@@ -62,7 +60,7 @@ CASE(process_registers_once)
 	assert_int_equal(barriers, 1);
 }
 
-CASE(failed_registration_is_not_repeated)
+UNIT_CASE(failed_registration_is_not_repeated)
 {
 	register_error = EINVAL;
 	assert_false(reach_fence_joined());
@@ -72,7 +70,7 @@ CASE(failed_registration_is_not_repeated)
 }
 
 /* A child of fork() is not registered, whatever its parent was. */
-CASE(child_registers_itself)
+UNIT_CASE(child_registers_itself)
 {
 	assert_true(reach_fence_joined());
 	reach_fence_fork_child();

@@ -19,7 +19,7 @@ static int count;
 static int silent[2], readable[2];	/* socket pairs; the second has input */
 
 /* Each case runs with the progress lock held. */
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	struct rlimit limit;
 
@@ -36,7 +36,7 @@ UNIT_FIXTURE(begin)
 	count = 0;
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	while (count)
 		soft_half_open_remove(&conns[--count]);
@@ -66,15 +66,13 @@ static struct dapl_conn *add(const char *source, bool has_sent)
 	return conn;
 }
 
-#define T(name) UNIT_TEST_WITH(name, begin, end)
-
-T(share_of_a_source_has_no_surplus)
+UNIT_CASE(share_of_a_source_has_no_surplus)
 {
 	for (int i = 0; i < SOURCE; i++)
 		assert_null(soft_half_open_surplus(add("192.0.2.1", false)));
 }
 
-T(source_beyond_its_share_loses_its_own_oldest)
+UNIT_CASE(source_beyond_its_share_loses_its_own_oldest)
 {
 	struct dapl_conn *oldest;
 
@@ -85,7 +83,7 @@ T(source_beyond_its_share_loses_its_own_oldest)
 	assert_ptr_equal(soft_half_open_surplus(add("192.0.2.1", false)), oldest);
 }
 
-T(addresses_of_one_ipv6_network_are_one_source)
+UNIT_CASE(addresses_of_one_ipv6_network_are_one_source)
 {
 	struct dapl_conn *oldest = add("2001:db8::1", false);
 
@@ -95,7 +93,7 @@ T(addresses_of_one_ipv6_network_are_one_source)
 	assert_ptr_equal(soft_half_open_surplus(add("2001:db8::3", false)), oldest);
 }
 
-T(sources_beyond_all_shares_lose_the_oldest_of_all)
+UNIT_CASE(sources_beyond_all_shares_lose_the_oldest_of_all)
 {
 	static const char *const sources[] = { "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4" };
 	struct dapl_conn *oldest = add(sources[0], false);
@@ -106,7 +104,7 @@ T(sources_beyond_all_shares_lose_the_oldest_of_all)
 }
 
 /* Input may be the Request. */
-T(connection_with_input_is_spared)
+UNIT_CASE(connection_with_input_is_spared)
 {
 	struct dapl_conn *second;
 
@@ -116,7 +114,7 @@ T(connection_with_input_is_spared)
 	assert_ptr_equal(soft_half_open_oldest(&dev), second);
 }
 
-T(oldest_is_closed_if_all_have_input)
+UNIT_CASE(oldest_is_closed_if_all_have_input)
 {
 	struct dapl_conn *first = add("192.0.2.1", true);
 
@@ -125,7 +123,7 @@ T(oldest_is_closed_if_all_have_input)
 	assert_ptr_equal(soft_half_open_oldest(&dev), first);
 }
 
-T(descriptor_in_the_reserve_closes_the_oldest_but_not_itself)
+UNIT_CASE(descriptor_in_the_reserve_closes_the_oldest_but_not_itself)
 {
 	struct dapl_conn *first, *newest = add("192.0.2.1", false);
 
@@ -141,7 +139,7 @@ T(descriptor_in_the_reserve_closes_the_oldest_but_not_itself)
 	newest->fd = silent[0];
 }
 
-T(empty_list_has_no_oldest)
+UNIT_CASE(empty_list_has_no_oldest)
 {
 	assert_null(soft_half_open_oldest(&dev));
 }

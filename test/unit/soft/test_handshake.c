@@ -164,11 +164,9 @@ static void agree_on_rings(struct shm_segment *segment)
 	dapl_mutex_unlock(&dev.progress_lock);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- datagrams ----------------------------------------------------------------------------------------------- */
 
-CASE(trailer_names_the_queue_pair_of_datagrams_only)
+UNIT_CASE(trailer_names_the_queue_pair_of_datagrams_only)
 {
 	struct wire_trailer trailer;
 
@@ -185,7 +183,7 @@ CASE(trailer_names_the_queue_pair_of_datagrams_only)
 	assert_int_equal(handshake_trailer(&conn).qpn, 0);
 }
 
-CASE(association_needs_no_socket_any_more)
+UNIT_CASE(association_needs_no_socket_any_more)
 {
 	static const struct wire_trailer peer = { .qpn = 0x654321, .qkey = 0x888, .udp_port = 5555 };
 
@@ -199,7 +197,7 @@ CASE(association_needs_no_socket_any_more)
 	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
-CASE(association_without_an_address_handle_fails)
+UNIT_CASE(association_without_an_address_handle_fails)
 {
 	static const struct wire_trailer peer = { .qpn = 1 };
 
@@ -218,7 +216,7 @@ CASE(association_without_an_address_handle_fails)
 
 /* --- streams -------------------------------------------------------------------------------------------------- */
 
-CASE(stream_begins_with_first_numbers)
+UNIT_CASE(stream_begins_with_first_numbers)
 {
 	qp.sq_head = qp.sq_tail = 17;
 	conn.cm->tuning = (struct dapl_conn_tuning){ .ack_timeout = 20, .ack_retry = 7 };
@@ -249,7 +247,7 @@ CASE(stream_begins_with_first_numbers)
 }
 
 /* The side that sends first, what it sends first, and the deadline of a side that waits. */
-CASE(each_side_knows_which_sends_first)
+UNIT_CASE(each_side_knows_which_sends_first)
 {
 	static const struct {
 		bool passive, foreign, shm, p2p, open, first;
@@ -284,14 +282,14 @@ CASE(each_side_knows_which_sends_first)
 	}
 }
 
-CASE(queue_pair_that_failed_stays_so)
+UNIT_CASE(queue_pair_that_failed_stays_so)
 {
 	soft_qp_set_state(&qp, IBV_QPS_ERR);
 	establish();
 	assert_int_equal(qp.state, IBV_QPS_ERR);
 }
 
-CASE(stream_may_begin_without_a_queue_pair)
+UNIT_CASE(stream_may_begin_without_a_queue_pair)
 {
 	conn.qp = NULL;
 	conn.stream.reads_in = 0;
@@ -302,7 +300,7 @@ CASE(stream_may_begin_without_a_queue_pair)
 	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
-CASE(segments_fit_what_carries_them)
+UNIT_CASE(segments_fit_what_carries_them)
 {
 	static const struct {
 		bool foreign, swaps, shm;
@@ -334,7 +332,7 @@ CASE(segments_fit_what_carries_them)
 
 /* --- rings ----------------------------------------------------------------------------------------------------- */
 
-CASE(initiator_confirms_the_shared_memory)
+UNIT_CASE(initiator_confirms_the_shared_memory)
 {
 	static const uint8_t frame[SWITCH_LENGTH] = { 0, WIRE_TAGGED, 0xc1, 0x40 | WIRE_WRITE, 0, 0, 0, SWITCH_STAG };
 	struct epoll_event event;
@@ -350,7 +348,7 @@ CASE(initiator_confirms_the_shared_memory)
 	assert_true(event.events & EPOLLIN);
 }
 
-CASE(only_an_initiator_in_another_process_confirms)
+UNIT_CASE(only_an_initiator_in_another_process_confirms)
 {
 	struct dapl_conn acceptor = { .fd = 1 };
 	uint8_t got[64];
@@ -369,7 +367,7 @@ CASE(only_an_initiator_in_another_process_confirms)
 	}
 }
 
-CASE(initiator_that_cannot_confirm_fails)
+UNIT_CASE(initiator_that_cannot_confirm_fails)
 {
 	assert_true(use_rings(some_memory()));
 	shutdown(conn.fd, SHUT_WR);
@@ -377,14 +375,14 @@ CASE(initiator_that_cannot_confirm_fails)
 	expect_failure(EPIPE);
 }
 
-CASE(stream_without_memory_for_answers_fails)
+UNIT_CASE(stream_without_memory_for_answers_fails)
 {
 	did.no_memory = true;
 	establish();
 	expect_failure(ENOMEM);
 }
 
-CASE(agreed_rings_are_used)
+UNIT_CASE(agreed_rings_are_used)
 {
 	conn.passive = true;
 	agree_on_rings(some_memory());
@@ -394,7 +392,7 @@ CASE(agreed_rings_are_used)
 }
 
 /* The peer uses the rings already, so that TCP is no way out. */
-CASE(agreed_rings_without_memory_fail_the_connection)
+UNIT_CASE(agreed_rings_without_memory_fail_the_connection)
 {
 	struct shm_segment *segment = some_memory();
 

@@ -161,11 +161,9 @@ static struct dapl_conn copy_of_conn(void)
 	return copy;
 }
 
-#define T(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- the call -------------------------------------------------------------------------------------- */
 
-T(private_data_beyond_the_limit_is_refused)
+UNIT_CASE(private_data_beyond_the_limit_is_refused)
 {
 	static const uint8_t zeros[LONG];
 	struct dapl_conn_params with = params(&acceptor);
@@ -179,7 +177,7 @@ T(private_data_beyond_the_limit_is_refused)
 	assert_int_equal(length, WIRE_PDATA_MAX);
 }
 
-T(queue_pair_with_a_connection_is_refused)
+UNIT_CASE(queue_pair_with_a_connection_is_refused)
 {
 	struct dapl_conn_params with = params(&acceptor);
 	struct dapl_conn *second = NULL;
@@ -191,7 +189,7 @@ T(queue_pair_with_a_connection_is_refused)
 	await(ESTABLISHED);
 }
 
-T(each_error_of_tcp_has_its_kind)
+UNIT_CASE(each_error_of_tcp_has_its_kind)
 {
 	static const struct {
 		int err;
@@ -214,7 +212,7 @@ T(each_error_of_tcp_has_its_kind)
 	}
 }
 
-T(device_that_wants_the_crc_says_so)
+UNIT_CASE(device_that_wants_the_crc_says_so)
 {
 	tear_down(state);
 	setenv("DAPL_SOFT_CRC", "1", 1);
@@ -228,7 +226,7 @@ T(device_that_wants_the_crc_says_so)
 
 /* --- Replies --------------------------------------------------------------------------------------- */
 
-T(reads_stay_within_what_the_acceptor_takes)
+UNIT_CASE(reads_stay_within_what_the_acceptor_takes)
 {
 	static const uint16_t taken[] = { 2, 9, WIRE_ORD_NONE }, used[] = { 2, 4, 4 };
 
@@ -241,7 +239,7 @@ T(reads_stay_within_what_the_acceptor_takes)
 	}
 }
 
-T(each_wrong_reply_has_its_cause)
+UNIT_CASE(each_wrong_reply_has_its_cause)
 {
 	request();
 	put_mpa(true, WIRE_MPA_S, 2, NULL, "no", 2);
@@ -270,7 +268,7 @@ T(each_wrong_reply_has_its_cause)
 	expect_failure(DAPL_CONN_REFUSED, 0, "malformed MPA reply: trailer");
 }
 
-T(reset_is_told_as_such)
+UNIT_CASE(reset_is_told_as_such)
 {
 	struct linger reset = { 1, 0 };
 
@@ -282,7 +280,7 @@ T(reset_is_told_as_such)
 }
 
 /* The flag of the provider has a meaning between peers of this implementation only. */
-T(provider_and_program_reject_differently)
+UNIT_CASE(provider_and_program_reject_differently)
 {
 	request();
 	put_mpa(true, DAPL | WIRE_MPA_REJECT | WIRE_DAPL_REFUSED, 2, &four_reads, "", 0);
@@ -294,7 +292,7 @@ T(provider_and_program_reject_differently)
 }
 
 /* siw returns the reserved bits of the Request, and swaps the bits of a Terminate. */
-T(peer_that_returns_the_request_flag_swaps)
+UNIT_CASE(peer_that_returns_the_request_flag_swaps)
 {
 	for (int returned = 0; returned < 2; returned++) {
 		request();
@@ -306,7 +304,7 @@ T(peer_that_returns_the_request_flag_swaps)
 }
 
 /* Core limits how long a consumer waits for its peer's program. */
-T(only_a_reply_that_has_begun_has_a_deadline)
+UNIT_CASE(only_a_reply_that_has_begun_has_a_deadline)
 {
 	request();
 	assert_true(deadline_ns() == 0);
@@ -319,7 +317,7 @@ T(only_a_reply_that_has_begun_has_a_deadline)
 
 /* --- revision 1 ------------------------------------------------------------------------------------ */
 
-T(acceptor_of_revision_1_is_asked_again)
+UNIT_CASE(acceptor_of_revision_1_is_asked_again)
 {
 	struct wire_mpa mpa;
 
@@ -335,7 +333,7 @@ T(acceptor_of_revision_1_is_asked_again)
 	assert_int_equal(await(ESTABLISHED).length, 2);
 }
 
-T(revision_1_is_tried_once)
+UNIT_CASE(revision_1_is_tried_once)
 {
 	request();
 	close(peer_socket);
@@ -357,7 +355,7 @@ T(revision_1_is_tried_once)
 	expect_failure(DAPL_CONN_REFUSED, 0, "MPA reply of an unknown revision");
 }
 
-T(second_attempt_that_cannot_begin_is_a_failure)
+UNIT_CASE(second_attempt_that_cannot_begin_is_a_failure)
 {
 	request();
 	connect_err = ENETUNREACH;
@@ -369,7 +367,7 @@ T(second_attempt_that_cannot_begin_is_a_failure)
 
 /* --- datagrams -------------------------------------------------------------------------------------- */
 
-T(datagrams_need_revision_2)
+UNIT_CASE(datagrams_need_revision_2)
 {
 	request_datagrams();
 	close(peer_socket);
@@ -377,14 +375,14 @@ T(datagrams_need_revision_2)
 	expect_failure(DAPL_CONN_REFUSED, 0, "the peer closed without an MPA reply");
 }
 
-T(datagrams_need_a_peer_of_this_implementation)
+UNIT_CASE(datagrams_need_a_peer_of_this_implementation)
 {
 	request_datagrams();
 	put_mpa(true, WIRE_MPA_S, 2, &four_reads, "", 0);
 	expect_failure(DAPL_CONN_REFUSED, 0, "the peer knows no datagram endpoints");
 }
 
-T(both_halves_make_an_association)
+UNIT_CASE(both_halves_make_an_association)
 {
 	struct wire_trailer half;
 	uint8_t bytes[WIRE_TRAILER];
@@ -420,7 +418,7 @@ static void established_over_tcp(void)
 	assert_int_equal(ulpdu[1], 0x40 | WIRE_WRITE);
 }
 
-T(reply_without_an_offer_leaves_tcp)
+UNIT_CASE(reply_without_an_offer_leaves_tcp)
 {
 	request();
 	put_trailer_reply(WIRE_TRAILER_VERSION, NULL, 0);
@@ -447,7 +445,7 @@ static int offer_and_meet(void)
 	return met;
 }
 
-T(offer_of_a_process_that_is_gone_leaves_tcp)
+UNIT_CASE(offer_of_a_process_that_is_gone_leaves_tcp)
 {
 	uint64_t token[2] = { soft_random_64() | 1, 5 };
 
@@ -475,7 +473,7 @@ static void wait_too_long(void *met)
 	assert_true(stream_ends(*(int *)met));
 }
 
-T(process_that_does_not_share_in_time_leaves_tcp)
+UNIT_CASE(process_that_does_not_share_in_time_leaves_tcp)
 {
 	int met = offer_and_meet();
 
@@ -483,13 +481,13 @@ T(process_that_does_not_share_in_time_leaves_tcp)
 	close(met);
 }
 
-T(process_that_ends_meanwhile_leaves_tcp)
+UNIT_CASE(process_that_ends_meanwhile_leaves_tcp)
 {
 	close(offer_and_meet());
 	established_over_tcp();
 }
 
-T(release_ends_the_wait_for_memory)
+UNIT_CASE(release_ends_the_wait_for_memory)
 {
 	int met = offer_and_meet();
 

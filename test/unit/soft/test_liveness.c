@@ -62,10 +62,8 @@ UNIT_FIXTURE(set_up)
 
 UNIT_FIXTURE(tear_down) { dapl_mutex_unlock(&dev.progress_lock); }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* 4.096 us * 2^timer * (retries + 1), and a second at least. */
-TEST(patience_follows_timer_and_retries)
+UNIT_CASE(patience_follows_timer_and_retries)
 {
 	static const struct {
 		int timer, retries;		/* of the connection; -1: of the environment */
@@ -86,7 +84,7 @@ TEST(patience_follows_timer_and_retries)
 	}
 }
 
-TEST(earlier_sweep_stays)
+UNIT_CASE(earlier_sweep_stays)
 {
 	cm_sweep_within(&dev, 5000);
 	assert_int_equal(sweep_us, 5000);
@@ -98,7 +96,7 @@ TEST(earlier_sweep_stays)
 	assert_int_equal(sweep_us, 4000);
 }
 
-TEST(deadline_is_swept_in_time)
+UNIT_CASE(deadline_is_swept_in_time)
 {
 	cm_set_deadline(&conn, 3);
 	assert_int_equal(conn.cm->deadline_ns, now_ns + 3000 * MS);
@@ -108,7 +106,7 @@ TEST(deadline_is_swept_in_time)
 	assert_int_equal(sweep_us, 2000);
 }
 
-TEST(unlimited_patience_needs_no_sweep)
+UNIT_CASE(unlimited_patience_needs_no_sweep)
 {
 	conn.cm->tuning.ack_timeout = 0 + 1;
 	cm_watch_liveness(&conn);
@@ -126,7 +124,7 @@ static bool lost_after(unsigned ms, unsigned ack_ms)
 	return cm_peer_is_lost(&conn, now_ns);
 }
 
-TEST(silent_peer_is_lost_when_patience_ends)
+UNIT_CASE(silent_peer_is_lost_when_patience_ends)
 {
 	info.tcpi_retransmits = 1;
 	assert_false(lost_after(0, 0));
@@ -134,14 +132,14 @@ TEST(silent_peer_is_lost_when_patience_ends)
 	assert_true(lost_after(1, SOFT_PATIENCE_MS));
 }
 
-TEST(unanswered_probes_count_as_silence)
+UNIT_CASE(unanswered_probes_count_as_silence)
 {
 	info.tcpi_probes = 1;
 	assert_false(lost_after(0, 0));
 	assert_true(lost_after(SOFT_PATIENCE_MS, SOFT_PATIENCE_MS));
 }
 
-TEST(peer_that_owes_nothing_is_not_lost)
+UNIT_CASE(peer_that_owes_nothing_is_not_lost)
 {
 	info.tcpi_retransmits = 1;
 	lost_after(0, 0);
@@ -152,7 +150,7 @@ TEST(peer_that_owes_nothing_is_not_lost)
 }
 
 /* A stopped peer reads nothing, and its host answers probes. */
-TEST(acknowledgement_begins_anew)
+UNIT_CASE(acknowledgement_begins_anew)
 {
 	info.tcpi_probes = 1;
 	lost_after(0, 0);
@@ -161,7 +159,7 @@ TEST(acknowledgement_begins_anew)
 	assert_true(lost_after(1, SOFT_PATIENCE_MS + 10));
 }
 
-TEST(socket_that_tells_nothing_is_not_lost)
+UNIT_CASE(socket_that_tells_nothing_is_not_lost)
 {
 	info.tcpi_retransmits = 1;
 	lost_after(0, 0);
@@ -179,7 +177,7 @@ static int seconds(int fd, int option)
 }
 
 /* The longest patience is more than twice the longest silence that TCP takes. */
-TEST(keepalive_notices_a_lost_peer_when_patience_ends)
+UNIT_CASE(keepalive_notices_a_lost_peer_when_patience_ends)
 {
 	static const struct {
 		int timer;

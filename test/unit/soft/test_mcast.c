@@ -249,12 +249,11 @@ static int join(unsigned member, uint32_t group)
 	return soft_mcast_join(&dev, (struct sockaddr *)&address, &members[member]);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 #define WITH_MEMBERS(name) UNIT_TEST_WITH(name, set_up_members, tear_down)
 
 /* --- joining and leaving ----------------------------------------------------------------------------------------- */
 
-CASE(first_member_joins_the_group)
+UNIT_CASE(first_member_joins_the_group)
 {
 	struct sockaddr_in group = group_of(5);
 
@@ -270,7 +269,7 @@ CASE(first_member_joins_the_group)
 	assert_ptr_equal(members[0].group, members[1].group);
 }
 
-CASE(ipv6_group_is_joined)
+UNIT_CASE(ipv6_group_is_joined)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = { { { 0xff, 5, [15] = 9 } } } };
 
@@ -285,7 +284,7 @@ CASE(ipv6_group_is_joined)
 	assert_int_equal(did.drops, 1);
 }
 
-CASE(last_member_leaves_the_group)
+UNIT_CASE(last_member_leaves_the_group)
 {
 	assert_int_equal(join(0, 5) | join(1, 5) | join(2, 6), 0);
 	soft_mcast_leave(&dev, &members[0]);
@@ -300,7 +299,7 @@ CASE(last_member_leaves_the_group)
 	assert_int_equal(did.opened, 2);
 }
 
-CASE(socket_has_a_limited_number_of_groups)
+UNIT_CASE(socket_has_a_limited_number_of_groups)
 {
 	for (unsigned i = 0; i < MCAST_SOCKET_GROUPS; i++)
 		assert_int_equal(join(i, i), 0);
@@ -312,7 +311,7 @@ CASE(socket_has_a_limited_number_of_groups)
 	assert_int_equal(did.opened, 2);
 }
 
-CASE(group_goes_to_a_socket_with_room)
+UNIT_CASE(group_goes_to_a_socket_with_room)
 {
 	static const int errors[] = { ENOBUFS, ENOMEM };
 
@@ -329,7 +328,7 @@ CASE(group_goes_to_a_socket_with_room)
 	assert_int_equal(did.in_use[0], 2);
 }
 
-CASE(failed_join_leaves_nothing)
+UNIT_CASE(failed_join_leaves_nothing)
 {
 	did.full[0] = EINVAL;
 	assert_int_equal(join(0, 5), EINVAL);
@@ -349,7 +348,7 @@ CASE(failed_join_leaves_nothing)
 }
 
 /* As a forked child does. The group of the first and of the third member are in one bucket of the table. */
-CASE(members_may_leave_after_the_close)
+UNIT_CASE(members_may_leave_after_the_close)
 {
 	assert_int_equal(join(0, 5) | join(1, 6) | join(2, 5 + MCAST_BUCKETS), 0);
 	soft_mcast_close(&dev);
@@ -365,7 +364,7 @@ CASE(members_may_leave_after_the_close)
 	check_freed_table();
 }
 
-CASE(datagrams_leave_by_the_devices_interface)
+UNIT_CASE(datagrams_leave_by_the_devices_interface)
 {
 	for (int i = 0; i < 2; i++) {
 		did.sends_by = 0;

@@ -36,9 +36,7 @@ static const struct wire_mpa enhanced = { .flags = WIRE_MPA_S | WIRE_MPA_CRC, .r
 	.p2p_write = true, .ird = 3, .ord = 5 };
 static const struct wire_mpa plain = { .flags = WIRE_MPA_CRC, .revision = 1 };
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(request_arrives_with_its_private_data)
+UNIT_CASE(request_arrives_with_its_private_data)
 {
 	const uint8_t *data;
 	size_t length;
@@ -54,7 +52,7 @@ TEST(request_arrives_with_its_private_data)
 	assert_true(receiver.cm->mpa.p2p && receiver.cm->mpa.p2p_write && !receiver.cm->mpa.p2p_read);
 }
 
-TEST(request_without_enhanced_data_negotiates_nothing)
+UNIT_CASE(request_without_enhanced_data_negotiates_nothing)
 {
 	const uint8_t *data;
 	size_t length;
@@ -68,7 +66,7 @@ TEST(request_without_enhanced_data_negotiates_nothing)
 	assert_int_equal(receiver.cm->mpa.ord, WIRE_ORD_NONE);
 }
 
-TEST(trailer_stands_before_the_private_data)
+UNIT_CASE(trailer_stands_before_the_private_data)
 {
 	struct wire_trailer trailer = { .version = WIRE_TRAILER_VERSION, .qpn = 77 }, got;
 	struct wire_mpa reply = enhanced;
@@ -97,7 +95,7 @@ static size_t take_frame(uint8_t bytes[WIRE_MPA_MAX])
 	return (size_t)n;
 }
 
-TEST(frame_may_be_cut_anywhere)
+UNIT_CASE(frame_may_be_cut_anywhere)
 {
 	uint8_t bytes[WIRE_MPA_MAX];
 	size_t length = take_frame(bytes);
@@ -110,7 +108,7 @@ TEST(frame_may_be_cut_anywhere)
 	assert_memory_equal(frame, bytes, length);
 }
 
-TEST(stream_behind_the_frame_stays_in_the_socket)
+UNIT_CASE(stream_behind_the_frame_stays_in_the_socket)
 {
 	char next[8];
 
@@ -121,7 +119,7 @@ TEST(stream_behind_the_frame_stays_in_the_socket)
 	assert_memory_equal(next, "FPDU", 4);
 }
 
-TEST(end_within_a_frame_is_bad)
+UNIT_CASE(end_within_a_frame_is_bad)
 {
 	uint8_t bytes[WIRE_MPA_MAX];
 	size_t length = take_frame(bytes);
@@ -132,13 +130,13 @@ TEST(end_within_a_frame_is_bad)
 	assert_int_equal(receiver.stream.io_error, 0);
 }
 
-TEST(end_before_a_frame_is_an_end)
+UNIT_CASE(end_before_a_frame_is_an_end)
 {
 	shutdown(sender.fd, SHUT_WR);
 	assert_int_equal(mpa_receive(&receiver), GOT_END);
 }
 
-TEST(error_of_the_socket_is_kept)
+UNIT_CASE(error_of_the_socket_is_kept)
 {
 	close(receiver.fd);
 	receiver.fd = -1;
@@ -146,14 +144,14 @@ TEST(error_of_the_socket_is_kept)
 	assert_int_equal(receiver.stream.io_error, EBADF);
 }
 
-TEST(reply_in_place_of_a_request_is_bad)
+UNIT_CASE(reply_in_place_of_a_request_is_bad)
 {
 	receiver.passive = false;	/* it waits for a reply */
 	assert_true(mpa_send(&sender, &plain, NULL, NULL, 0));
 	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
 }
 
-TEST(length_beyond_the_buffer_is_bad)
+UNIT_CASE(length_beyond_the_buffer_is_bad)
 {
 	static const struct {
 		uint16_t length;
@@ -174,7 +172,7 @@ TEST(length_beyond_the_buffer_is_bad)
 }
 
 /* Enhanced data exists from revision 2 on, and takes four bytes. */
-TEST(enhanced_data_must_be_there)
+UNIT_CASE(enhanced_data_must_be_there)
 {
 	size_t length;
 
@@ -189,7 +187,7 @@ TEST(enhanced_data_must_be_there)
 	assert_null(mpa_data(&receiver, &length));
 }
 
-TEST(socket_that_is_full_takes_nothing)
+UNIT_CASE(socket_that_is_full_takes_nothing)
 {
 	char filler[4096] = { 0 };
 

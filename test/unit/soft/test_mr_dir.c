@@ -48,9 +48,7 @@ static bool finds(uint32_t stag, uint32_t needed)
 	return mr_permit_find(&conn, stag, needed, &permit);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(opened_directory_tells_where_it_is)
+UNIT_CASE(opened_directory_tells_where_it_is)
 {
 	int seals = fcntl(process.window_file, F_GET_SEALS);
 
@@ -65,7 +63,7 @@ CASE(opened_directory_tells_where_it_is)
 	assert_int_equal(lseek(process.window_file, 0, SEEK_END), directory.window + WINDOW_SIZE);
 }
 
-CASE(permission_is_that_of_the_region)
+UNIT_CASE(permission_is_that_of_the_region)
 {
 	struct soft_region r = region(0x1234, RW);
 	struct mr_permit permit;
@@ -85,7 +83,7 @@ CASE(permission_is_that_of_the_region)
 	mr_dir_withdraw(&process, &r);
 }
 
-CASE(permission_needs_rights_domain_and_key)
+UNIT_CASE(permission_needs_rights_domain_and_key)
 {
 	struct soft_region r = region(0x100, IBV_ACCESS_REMOTE_READ), foreign = region(0x200, RW);
 
@@ -105,7 +103,7 @@ CASE(permission_needs_rights_domain_and_key)
 	assert_true(finds(0x200, IBV_ACCESS_REMOTE_WRITE));
 }
 
-CASE(regions_of_no_use_to_peers_are_not_published)
+UNIT_CASE(regions_of_no_use_to_peers_are_not_published)
 {
 	struct soft_region local = region(0x300, IBV_ACCESS_LOCAL_WRITE), window = region(0x400, RW),
 			   unopened = region(0x500, RW);
@@ -127,7 +125,7 @@ CASE(regions_of_no_use_to_peers_are_not_published)
 }
 
 /* Keys that differ in the lowest byte, or by a multiple of 65536, share a set. */
-CASE(region_without_a_free_entry_is_left_out)
+UNIT_CASE(region_without_a_free_entry_is_left_out)
 {
 	struct soft_region r[MR_DIR_WAYS + 1];
 
@@ -143,7 +141,7 @@ CASE(region_without_a_free_entry_is_left_out)
 	assert_true(finds(0x700 + MR_DIR_WAYS, RW));
 }
 
-CASE(withdrawal_ends_permissions_for_good)
+UNIT_CASE(withdrawal_ends_permissions_for_good)
 {
 	struct soft_region r = region(0x900, RW);
 	struct mr_permit permit;
@@ -158,7 +156,7 @@ CASE(withdrawal_ends_permissions_for_good)
 	assert_false(mr_permit_still_valid(&permit));
 }
 
-CASE(revoked_grant_ends_permissions)
+UNIT_CASE(revoked_grant_ends_permissions)
 {
 	struct soft_region r = region(0xa00, RW);
 	struct mr_permit permit;
@@ -172,7 +170,7 @@ CASE(revoked_grant_ends_permissions)
 }
 
 /* Only writers are waited for. */
-CASE(withdrawal_tells_whether_peers_may_be_writing)
+UNIT_CASE(withdrawal_tells_whether_peers_may_be_writing)
 {
 	static const struct {
 		int access;
@@ -192,7 +190,7 @@ CASE(withdrawal_tells_whether_peers_may_be_writing)
 	}
 }
 
-CASE(permission_covers_its_range_and_no_more)
+UNIT_CASE(permission_covers_its_range_and_no_more)
 {
 	static const struct {
 		uint64_t first, size, remote, length;
@@ -217,7 +215,7 @@ CASE(permission_covers_its_range_and_no_more)
 	}
 }
 
-CASE(closed_directory_has_no_descriptors)
+UNIT_CASE(closed_directory_has_no_descriptors)
 {
 	int fd = process.window_file;
 

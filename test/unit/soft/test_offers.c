@@ -85,15 +85,13 @@ static void expect_not_taken(uint64_t by_key)
 	assert_null(told);
 }
 
-#define T(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-T(offer_is_taken_once)
+UNIT_CASE(offer_is_taken_once)
 {
 	expect_taken(key, NULL, NULL);
 	expect_not_taken(key);
 }
 
-T(other_keys_take_nothing)
+UNIT_CASE(other_keys_take_nothing)
 {
 	expect_not_taken(key ^ 1 << 5);
 	expect_not_taken(0);
@@ -101,7 +99,7 @@ T(other_keys_take_nothing)
 }
 
 /* In the Reply, key 0 means that there is no offer. */
-T(keys_differ_and_are_never_0)
+UNIT_CASE(keys_differ_and_are_never_0)
 {
 	uint64_t keys[64];
 	struct attach_offer *more[64];
@@ -118,7 +116,7 @@ T(keys_differ_and_are_never_0)
 		assert_null(attach_offer_end(more[i]));
 }
 
-T(connection_is_told_to_its_own_device_only)
+UNIT_CASE(connection_is_told_to_its_own_device_only)
 {
 	expect_taken(key, devices[1], NULL);
 	end_it(NULL);
@@ -126,20 +124,20 @@ T(connection_is_told_to_its_own_device_only)
 	expect_taken(key, devices[0], &conn);
 }
 
-T(offer_that_has_ended_is_not_taken)
+UNIT_CASE(offer_that_has_ended_is_not_taken)
 {
 	end_it(NULL);
 	expect_not_taken(key);
 }
 
-T(offer_holds_its_process)
+UNIT_CASE(offer_holds_its_process)
 {
 	assert_int_equal(references(), 2);
 	end_it(NULL);
 	assert_int_equal(references(), 1);
 }
 
-T(end_returns_the_segment_that_was_given)
+UNIT_CASE(end_returns_the_segment_that_was_given)
 {
 	struct shm_segment *segment = new_segment();
 
@@ -153,7 +151,7 @@ T(end_returns_the_segment_that_was_given)
 }
 
 /* The taker keeps its own reference only. */
-T(nothing_is_given_to_an_offer_that_has_ended)
+UNIT_CASE(nothing_is_given_to_an_offer_that_has_ended)
 {
 	struct shm_segment *segment = new_segment();
 
@@ -164,7 +162,7 @@ T(nothing_is_given_to_an_offer_that_has_ended)
 	shm_segment_put(segment);
 }
 
-T(refusal_is_told_with_the_process)
+UNIT_CASE(refusal_is_told_with_the_process)
 {
 	uint64_t peer = 1;
 
@@ -178,7 +176,7 @@ T(refusal_is_told_with_the_process)
 	assert_int_equal(peer, 88);
 }
 
-T(no_offer_has_no_error_and_no_segment)
+UNIT_CASE(no_offer_has_no_error_and_no_segment)
 {
 	uint64_t peer = 5;
 
@@ -186,7 +184,7 @@ T(no_offer_has_no_error_and_no_segment)
 	assert_null(attach_offer_end(NULL));
 }
 
-T(child_has_no_offers)
+UNIT_CASE(child_has_no_offers)
 {
 	struct dapl_conn *told = NULL;
 	pid_t child;

@@ -123,14 +123,13 @@ static void set_failed(struct soft_qp *qp, bool flush_waits)
 	dapl_mutex_unlock(&qp->lock);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
 #define BARE(name) UNIT_TEST_WITH(name, set_up_unconnected, tear_down_bare)
 #define DATAGRAM(name) UNIT_TEST_WITH(name, set_up_datagrams, tear_down_bare)
 #define SHARED(name) UNIT_TEST_WITH(name, set_up_shared_queue, tear_down)
 
 /* --- what a send queue takes --------------------------------------------------------------------------------- */
 
-CASE(requests_before_the_refused_one_are_posted)
+UNIT_CASE(requests_before_the_refused_one_are_posted)
 {
 	struct ibv_send_wr wr[STREAM_WRS + 2] = { { 0 } }, *bad = NULL;
 
@@ -181,7 +180,7 @@ BARE(request_waits_for_the_flush_before_it)
 	bare->flush_waits = false;
 }
 
-CASE(request_executed_by_cma_completes_at_once)
+UNIT_CASE(request_executed_by_cma_completes_at_once)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 
@@ -192,7 +191,7 @@ CASE(request_executed_by_cma_completes_at_once)
 	assert_int_equal(completions_asked, 1);
 }
 
-CASE(caller_may_hold_the_lock)
+UNIT_CASE(caller_may_hold_the_lock)
 {
 	struct ibv_send_wr wr = { .wr_id = 8, .opcode = IBV_WR_SEND }, *bad = NULL;
 
@@ -311,7 +310,7 @@ BARE(failed_queue_flushes_receives_at_once)
 	bare->flush_waits = false;
 }
 
-CASE(receive_takes_messages_that_came_before_it)
+UNIT_CASE(receive_takes_messages_that_came_before_it)
 {
 	assert_true(stream_receive(&s, 1, 0, 8));
 	assert_int_equal(deliveries, 0);

@@ -105,11 +105,9 @@ static uint64_t signals(int fd)
 	return read(fd, &count, sizeof count) == sizeof count ? count : 0;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- this process ---------------------------------------------------------------------------------------------- */
 
-CASE(own_process_is_made_once)
+UNIT_CASE(own_process_is_made_once)
 {
 	struct shm_process *own = shm_process_own(dev);
 
@@ -121,7 +119,7 @@ CASE(own_process_is_made_once)
 	assert_ptr_equal(own->sleep_count, &own->mr_dir->sleep_count);
 }
 
-CASE(each_own_process_has_an_id_of_its_own)
+UNIT_CASE(each_own_process_has_an_id_of_its_own)
 {
 	struct shm_process *first = shm_process_own(dev), *second;
 
@@ -134,7 +132,7 @@ CASE(each_own_process_has_an_id_of_its_own)
 }
 
 /* As in a service without standard input, output and error. */
-CASE(own_process_may_have_descriptor_0)
+UNIT_CASE(own_process_may_have_descriptor_0)
 {
 	int input = dup(0);
 
@@ -149,7 +147,7 @@ CASE(own_process_may_have_descriptor_0)
 	}
 }
 
-CASE(own_process_can_be_accessed_if_that_is_wanted)
+UNIT_CASE(own_process_can_be_accessed_if_that_is_wanted)
 {
 	for (int direct = 0; direct < 2; direct++) {
 		dev->want_direct = direct;
@@ -160,7 +158,7 @@ CASE(own_process_can_be_accessed_if_that_is_wanted)
 	}
 }
 
-CASE(wake_up_reaches_the_data_epoll_set)
+UNIT_CASE(wake_up_reaches_the_data_epoll_set)
 {
 	struct epoll_event event;
 
@@ -174,7 +172,7 @@ CASE(wake_up_reaches_the_data_epoll_set)
 	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 0);
 }
 
-CASE(process_that_cannot_be_made_leaves_nothing)
+UNIT_CASE(process_that_cannot_be_made_leaves_nothing)
 {
 	for (int i = 1; i <= 6; i++) {	/* the process, the eventfd, two files, and their mappings */
 		step_that_fails = i;
@@ -188,7 +186,7 @@ CASE(process_that_cannot_be_made_leaves_nothing)
 	assert_null(dev->shm.process);
 }
 
-CASE(process_that_cannot_be_watched_is_not_made)
+UNIT_CASE(process_that_cannot_be_watched_is_not_made)
 {
 	int epoll = dev->data_epoll;
 
@@ -199,7 +197,7 @@ CASE(process_that_cannot_be_watched_is_not_made)
 	dev->data_epoll = epoll;
 }
 
-CASE(peers_get_what_makes_the_process_known)
+UNIT_CASE(peers_get_what_makes_the_process_known)
 {
 	int fds[PROCESS_FDS];
 	void *map;
@@ -216,7 +214,7 @@ CASE(peers_get_what_makes_the_process_known)
 	munmap(map, 4096);
 }
 
-CASE(peers_cannot_write_to_the_directory)
+UNIT_CASE(peers_cannot_write_to_the_directory)
 {
 	void *map;
 
@@ -235,7 +233,7 @@ CASE(peers_cannot_write_to_the_directory)
 
 /* --- peers ------------------------------------------------------------------------------------------------------ */
 
-CASE(peer_is_known_by_its_descriptors)
+UNIT_CASE(peer_is_known_by_its_descriptors)
 {
 	int fds[PROCESS_FDS], writable;
 	struct shm_process *peer;
@@ -256,7 +254,7 @@ CASE(peer_is_known_by_its_descriptors)
 	assert_false(is_open(fds[0]));
 }
 
-CASE(known_peer_is_found_by_its_id)
+UNIT_CASE(known_peer_is_found_by_its_id)
 {
 	int fds[PROCESS_FDS], again[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
@@ -270,7 +268,7 @@ CASE(known_peer_is_found_by_its_id)
 	shm_process_put(peer);
 }
 
-CASE(device_of_this_process_is_no_new_peer)
+UNIT_CASE(device_of_this_process_is_no_new_peer)
 {
 	struct shm_process *own = shm_process_own(dev);
 	int fds[PROCESS_FDS];
@@ -280,7 +278,7 @@ CASE(device_of_this_process_is_no_new_peer)
 	shm_process_put(own);
 }
 
-CASE(peer_without_references_is_forgotten)
+UNIT_CASE(peer_without_references_is_forgotten)
 {
 	int fds[PROCESS_FDS], again[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
@@ -309,7 +307,7 @@ static void expect_refused(int which, int fd)
 	assert_int_equal(open_descriptors(), open_before);
 }
 
-CASE(only_an_eventfd_that_does_not_block_is_written_to)
+UNIT_CASE(only_an_eventfd_that_does_not_block_is_written_to)
 {
 	expect_refused(0, __real_eventfd(0, 0));
 	expect_refused(0, sealed_file_new(4096, SEALS));
@@ -317,7 +315,7 @@ CASE(only_an_eventfd_that_does_not_block_is_written_to)
 	expect_refused(0, epoll_create1(0));
 }
 
-CASE(only_sealed_files_of_their_size_are_mapped)
+UNIT_CASE(only_sealed_files_of_their_size_are_mapped)
 {
 	static const size_t sizes[] = { 0, sizeof(struct shm_mr_dir), sizeof(struct shm_pending) };
 
@@ -328,7 +326,7 @@ CASE(only_sealed_files_of_their_size_are_mapped)
 	}
 }
 
-CASE(peer_without_memory_is_not_known)
+UNIT_CASE(peer_without_memory_is_not_known)
 {
 	int fds[PROCESS_FDS];
 
@@ -342,7 +340,7 @@ CASE(peer_without_memory_is_not_known)
 	}
 }
 
-CASE(peer_that_is_made_twice_at_once_is_kept_once)
+UNIT_CASE(peer_that_is_made_twice_at_once_is_kept_once)
 {
 	int fds[PROCESS_FDS], first;
 	struct shm_process *peer;
@@ -360,7 +358,7 @@ CASE(peer_that_is_made_twice_at_once_is_kept_once)
 
 /* --- wake-ups ---------------------------------------------------------------------------------------------------- */
 
-CASE(sleeping_peer_is_woken_once)
+UNIT_CASE(sleeping_peer_is_woken_once)
 {
 	int fds[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);
@@ -375,7 +373,7 @@ CASE(sleeping_peer_is_woken_once)
 	shm_process_put(peer);
 }
 
-CASE(own_wake_up_is_signaled_each_time)
+UNIT_CASE(own_wake_up_is_signaled_each_time)
 {
 	shm_notify_clear(dev);		/* there is nothing to clear yet */
 	assert_non_null(shm_process_own(dev));
@@ -404,7 +402,7 @@ static int broken_in_child(const struct shm_process *own, const struct shm_proce
 	return again == peer || again->refs != 1 ? 3 : 0;
 }
 
-CASE(child_has_none_of_the_processes)
+UNIT_CASE(child_has_none_of_the_processes)
 {
 	int fds[PROCESS_FDS];
 	struct shm_process *peer = know_peer(fds);

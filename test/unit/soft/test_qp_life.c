@@ -131,11 +131,9 @@ static struct soft_qp *by_number(uint32_t number)
 
 static unsigned holders_of_the_domain(void) { return ((const struct soft_pd *)stream_device.pd)->refs; }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- which are made ------------------------------------------------------------------------------------------ */
 
-CASE(more_than_the_device_offers_is_refused)
+UNIT_CASE(more_than_the_device_offers_is_refused)
 {
 	static const struct ibv_qp_cap most = { SOFT_MAX_WR, SOFT_MAX_WR, SOFT_MAX_SGE, SOFT_MAX_SGE, SOFT_MAX_INLINE };
 	uint32_t *const values[] = { &attr.cap.max_send_wr, &attr.cap.max_recv_wr, &attr.cap.max_send_sge,
@@ -151,7 +149,7 @@ CASE(more_than_the_device_offers_is_refused)
 	}
 }
 
-CASE(queue_pair_needs_both_completion_queues)
+UNIT_CASE(queue_pair_needs_both_completion_queues)
 {
 	attr.send_cq = NULL;
 	assert_int_equal(create(), EINVAL);
@@ -160,7 +158,7 @@ CASE(queue_pair_needs_both_completion_queues)
 	assert_int_equal(create(), EINVAL);
 }
 
-CASE(type_decides_the_first_state)
+UNIT_CASE(type_decides_the_first_state)
 {
 	static const struct {
 		enum ibv_qp_type type;
@@ -184,7 +182,7 @@ CASE(type_decides_the_first_state)
 	}
 }
 
-CASE(datagrams_need_a_socket)
+UNIT_CASE(datagrams_need_a_socket)
 {
 	assert_int_equal(create(), 0);
 	assert_int_equal(ud_opens, 0);
@@ -197,7 +195,7 @@ CASE(datagrams_need_a_socket)
 	assert_int_equal(create(), EMFILE);
 }
 
-CASE(without_memory_nothing_is_made)
+UNIT_CASE(without_memory_nothing_is_made)
 {
 	unsigned before = holders_of_the_domain();
 	struct soft_qp *first = LIST_FIRST(&stream_device.dev->qps);
@@ -213,7 +211,7 @@ CASE(without_memory_nothing_is_made)
 
 /* --- what they have -------------------------------------------------------------------------------------------- */
 
-CASE(granted_sizes_are_reported)
+UNIT_CASE(granted_sizes_are_reported)
 {
 	attr.cap = (struct ibv_qp_cap){ 5, 9, 3, 2, 0 };
 	assert_int_equal(create(), 0);
@@ -230,7 +228,7 @@ CASE(granted_sizes_are_reported)
 	assert_int_equal(attr.cap.max_recv_sge, 1);
 }
 
-CASE(requests_have_room_for_segments_and_inline_data)
+UNIT_CASE(requests_have_room_for_segments_and_inline_data)
 {
 	static const struct {
 		uint32_t sges, inline_data, payload;
@@ -247,7 +245,7 @@ CASE(requests_have_room_for_segments_and_inline_data)
 	}
 }
 
-CASE(attributes_are_kept)
+UNIT_CASE(attributes_are_kept)
 {
 	struct ibv_srq *srq = make_srq(3);
 	const struct ibv_qp *qp;
@@ -270,7 +268,7 @@ CASE(attributes_are_kept)
 	assert_int_equal(soft_srq_destroy(srq), 0);
 }
 
-CASE(number_is_free_and_not_reserved)
+UNIT_CASE(number_is_free_and_not_reserved)
 {
 	struct soft_qp *first;
 
@@ -288,7 +286,7 @@ CASE(number_is_free_and_not_reserved)
 	assert_ptr_equal(by_number(made->qp.qp_num), made);
 }
 
-CASE(objects_of_a_queue_pair_stay)
+UNIT_CASE(objects_of_a_queue_pair_stay)
 {
 	struct ibv_srq *srq = make_srq(4);
 	struct ibv_cq *cq[2];
@@ -315,7 +313,7 @@ CASE(objects_of_a_queue_pair_stay)
 
 /* --- error, reset, destroy --------------------------------------------------------------------------------------- */
 
-CASE(error_flushes_what_was_posted)
+UNIT_CASE(error_flushes_what_was_posted)
 {
 	assert_int_equal(create(), 0);
 	post_receives();
@@ -325,7 +323,7 @@ CASE(error_flushes_what_was_posted)
 	expect_completion(2, IBV_WC_WR_FLUSH_ERR);
 }
 
-CASE(reset_leaves_empty_queues)
+UNIT_CASE(reset_leaves_empty_queues)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UD };
 
@@ -347,7 +345,7 @@ CASE(reset_leaves_empty_queues)
 	}
 }
 
-CASE(only_own_completions_go)
+UNIT_CASE(only_own_completions_go)
 {
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(create(), 0);
@@ -362,7 +360,7 @@ CASE(only_own_completions_go)
 	}
 }
 
-CASE(completions_go_from_both_queues)
+UNIT_CASE(completions_go_from_both_queues)
 {
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
@@ -379,7 +377,7 @@ CASE(completions_go_from_both_queues)
 	assert_int_equal(soft_cq_destroy(cq), 0);
 }
 
-CASE(peers_leave_the_memory_before_a_reset_ends)
+UNIT_CASE(peers_leave_the_memory_before_a_reset_ends)
 {
 	assert_int_equal(create(), 0);
 	post_receives();
@@ -391,7 +389,7 @@ CASE(peers_leave_the_memory_before_a_reset_ends)
 	assert_int_equal(receives_at_revocation, 2);
 }
 
-CASE(queue_pair_that_ended_waits_for_no_receive)
+UNIT_CASE(queue_pair_that_ended_waits_for_no_receive)
 {
 	struct ibv_srq *srq = make_srq(4);
 
@@ -409,7 +407,7 @@ CASE(queue_pair_that_ended_waits_for_no_receive)
 	assert_int_equal(soft_srq_destroy(srq), 0);
 }
 
-CASE(nothing_refers_to_a_destroyed_queue_pair)
+UNIT_CASE(nothing_refers_to_a_destroyed_queue_pair)
 {
 	struct dapl_device *dev = stream_device.dev;
 	const struct soft_qp *qp, *gone;
@@ -434,7 +432,7 @@ CASE(nothing_refers_to_a_destroyed_queue_pair)
 		assert_ptr_not_equal(qp, gone);
 }
 
-CASE(reset_leaves_the_connection)
+UNIT_CASE(reset_leaves_the_connection)
 {
 	stream_test_open_blocked(state);
 	assert_int_equal(soft_qp_reset(stream_device.dev, &s.qp->qp), 0);
@@ -444,7 +442,7 @@ CASE(reset_leaves_the_connection)
 	stream_test_close(state);
 }
 
-CASE(memory_is_mapped_of_a_connected_peer_only)
+UNIT_CASE(memory_is_mapped_of_a_connected_peer_only)
 {
 	struct dapl_mapping mapping;
 

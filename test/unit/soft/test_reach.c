@@ -68,9 +68,7 @@ static void start_child(uint64_t id, int seals)
 		skip();		/* the system forbids process_vm_readv() */
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(living_peer_is_reached)
+UNIT_CASE(living_peer_is_reached)
 {
 	start_child(peer.id, -1);
 	assert_true(reach_memory(&peer));
@@ -81,7 +79,7 @@ CASE(living_peer_is_reached)
 	assert_true(reach_memory(&peer));
 }
 
-CASE(peer_that_denies_access_is_not_reached)
+UNIT_CASE(peer_that_denies_access_is_not_reached)
 {
 	directory->pid = 0;
 	assert_false(reach_memory(&peer));
@@ -91,7 +89,7 @@ CASE(peer_that_denies_access_is_not_reached)
 }
 
 /* Its process id belongs to another process by now. */
-CASE(process_with_another_id_is_not_the_peer)
+UNIT_CASE(process_with_another_id_is_not_the_peer)
 {
 	start_child(peer.id + 1, -1);
 	assert_false(reach_memory(&peer));
@@ -99,7 +97,7 @@ CASE(process_with_another_id_is_not_the_peer)
 }
 
 /* The file could grow again after a window of it was cut off, or its seals could be changed. */
-CASE(window_file_must_be_sealed)
+UNIT_CASE(window_file_must_be_sealed)
 {
 	static const int seals[] = { F_SEAL_GROW, F_SEAL_SEAL, 0 };
 
@@ -115,7 +113,7 @@ CASE(window_file_must_be_sealed)
 	assert_true(reach_memory(&peer));
 }
 
-CASE(ended_peer_is_noticed)
+UNIT_CASE(ended_peer_is_noticed)
 {
 	start_child(peer.id, -1);
 	assert_true(reach_memory(&peer));
@@ -128,7 +126,7 @@ CASE(ended_peer_is_noticed)
 	assert_false(reach_memory(&peer));	/* for good */
 }
 
-CASE(peer_that_ended_before_it_was_reached_has_ended)
+UNIT_CASE(peer_that_ended_before_it_was_reached_has_ended)
 {
 	pid_t pid;
 
@@ -141,7 +139,7 @@ CASE(peer_that_ended_before_it_was_reached_has_ended)
 }
 
 /* Another device of this process: no pidfd is needed, and no file is opened. */
-CASE(own_process_is_reached)
+UNIT_CASE(own_process_is_reached)
 {
 	peer.file = 0;
 	mr_dir_open(&peer);
@@ -156,7 +154,7 @@ CASE(own_process_is_reached)
 	mr_dir_close(&peer);
 }
 
-CASE(only_regular_files_are_opened)
+UNIT_CASE(only_regular_files_are_opened)
 {
 	int file = sealed_file_new(4096, 0), copy;
 

@@ -151,18 +151,16 @@ static unsigned poll_for(unsigned ring, unsigned polls, bool numbered)
 	return did.received[ring] - before;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- the set ----------------------------------------------------------------------------------------------------- */
 
-CASE(few_rings_need_no_bitmap)
+UNIT_CASE(few_rings_need_no_bitmap)
 {
 	add(RINGS_FEW);
 	assert_int_equal(dev.rings.numbered, 0);
 	assert_int_equal(dev.rings.count, RINGS_FEW);
 }
 
-CASE(many_rings_join_the_bitmap)
+UNIT_CASE(many_rings_join_the_bitmap)
 {
 	add(RINGS_FEW + 1);
 	assert_int_equal(dev.rings.numbered, RINGS_FEW + 1);
@@ -175,7 +173,7 @@ CASE(many_rings_join_the_bitmap)
 	assert_true(rings[RINGS_FEW + 1].pending_asked);
 }
 
-CASE(few_rings_leave_the_bitmap)
+UNIT_CASE(few_rings_leave_the_bitmap)
 {
 	add(RINGS_FEW + 2);
 	soft_rings_del(&rings[0]);
@@ -187,7 +185,7 @@ CASE(few_rings_leave_the_bitmap)
 	assert_int_equal(dev.rings.count, RINGS_FEW);
 }
 
-CASE(added_ring_with_a_message_wakes_the_service_thread)
+UNIT_CASE(added_ring_with_a_message_wakes_the_service_thread)
 {
 	put(1);
 	soft_rings_add(&rings[0]);
@@ -196,7 +194,7 @@ CASE(added_ring_with_a_message_wakes_the_service_thread)
 	assert_int_equal(notes(), 1);
 }
 
-CASE(ring_in_turn_may_be_removed)
+UNIT_CASE(ring_in_turn_may_be_removed)
 {
 	add(3);
 	dev.rings.next = &rings[1];
@@ -206,7 +204,7 @@ CASE(ring_in_turn_may_be_removed)
 	assert_null(dev.rings.next);
 }
 
-CASE(rings_are_ready_if_one_is)
+UNIT_CASE(rings_are_ready_if_one_is)
 {
 	assert_false(rings_ready());
 	add(3);
@@ -217,7 +215,7 @@ CASE(rings_are_ready_if_one_is)
 
 /* --- one ring ---------------------------------------------------------------------------------------------------- */
 
-CASE(message_is_executed_and_answered)
+UNIT_CASE(message_is_executed_and_answered)
 {
 	add(2);
 	assert_false(poll_rings(true));
@@ -234,7 +232,7 @@ CASE(message_is_executed_and_answered)
 	assert_int_equal(did.received[0], 0);
 }
 
-CASE(acknowledgement_waits_for_polling_threads_only)
+UNIT_CASE(acknowledgement_waits_for_polling_threads_only)
 {
 	add(1);
 	for (int i = 0; i < 4; i++) {
@@ -246,7 +244,7 @@ CASE(acknowledgement_waits_for_polling_threads_only)
 	}
 }
 
-CASE(acknowledgement_that_waits_is_owed)
+UNIT_CASE(acknowledgement_that_waits_is_owed)
 {
 	add(1);
 	put(0);
@@ -261,7 +259,7 @@ CASE(acknowledgement_that_waits_is_owed)
 }
 
 /* A polling thread comes back, the service thread only if it is woken. */
-CASE(service_thread_comes_back_for_the_rest)
+UNIT_CASE(service_thread_comes_back_for_the_rest)
 {
 	add(1);
 	put(0);
@@ -277,7 +275,7 @@ CASE(service_thread_comes_back_for_the_rest)
 
 /* --- many rings ------------------------------------------------------------------------------------------------- */
 
-CASE(rings_in_front_are_looked_at_by_each_poll)
+UNIT_CASE(rings_in_front_are_looked_at_by_each_poll)
 {
 	add(MANY);
 	for (unsigned i = 0; i < RINGS_BUSY; i++) {
@@ -289,7 +287,7 @@ CASE(rings_in_front_are_looked_at_by_each_poll)
 	assert_int_equal(poll_for(RINGS_BUSY, RINGS_PENDING_POLLS - 1, true), 0);
 }
 
-CASE(pending_ring_is_looked_at_and_moves_to_the_front)
+UNIT_CASE(pending_ring_is_looked_at_and_moves_to_the_front)
 {
 	add(MANY);
 	put(MANY - 1);
@@ -302,7 +300,7 @@ CASE(pending_ring_is_looked_at_and_moves_to_the_front)
 	assert_int_equal(poll_for(MANY - 1, 1, true), 1);	/* it is in front now */
 }
 
-CASE(ring_that_leaves_the_front_is_marked)
+UNIT_CASE(ring_that_leaves_the_front_is_marked)
 {
 	add(MANY);
 	assert_false(rings[RINGS_BUSY - 1].pending_asked);
@@ -313,7 +311,7 @@ CASE(ring_that_leaves_the_front_is_marked)
 	assert_false(rings[RINGS_BUSY - 2].pending_asked);
 }
 
-CASE(closed_connection_does_not_move)
+UNIT_CASE(closed_connection_does_not_move)
 {
 	add(MANY);
 	conns[MANY - 1].progress.in_data = false;	/* its stream ended by the message */
@@ -323,7 +321,7 @@ CASE(closed_connection_does_not_move)
 	assert_ptr_equal(TAILQ_FIRST(&dev.rings.list), &rings[0]);
 }
 
-CASE(ring_that_stays_in_front_need_not_be_marked)
+UNIT_CASE(ring_that_stays_in_front_need_not_be_marked)
 {
 	add(MANY);
 	pending_ask(&rings[2]);
@@ -335,7 +333,7 @@ CASE(ring_that_stays_in_front_need_not_be_marked)
 	}
 }
 
-CASE(other_rings_have_their_turn)
+UNIT_CASE(other_rings_have_their_turn)
 {
 	add(MANY);
 	put(MANY - 1);
@@ -351,7 +349,7 @@ CASE(other_rings_have_their_turn)
 	assert_int_equal(poll_for(MANY - 1, 1, false), 1);
 }
 
-CASE(service_thread_looks_at_all_rings)
+UNIT_CASE(service_thread_looks_at_all_rings)
 {
 	add(MANY);
 	for (unsigned i = 0; i < MANY; i++)

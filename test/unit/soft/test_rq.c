@@ -25,9 +25,7 @@ static int post(uint64_t id, int segments)
 	return rq_post(&rq, &wr);
 }
 
-#define T(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-T(size_is_a_power_of_2_and_at_least_what_was_asked_for)
+UNIT_CASE(size_is_a_power_of_2_and_at_least_what_was_asked_for)
 {
 	static const uint32_t asked[] = { 0, 1, 2, 3, 5, 64, 65 }, given[] = { 1, 1, 2, 4, 8, 64, 128 };
 
@@ -40,7 +38,7 @@ T(size_is_a_power_of_2_and_at_least_what_was_asked_for)
 	}
 }
 
-T(receive_without_room_for_segments_holds_one)
+UNIT_CASE(receive_without_room_for_segments_holds_one)
 {
 	struct soft_rq none = { .head = 0 };
 
@@ -49,7 +47,7 @@ T(receive_without_room_for_segments_holds_one)
 	free(none.ring);
 }
 
-T(too_many_segments_are_refused)
+UNIT_CASE(too_many_segments_are_refused)
 {
 	assert_int_equal(post(1, SEGMENTS + 1), EINVAL);
 	assert_int_equal(post(1, -1), EINVAL);
@@ -58,7 +56,7 @@ T(too_many_segments_are_refused)
 	assert_int_equal(post(1, 0), 0);
 }
 
-T(full_ring_refuses_a_receive_until_one_is_taken)
+UNIT_CASE(full_ring_refuses_a_receive_until_one_is_taken)
 {
 	for (int i = 0; i < SIZE; i++)
 		assert_int_equal(post(i, 1), 0);
@@ -71,7 +69,7 @@ T(full_ring_refuses_a_receive_until_one_is_taken)
 	assert_int_equal(rq.head, rq.tail);
 }
 
-T(counters_wrap)
+UNIT_CASE(counters_wrap)
 {
 	rq.head = rq.tail = UINT32_MAX - 1;
 	for (int i = 0; i < SIZE; i++)
@@ -82,7 +80,7 @@ T(counters_wrap)
 }
 
 /* Two segments of 4 GiB less a byte do not fit 32 bits. */
-T(receive_keeps_its_segments_and_their_length)
+UNIT_CASE(receive_keeps_its_segments_and_their_length)
 {
 	const struct soft_rwqe *first;
 
@@ -95,7 +93,7 @@ T(receive_keeps_its_segments_and_their_length)
 	assert_memory_equal(first->sge, sge, SEGMENTS * sizeof *sge);
 }
 
-T(copy_has_all_segments)
+UNIT_CASE(copy_has_all_segments)
 {
 	struct soft_rwqe *copy = calloc(1, sizeof *copy + SEGMENTS * sizeof *sge);
 

@@ -57,11 +57,9 @@ UNIT_FIXTURE(tear_down)
 static const struct ring_ack *sent_ack(void) { return &conn.shm->segment->memory->ack[1]; }
 static const struct ring_grant *own_grant(void) { return &conn.shm->segment->memory->grant[1]; }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- the connection --------------------------------------------------------------------------------------------- */
 
-CASE(each_side_sends_where_the_other_receives)
+UNIT_CASE(each_side_sends_where_the_other_receives)
 {
 	struct ring_memory *shared = conn.shm->segment->memory;
 
@@ -81,7 +79,7 @@ CASE(each_side_sends_where_the_other_receives)
 	}
 }
 
-CASE(connection_that_ends_drops_its_segment)
+UNIT_CASE(connection_that_ends_drops_its_segment)
 {
 	struct shm_segment *segment = shm_segment_new(-1, &own, &peer);
 
@@ -95,7 +93,7 @@ CASE(connection_that_ends_drops_its_segment)
 
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
-CASE(message_is_a_body_or_a_payload)
+UNIT_CASE(message_is_a_body_or_a_payload)
 {
 	const struct wire_segment segment = { .op = WIRE_WRITE, .last = true, .stag = 7, .to = 8 };
 	struct iovec pieces[] = { { "abc", 3 }, { "defg", 4 } };
@@ -129,7 +127,7 @@ static void send_by_rendezvous(uint32_t wqe, uint64_t offset)
 	rndv_send(&conn, &segment, wqe, offset, &piece);
 }
 
-CASE(peer_copies_the_payload_of_a_rendezvous)
+UNIT_CASE(peer_copies_the_payload_of_a_rendezvous)
 {
 	struct soft_message message;
 
@@ -154,7 +152,7 @@ CASE(peer_copies_the_payload_of_a_rendezvous)
 	assert_true(own_grant()->rndv_enabled);
 }
 
-CASE(rendezvous_needs_a_peer_that_copies_and_memory)
+UNIT_CASE(rendezvous_needs_a_peer_that_copies_and_memory)
 {
 	struct rndv_slot *slots;
 
@@ -169,7 +167,7 @@ CASE(rendezvous_needs_a_peer_that_copies_and_memory)
 	assert_false(rndv_may_send(conn.shm));
 }
 
-CASE(cancelled_payloads_are_not_copied_any_more)
+UNIT_CASE(cancelled_payloads_are_not_copied_any_more)
 {
 	uint32_t count = sent_ack()->count;
 
@@ -181,7 +179,7 @@ CASE(cancelled_payloads_are_not_copied_any_more)
 	assert_int_equal(wakes(), 1);
 }
 
-CASE(without_a_rendezvous_nothing_is_cancelled)
+UNIT_CASE(without_a_rendezvous_nothing_is_cancelled)
 {
 	struct shm_conn *shm = conn.shm;
 	uint32_t count = sent_ack()->count;
@@ -196,7 +194,7 @@ CASE(without_a_rendezvous_nothing_is_cancelled)
 
 /* --- acknowledgements --------------------------------------------------------------------------------------------- */
 
-CASE(acknowledgement_wakes_the_peer)
+UNIT_CASE(acknowledgement_wakes_the_peer)
 {
 	shm_conn_send_ack(&conn);
 	assert_int_equal(sent_ack()->delivered, 5);
@@ -209,7 +207,7 @@ CASE(acknowledgement_wakes_the_peer)
 	assert_int_equal(wakes(), 0);
 }
 
-CASE(ring_is_ready_for_a_message_or_an_acknowledgement)
+UNIT_CASE(ring_is_ready_for_a_message_or_an_acknowledgement)
 {
 	struct shm_conn *shm = conn.shm;
 	struct ring_memory *shared = shm->segment->memory;

@@ -192,11 +192,9 @@ static void expect_nothing_done(void)
 	assert_null(is.by);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
-CASE(short_send_takes_a_slot)
+UNIT_CASE(short_send_takes_a_slot)
 {
 	const struct soft_swqe *wqe = soft_swqe(&qp, 0);
 	struct soft_message message;
@@ -223,7 +221,7 @@ CASE(short_send_takes_a_slot)
 	assert_int_equal(soft_swqe(&qp, 1)->seq, 2);
 }
 
-CASE(only_a_sleeping_peer_is_woken)
+UNIT_CASE(only_a_sleeping_peer_is_woken)
 {
 	assert_true(post(IBV_WR_SEND, 0, 8));
 	assert_int_equal(wakes(), 0);
@@ -235,7 +233,7 @@ CASE(only_a_sleeping_peer_is_woken)
 	assert_int_equal(wakes(), 1);
 }
 
-CASE(longer_send_takes_bulk)
+UNIT_CASE(longer_send_takes_bulk)
 {
 	struct soft_message message;
 
@@ -249,7 +247,7 @@ CASE(longer_send_takes_bulk)
 	expect_nothing_done();
 }
 
-CASE(write_takes_no_credit)
+UNIT_CASE(write_takes_no_credit)
 {
 	struct soft_message message;
 
@@ -271,7 +269,7 @@ static void expect_not_posted(void)
 	assert_int_equal(wakes(), 0);
 }
 
-CASE(send_waits_behind_the_stream)
+UNIT_CASE(send_waits_behind_the_stream)
 {
 	conn.stream.tx.blocked = true;
 	expect_not_posted();
@@ -291,7 +289,7 @@ CASE(send_waits_behind_the_stream)
 	assert_true(post(IBV_WR_SEND, 0, 8));
 }
 
-CASE(send_waits_for_the_window)
+UNIT_CASE(send_waits_for_the_window)
 {
 	conn.stream.peer_consumed = 1000;
 	for (int i = 0; i < 2; i++) {
@@ -304,7 +302,7 @@ CASE(send_waits_for_the_window)
 	}
 }
 
-CASE(send_waits_for_room_in_the_ring)
+UNIT_CASE(send_waits_for_room_in_the_ring)
 {
 	for (int i = 0; i < RING_SLOTS - RING_SPARE; i++) {
 		assert_true(post(IBV_WR_SEND, 0, 8));
@@ -315,7 +313,7 @@ CASE(send_waits_for_room_in_the_ring)
 	assert_int_equal(qp.sq_tail, RING_SLOTS - RING_SPARE);
 }
 
-CASE(other_requests_need_the_slow_path)
+UNIT_CASE(other_requests_need_the_slow_path)
 {
 	struct ibv_sge sge[2] = { { (uintptr_t)memory, 8, KEY }, { (uintptr_t)memory, 8, KEY } };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 }, next = wr;
@@ -348,7 +346,7 @@ static void expect_executed(enum ibv_wr_opcode opcode, uint32_t length, const ch
 	assert_false(ring_ready(&rx));
 }
 
-CASE(mapped_memory_needs_no_message)
+UNIT_CASE(mapped_memory_needs_no_message)
 {
 	dev.want_direct = is.can_map = true;
 	expect_executed(IBV_WR_RDMA_WRITE, 200, "mapped write");
@@ -360,14 +358,14 @@ CASE(mapped_memory_needs_no_message)
 	expect_nothing_done();
 }
 
-CASE(write_that_cannot_be_mapped_takes_the_ring)
+UNIT_CASE(write_that_cannot_be_mapped_takes_the_ring)
 {
 	dev.want_direct = true;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 	assert_int_equal(ring_read(&rx).op, WIRE_WRITE);
 }
 
-CASE(write_to_an_idle_peer_is_queued_for_cma)
+UNIT_CASE(write_to_an_idle_peer_is_queued_for_cma)
 {
 	dev.want_direct = is.suits_cma = true;
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));	/* the peer is awake */
@@ -380,7 +378,7 @@ CASE(write_to_an_idle_peer_is_queued_for_cma)
 	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
 }
 
-CASE(read_that_cannot_be_mapped_is_tried_by_cma)
+UNIT_CASE(read_that_cannot_be_mapped_is_tried_by_cma)
 {
 	dev.want_direct = is.can_cma = true;
 	is.read_proto = PROTO_CMA;
@@ -391,7 +389,7 @@ CASE(read_that_cannot_be_mapped_is_tried_by_cma)
 	expect_nothing_done();
 }
 
-CASE(read_needs_memory_to_write_and_a_peer_that_answers)
+UNIT_CASE(read_needs_memory_to_write_and_a_peer_that_answers)
 {
 	dev.want_direct = is.can_map = is.can_cma = true;
 	is.read_proto = PROTO_CMA;
@@ -404,7 +402,7 @@ CASE(read_needs_memory_to_write_and_a_peer_that_answers)
 	expect_nothing_done();
 }
 
-CASE(queued_request_is_executed_by_cma)
+UNIT_CASE(queued_request_is_executed_by_cma)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND };
 
@@ -419,7 +417,7 @@ CASE(queued_request_is_executed_by_cma)
 	qp.sq_tail = 0;
 }
 
-CASE(queued_request_takes_cma_only_at_once)
+UNIT_CASE(queued_request_takes_cma_only_at_once)
 {
 	struct shm_conn *shm = conn.shm;
 

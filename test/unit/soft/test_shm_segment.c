@@ -60,9 +60,7 @@ static struct shm_segment *within(void)
 	return segment;
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-CASE(segment_lives_until_its_last_reference)
+UNIT_CASE(segment_lives_until_its_last_reference)
 {
 	struct shm_segment *segment = within();
 
@@ -79,7 +77,7 @@ CASE(segment_lives_until_its_last_reference)
 	assert_int_equal(puts_of(&initiator), 1);
 }
 
-CASE(next_segment_gets_the_memory_cleaned)
+UNIT_CASE(next_segment_gets_the_memory_cleaned)
 {
 	struct shm_segment *segment = within();
 	struct ring_memory *memory = segment->memory;
@@ -97,7 +95,7 @@ CASE(next_segment_gets_the_memory_cleaned)
 	shm_segment_put(segment);
 }
 
-CASE(pages_are_given_back_if_they_were_used)
+UNIT_CASE(pages_are_given_back_if_they_were_used)
 {
 	struct shm_segment *segment = within();
 
@@ -115,7 +113,7 @@ CASE(pages_are_given_back_if_they_were_used)
 	shm_segment_put(segment);
 }
 
-CASE(spare_memory_is_limited)
+UNIT_CASE(spare_memory_is_limited)
 {
 	struct shm_segment *segment[SPARES_MAX + 2];
 
@@ -132,7 +130,7 @@ CASE(spare_memory_is_limited)
 }
 
 /* Another process may still write to the memory of a file. */
-CASE(memory_of_a_file_is_not_kept)
+UNIT_CASE(memory_of_a_file_is_not_kept)
 {
 	int fd = sealed_file_new(sizeof(struct ring_memory), F_SEAL_SHRINK | F_SEAL_GROW);
 	struct shm_segment *segment, *again;
@@ -152,7 +150,7 @@ CASE(memory_of_a_file_is_not_kept)
 	close(fd);
 }
 
-CASE(segment_without_memory_drops_its_processes)
+UNIT_CASE(segment_without_memory_drops_its_processes)
 {
 	no_memory = true;
 	assert_null(shm_segment_new(-1, &initiator, &acceptor));
@@ -161,7 +159,7 @@ CASE(segment_without_memory_drops_its_processes)
 }
 
 /* The child has none of its parent's memory (MADV_DONTFORK). */
-CASE(child_maps_memory_of_its_own)
+UNIT_CASE(child_maps_memory_of_its_own)
 {
 	struct shm_segment *segment = within();
 	struct ring_memory *memory = segment->memory;

@@ -96,9 +96,7 @@ static void stop_waiting(struct taker *t)
 	dapl_mutex_unlock(&t->qp.lock);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(sizes_have_limits)
+UNIT_CASE(sizes_have_limits)
 {
 	static const struct {
 		uint32_t wr, sge;
@@ -115,7 +113,7 @@ TEST(sizes_have_limits)
 	}
 }
 
-TEST(granted_sizes_are_told)
+UNIT_CASE(granted_sizes_are_told)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 5 } };
 	struct ibv_srq *made;
@@ -127,14 +125,14 @@ TEST(granted_sizes_are_told)
 	assert_int_equal(soft_srq_destroy(made), 0);
 }
 
-TEST(full_queue_refuses_a_post)
+UNIT_CASE(full_queue_refuses_a_post)
 {
 	for (uint64_t id = 0; id < 4; id++)
 		assert_int_equal(post(id, 1), 0);
 	assert_int_equal(post(4, 1), ENOMEM);
 }
 
-TEST(too_many_segments_are_refused)
+UNIT_CASE(too_many_segments_are_refused)
 {
 	assert_int_equal(post(1, SGES + 1), EINVAL);
 	assert_int_equal(post(1, -1), EINVAL);
@@ -142,7 +140,7 @@ TEST(too_many_segments_are_refused)
 	assert_int_equal(soft_rwqe(&srq->rq, srq->rq.head)->length, 10 * SGES);
 }
 
-TEST(receives_are_taken_in_their_order)
+UNIT_CASE(receives_are_taken_in_their_order)
 {
 	struct taker t;
 
@@ -158,7 +156,7 @@ TEST(receives_are_taken_in_their_order)
 	assert_int_equal(t.qp.taken->length, 0);
 }
 
-TEST(qp_without_a_receive_waits_once)
+UNIT_CASE(qp_without_a_receive_waits_once)
 {
 	struct taker a, b;
 
@@ -188,7 +186,7 @@ static int modify(int mask, uint32_t wr, uint32_t limit)
 	return err;
 }
 
-TEST(resize_keeps_receives_and_their_order)
+UNIT_CASE(resize_keeps_receives_and_their_order)
 {
 	struct taker t;
 
@@ -208,7 +206,7 @@ TEST(resize_keeps_receives_and_their_order)
 	stop_waiting(&t);
 }
 
-TEST(resize_below_what_is_posted_is_refused)
+UNIT_CASE(resize_below_what_is_posted_is_refused)
 {
 	for (uint64_t id = 0; id < 3; id++)
 		post(id, 1);
@@ -219,7 +217,7 @@ TEST(resize_below_what_is_posted_is_refused)
 	assert_int_equal(modify(IBV_SRQ_MAX_WR, 3, 0), 0);
 }
 
-TEST(limit_is_told_once_when_it_is_passed)
+UNIT_CASE(limit_is_told_once_when_it_is_passed)
 {
 	struct taker t;
 
@@ -236,7 +234,7 @@ TEST(limit_is_told_once_when_it_is_passed)
 	events_are(2);
 }
 
-TEST(limit_beyond_the_size_is_refused)
+UNIT_CASE(limit_beyond_the_size_is_refused)
 {
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 5), EINVAL);
 	assert_int_equal(srq->limit, 0);
@@ -244,7 +242,7 @@ TEST(limit_beyond_the_size_is_refused)
 	events_are(1);
 }
 
-TEST(queue_in_use_is_not_destroyed)
+UNIT_CASE(queue_in_use_is_not_destroyed)
 {
 	srq->refs = 1;
 	assert_int_equal(modify(IBV_SRQ_LIMIT, 0, 2), 0);

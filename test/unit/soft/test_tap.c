@@ -125,11 +125,9 @@ static void completes(uint64_t id, enum ibv_wc_opcode opcode, enum ibv_wc_status
 	assert_memory_equal(&wc, completions, sizeof wc);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- begin and end ---------------------------------------------------------------------------------------------- */
 
-TEST(device_has_its_own_verbs_without_a_capture)
+UNIT_CASE(device_has_its_own_verbs_without_a_capture)
 {
 	const struct ibv_context_ops *ops = &stream_device.dev->verbs.ops;
 
@@ -145,7 +143,7 @@ TEST(device_has_its_own_verbs_without_a_capture)
 	assert_false(next_record());
 }
 
-TEST(each_capture_has_the_addresses_with_the_first_message)
+UNIT_CASE(each_capture_has_the_addresses_with_the_first_message)
 {
 	for (int i = 0; i < 2; i++) {
 		sends(7);
@@ -164,7 +162,7 @@ TEST(each_capture_has_the_addresses_with_the_first_message)
 	}
 }
 
-TEST(a_record_tells_the_carrier_and_the_side)
+UNIT_CASE(a_record_tells_the_carrier_and_the_side)
 {
 	sends(0);
 	assert_true(next_record());
@@ -181,7 +179,7 @@ TEST(a_record_tells_the_carrier_and_the_side)
 
 /* --- posts ------------------------------------------------------------------------------------------------------ */
 
-TEST(payload_is_that_of_all_segments)
+UNIT_CASE(payload_is_that_of_all_segments)
 {
 	struct ibv_sge sge[3] = { bytes(3), bytes(0), bytes(4) };
 
@@ -192,7 +190,7 @@ TEST(payload_is_that_of_all_segments)
 	is_recorded(TAP_POSTED, TAP_SEND, 0, "");
 }
 
-TEST(payload_is_cut)
+UNIT_CASE(payload_is_cut)
 {
 	struct ibv_sge sge[2] = { bytes(SNAP - 1), bytes(2) };
 
@@ -205,7 +203,7 @@ TEST(payload_is_cut)
 }
 
 /* The device reports the failure in a completion. */
-TEST(memory_that_is_not_registered_is_left_out)
+UNIT_CASE(memory_that_is_not_registered_is_left_out)
 {
 	struct ibv_sge sge[3] = { bytes(7), { .addr = 0, .length = 20, .lkey = stream_device.foreign->lkey },
 		bytes(7) };
@@ -216,7 +214,7 @@ TEST(memory_that_is_not_registered_is_left_out)
 	is_recorded(TAP_POSTED, TAP_SEND, 27, "");
 }
 
-TEST(a_list_is_posted_up_to_the_request_that_is_refused)
+UNIT_CASE(a_list_is_posted_up_to_the_request_that_is_refused)
 {
 	struct ibv_sge sge = bytes(7);
 	struct ibv_send_wr wr[3], *bad = NULL;
@@ -240,7 +238,7 @@ TEST(a_list_is_posted_up_to_the_request_that_is_refused)
 	assert_true(next_record() && next_record() && next_record());
 }
 
-TEST(a_request_that_is_refused_is_not_shown)
+UNIT_CASE(a_request_that_is_refused_is_not_shown)
 {
 	struct ibv_sge sge[5] = { bytes(1), bytes(1), bytes(1), bytes(1), bytes(1) };
 	struct ibv_send_wr wr = request(IBV_WR_SEND, sge, 5), *bad = NULL;
@@ -252,7 +250,7 @@ TEST(a_request_that_is_refused_is_not_shown)
 	assert_false(next_record());
 }
 
-TEST(requests_that_are_no_messages_of_a_connection_are_left_out)
+UNIT_CASE(requests_that_are_no_messages_of_a_connection_are_left_out)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD, .send_cq = stream_device.cq,
 		.recv_cq = stream_device.cq, .cap = { 2, 2, 1, 1, 0 } };
@@ -276,7 +274,7 @@ TEST(requests_that_are_no_messages_of_a_connection_are_left_out)
 
 /* --- completions ------------------------------------------------------------------------------------------------ */
 
-TEST(a_read_has_its_payload_when_it_completes)
+UNIT_CASE(a_read_has_its_payload_when_it_completes)
 {
 	struct ibv_sge sge = bytes(6);
 
@@ -291,7 +289,7 @@ TEST(a_read_has_its_payload_when_it_completes)
 	assert_false(next_record());
 }
 
-TEST(an_atomic_tells_its_operands_and_the_old_value)
+UNIT_CASE(an_atomic_tells_its_operands_and_the_old_value)
 {
 	struct ibv_sge sge = bytes(8);
 	struct ibv_send_wr wr = request(IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 1), *bad;
@@ -307,7 +305,7 @@ TEST(an_atomic_tells_its_operands_and_the_old_value)
 	is_recorded(TAP_ANSWERED, TAP_CMP_SWAP, 8, "oldvalue");
 }
 
-TEST(a_read_that_was_posted_without_a_capture_is_not_shown)
+UNIT_CASE(a_read_that_was_posted_without_a_capture_is_not_shown)
 {
 	struct ibv_sge sge = bytes(6);
 
@@ -323,7 +321,7 @@ static struct ibv_recv_wr receive(struct ibv_sge *sge)
 	return (struct ibv_recv_wr){ .wr_id = 128, .sg_list = sge, .num_sge = 1 };
 }
 
-TEST(a_receive_has_what_has_come)
+UNIT_CASE(a_receive_has_what_has_come)
 {
 	struct ibv_sge sge = bytes(100);
 	struct ibv_recv_wr wr = receive(&sge), *bad;
@@ -359,7 +357,7 @@ UNIT_TEST_WITH(a_shared_receive_is_of_the_protection_domain_of_its_queue, set_up
 	s.qp->qp.pd = stream_device.pd;
 }
 
-TEST(each_completion_of_a_poll_is_looked_at)
+UNIT_CASE(each_completion_of_a_poll_is_looked_at)
 {
 	struct ibv_sge sge = bytes(6);
 	struct ibv_wc wc[4];

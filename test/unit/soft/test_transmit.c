@@ -120,11 +120,9 @@ static void expect_frames(const char *ops)
 	assert_null(frame(i));
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- what the socket takes --------------------------------------------------------------------------------- */
 
-CASE(small_request_takes_one_system_call)
+UNIT_CASE(small_request_takes_one_system_call)
 {
 	post(1, 8);
 	assert_int_equal(calls, 1);
@@ -137,7 +135,7 @@ CASE(small_request_takes_one_system_call)
 	expect_frames("333");
 }
 
-CASE(rest_of_a_frame_is_sent_first)
+UNIT_CASE(rest_of_a_frame_is_sent_first)
 {
 	uint8_t whole[3000];
 	size_t length;
@@ -167,7 +165,7 @@ CASE(rest_of_a_frame_is_sent_first)
 	}
 }
 
-CASE(frame_that_was_taken_whole_leaves_no_rest)
+UNIT_CASE(frame_that_was_taken_whole_leaves_no_rest)
 {
 	s.conn->stream.tx.blocked = true;
 	post(1, 8);
@@ -184,7 +182,7 @@ CASE(frame_that_was_taken_whole_leaves_no_rest)
 	expect_frames("33");
 }
 
-CASE(stream_ends_if_the_rest_cannot_be_kept)
+UNIT_CASE(stream_ends_if_the_rest_cannot_be_kept)
 {
 	s.conn->stream.tx.blocked = true;
 	post(1, 8);
@@ -196,7 +194,7 @@ CASE(stream_ends_if_the_rest_cannot_be_kept)
 	assert_int_equal(fin, SHUT_RDWR);
 }
 
-CASE(full_socket_is_waited_for)
+UNIT_CASE(full_socket_is_waited_for)
 {
 	static const int errors[] = { EAGAIN, ENOBUFS, ENOMEM };
 
@@ -213,7 +211,7 @@ CASE(full_socket_is_waited_for)
 	}
 }
 
-CASE(interrupted_call_is_repeated)
+UNIT_CASE(interrupted_call_is_repeated)
 {
 	s.conn->stream.tx.blocked = true;
 	post(1, 8);
@@ -223,7 +221,7 @@ CASE(interrupted_call_is_repeated)
 	assert_int_equal(sent_length, SEND_FPDU);
 }
 
-CASE(failed_socket_takes_no_more)
+UNIT_CASE(failed_socket_takes_no_more)
 {
 	s.conn->stream.tx.blocked = true;
 	post(1, 8);
@@ -235,7 +233,7 @@ CASE(failed_socket_takes_no_more)
 	assert_int_equal(calls, 1);
 }
 
-CASE(request_whose_memory_went_away_ends_the_stream)
+UNIT_CASE(request_whose_memory_went_away_ends_the_stream)
 {
 	takes = 100;
 	post(1, 2000);
@@ -248,7 +246,7 @@ CASE(request_whose_memory_went_away_ends_the_stream)
 
 /* The peer reads two regions; the second one is deregistered before the answer is sent. Its Terminate names
  * the read. */
-CASE(answer_whose_memory_went_away_ends_the_stream)
+UNIT_CASE(answer_whose_memory_went_away_ends_the_stream)
 {
 	struct soft_answer *answers = s.conn->stream.answers;
 	const uint8_t *term;
@@ -274,7 +272,7 @@ CASE(answer_whose_memory_went_away_ends_the_stream)
 
 /* --- acknowledgements ------------------------------------------------------------------------------------------ */
 
-CASE(acknowledgement_goes_with_the_next_frame)
+UNIT_CASE(acknowledgement_goes_with_the_next_frame)
 {
 	const uint8_t *body;
 
@@ -299,7 +297,7 @@ CASE(acknowledgement_goes_with_the_next_frame)
 	expect_frames("3e33333e");
 }
 
-CASE(acknowledgement_that_is_due_goes_alone)
+UNIT_CASE(acknowledgement_that_is_due_goes_alone)
 {
 	stream_test_lock();
 	soft_send_ack(s.conn);
@@ -313,7 +311,7 @@ CASE(acknowledgement_that_is_due_goes_alone)
 	assert_false(s.conn->stream.tx.ack_now);
 }
 
-CASE(other_peers_get_no_acknowledgement)
+UNIT_CASE(other_peers_get_no_acknowledgement)
 {
 	s.conn->stream.peer_is_dapl = false;
 	s.conn->stream.delivered = 1;
@@ -325,7 +323,7 @@ CASE(other_peers_get_no_acknowledgement)
 
 /* --- the last frame ------------------------------------------------------------------------------------------- */
 
-CASE(last_frame_is_sent_once_and_then_a_fin)
+UNIT_CASE(last_frame_is_sent_once_and_then_a_fin)
 {
 	s.conn->stream.delivered = 1;
 	s.conn->stream.tx.close_notice = true;
@@ -341,7 +339,7 @@ CASE(last_frame_is_sent_once_and_then_a_fin)
 	expect_frames("ef");
 }
 
-CASE(terminate_replaces_the_close_notification)
+UNIT_CASE(terminate_replaces_the_close_notification)
 {
 	s.conn->stream.tx.close_notice = s.conn->stream.tx.terminate = true;
 	memcpy(s.conn->stream.tx.term, "abcd", 4);
@@ -352,7 +350,7 @@ CASE(terminate_replaces_the_close_notification)
 	assert_int_equal(fin, SHUT_WR);
 }
 
-CASE(other_peers_get_a_fin_only)
+UNIT_CASE(other_peers_get_a_fin_only)
 {
 	s.conn->stream.peer_is_dapl = false;
 	s.conn->stream.tx.close_notice = true;
@@ -361,7 +359,7 @@ CASE(other_peers_get_a_fin_only)
 	assert_int_equal(fin, SHUT_WR);
 }
 
-CASE(nothing_is_sent_before_the_stream_is_open)
+UNIT_CASE(nothing_is_sent_before_the_stream_is_open)
 {
 	s.conn->stream.tx.open = false;
 	post(1, 8);
@@ -371,7 +369,7 @@ CASE(nothing_is_sent_before_the_stream_is_open)
 	expect_frames("3");
 }
 
-CASE(call_from_within_is_done_afterwards)
+UNIT_CASE(call_from_within_is_done_afterwards)
 {
 	s.conn->stream.tx.busy = true;
 	post(1, 8);
@@ -398,7 +396,7 @@ static bool post_fast(unsigned flags, uint32_t length)
 	return done;
 }
 
-CASE(what_the_fast_path_leaves_was_not_sent)
+UNIT_CASE(what_the_fast_path_leaves_was_not_sent)
 {
 	struct soft_tx *tx = &s.conn->stream.tx;
 	bool *const never[] = { &tx->blocked, &tx->shut, &tx->close_notice, &tx->terminate, &tx->first, &tx->busy };
@@ -430,7 +428,7 @@ CASE(what_the_fast_path_leaves_was_not_sent)
 	s.posted++;
 }
 
-CASE(fast_path_that_the_socket_refuses_changes_nothing)
+UNIT_CASE(fast_path_that_the_socket_refuses_changes_nothing)
 {
 	takes = 0;
 	assert_false(post_fast(0, 8));

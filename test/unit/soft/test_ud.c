@@ -149,10 +149,8 @@ static void expect_nothing(void)
 	assert_int_equal(soft_cq_take((struct soft_cq *)stream_device.cq, 1, &wc), 0);
 }
 
-#define CASE(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* With peers on this host only, polls would look at rings for long before they look at a socket. */
-CASE(polls_look_for_datagrams_at_once)
+UNIT_CASE(polls_look_for_datagrams_at_once)
 {
 	struct dapl_device *dev = stream_device.dev;
 	unsigned streams = dev->progress.streams;
@@ -167,7 +165,7 @@ CASE(polls_look_for_datagrams_at_once)
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-CASE(address_handle_keeps_its_domain)
+UNIT_CASE(address_handle_keeps_its_domain)
 {
 	struct soft_pd *pd = (struct soft_pd *)stream_device.pd;
 	unsigned refs = pd->refs;
@@ -181,7 +179,7 @@ CASE(address_handle_keeps_its_domain)
 	assert_int_equal(pd->refs, refs);
 }
 
-CASE(datagram_has_a_header_and_its_pieces)
+UNIT_CASE(datagram_has_a_header_and_its_pieces)
 {
 	struct ibv_sge sge[] = { stream_test_sge(0, 10), { 0, 0, 12345 }, stream_test_sge(100, 20) };
 	struct ibv_send_wr wr = wr_of(sge, 3);
@@ -207,7 +205,7 @@ CASE(datagram_has_a_header_and_its_pieces)
 	}
 }
 
-CASE(malformed_request_is_refused)
+UNIT_CASE(malformed_request_is_refused)
 {
 	struct ibv_sge sge[SGES + 1] = { stream_test_sge(0, 10) };
 	struct ibv_send_wr wr = wr_of(sge, 1);
@@ -225,7 +223,7 @@ CASE(malformed_request_is_refused)
 	assert_int_equal(calls, 0);
 }
 
-CASE(failed_request_is_not_sent)
+UNIT_CASE(failed_request_is_not_sent)
 {
 	struct ibv_sge sge[2] = { stream_test_sge(0, SOFT_UD_MTU), stream_test_sge(0, 1) };
 	struct ibv_send_wr wr = wr_of(sge, 2);
@@ -243,7 +241,7 @@ CASE(failed_request_is_not_sent)
 	assert_int_equal(sent_length, HEADER + SOFT_UD_MTU);
 }
 
-CASE(errors_of_the_socket_lose_a_datagram_at_most)
+UNIT_CASE(errors_of_the_socket_lose_a_datagram_at_most)
 {
 	struct ibv_sge sge = stream_test_sge(0, 10);
 	struct ibv_send_wr wr = wr_of(&sge, 1);
@@ -262,7 +260,7 @@ CASE(errors_of_the_socket_lose_a_datagram_at_most)
 
 /* --- receiving -------------------------------------------------------------------------------------------------- */
 
-CASE(malformed_datagram_is_not_parsed)
+UNIT_CASE(malformed_datagram_is_not_parsed)
 {
 	uint8_t p[HEADER + SOFT_UD_MTU + 1] = { 0 };
 	struct soft_datagram is;
@@ -286,7 +284,7 @@ CASE(malformed_datagram_is_not_parsed)
 	assert_false(soft_ud_parse(&is, p, HEADER));
 }
 
-CASE(receive_holds_a_route_header_and_the_payload)
+UNIT_CASE(receive_holds_a_route_header_and_the_payload)
 {
 	char *at = stream_device.memory->local + AT;
 	struct ibv_wc wc;
@@ -306,7 +304,7 @@ CASE(receive_holds_a_route_header_and_the_payload)
 	assert_memory_equal(at + SOFT_GRH, "payloadx", 8);
 }
 
-CASE(flags_of_a_datagram_reach_the_completion)
+UNIT_CASE(flags_of_a_datagram_reach_the_completion)
 {
 	struct ibv_wc wc;
 
@@ -319,7 +317,7 @@ CASE(flags_of_a_datagram_reach_the_completion)
 	assert_true(was_solicited());
 }
 
-CASE(route_header_names_both_hosts)
+UNIT_CASE(route_header_names_both_hosts)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = { { { 0xfd, 1, 2, 3, [15] = 9 } } } };
@@ -339,7 +337,7 @@ CASE(route_header_names_both_hosts)
 	assert_memory_equal(grh.dgid.raw, &six.sin6_addr, 16);
 }
 
-CASE(datagram_for_another_is_dropped)
+UNIT_CASE(datagram_for_another_is_dropped)
 {
 	receive(5, AT, 100);
 	come(qp->qp.qp_num + 1, KEY, 0, "payload", 1);
@@ -355,14 +353,14 @@ CASE(datagram_for_another_is_dropped)
 	assert_int_equal(completion().wr_id, 5);
 }
 
-CASE(datagram_without_a_receive_is_lost)
+UNIT_CASE(datagram_without_a_receive_is_lost)
 {
 	come(qp->qp.qp_num, KEY, 0, "payload", 2);
 	receive(5, AT, 100);
 	expect_nothing();
 }
 
-CASE(short_receive_fails)
+UNIT_CASE(short_receive_fails)
 {
 	receive(5, AT, SOFT_GRH + 6);
 	receive(6, AT, SOFT_GRH + 7);
@@ -371,7 +369,7 @@ CASE(short_receive_fails)
 	assert_int_equal(completion().status, IBV_WC_SUCCESS);
 }
 
-CASE(receive_whose_memory_went_away_fails)
+UNIT_CASE(receive_whose_memory_went_away_fails)
 {
 	struct ibv_wc wc;
 
@@ -384,7 +382,7 @@ CASE(receive_whose_memory_went_away_fails)
 	expect_nothing();
 }
 
-CASE(one_look_takes_a_batch)
+UNIT_CASE(one_look_takes_a_batch)
 {
 	come(qp->qp.qp_num, KEY, 0, "payload", UD_BATCH + 3);
 	assert_int_equal(datagrams, 3);

@@ -129,11 +129,9 @@ static void assert_insn(int at, uint8_t op, int dst, int src, int off, int32_t i
 	assert_int_equal(i->imm, imm);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- assembling ------------------------------------------------------------------------------------------------- */
 
-TEST(instruction_has_what_it_is_given)
+UNIT_CASE(instruction_has_what_it_is_given)
 {
 	bpf_emit(&code, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
 	bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
@@ -148,7 +146,7 @@ TEST(instruction_has_what_it_is_given)
 	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
 }
 
-TEST(jumps_lead_to_their_labels)
+UNIT_CASE(jumps_lead_to_their_labels)
 {
 	int end = bpf_label(&code), middle = bpf_label(&code);
 
@@ -167,7 +165,7 @@ TEST(jumps_lead_to_their_labels)
 	assert_insn(5, BPF_JMP32 | BPF_JLT | BPF_K, 2, 0, 0, -1);
 }
 
-TEST(program_has_a_longest_length)
+UNIT_CASE(program_has_a_longest_length)
 {
 	int end = bpf_label(&code);
 
@@ -185,7 +183,7 @@ TEST(program_has_a_longest_length)
 }
 
 /* The last one that was given out is of use, so the caller need not check each. */
-TEST(program_has_a_limit_of_labels)
+UNIT_CASE(program_has_a_limit_of_labels)
 {
 	for (int i = 0; i < BPF_LABELS; i++)
 		assert_int_equal(bpf_label(&code), i);
@@ -194,7 +192,7 @@ TEST(program_has_a_limit_of_labels)
 	assert_int_equal(bpf_resolve(&code), E2BIG);
 }
 
-TEST(assembler_needs_memory)
+UNIT_CASE(assembler_needs_memory)
 {
 	struct bpf_code other;
 
@@ -210,7 +208,7 @@ TEST(assembler_needs_memory)
 /* Members that a command does not use must be 0, or the kernel refuses the call. */
 static void assert_asked(const union bpf_attr *expected) { assert_memory_equal(&asked, expected, sizeof asked); }
 
-TEST(program_is_loaded_for_traffic_control)
+UNIT_CASE(program_is_loaded_for_traffic_control)
 {
 	union bpf_attr expected;
 
@@ -226,7 +224,7 @@ TEST(program_is_loaded_for_traffic_control)
 	assert_asked(&expected);
 }
 
-TEST(map_has_two_numbers_an_entry)
+UNIT_CASE(map_has_two_numbers_an_entry)
 {
 	union bpf_attr expected;
 
@@ -240,7 +238,7 @@ TEST(map_has_two_numbers_an_entry)
 }
 
 /* Before the programs of others (BPF_F_BEFORE); with the members of tcx: kernels refuse a length that ends in them. */
-TEST(program_is_attached_to_the_ingress)
+UNIT_CASE(program_is_attached_to_the_ingress)
 {
 	uint32_t words[8];
 
@@ -251,7 +249,7 @@ TEST(program_is_attached_to_the_ingress)
 }
 
 /* ETH-40. Where the driver refuses it the kernel runs it; not if another program is there. */
-TEST(xdp_program_is_attached_to_the_driver_or_the_kernel)
+UNIT_CASE(xdp_program_is_attached_to_the_driver_or_the_kernel)
 {
 	uint32_t words[8];
 
@@ -269,7 +267,7 @@ TEST(xdp_program_is_attached_to_the_driver_or_the_kernel)
 	assert_int_equal(calls, 4);
 }
 
-TEST(map_of_sockets_is_made)
+UNIT_CASE(map_of_sockets_is_made)
 {
 	union bpf_attr expected;
 
@@ -281,7 +279,7 @@ TEST(map_of_sockets_is_made)
 	assert_asked(&expected);
 }
 
-TEST(link_gets_another_program)
+UNIT_CASE(link_gets_another_program)
 {
 	union bpf_attr expected;
 
@@ -292,7 +290,7 @@ TEST(link_gets_another_program)
 	assert_asked(&expected);
 }
 
-TEST(counters_are_read_and_cleared)
+UNIT_CASE(counters_are_read_and_cleared)
 {
 	uint64_t counters[2];
 
@@ -309,7 +307,7 @@ TEST(counters_are_read_and_cleared)
 }
 
 /* Descriptors and errors share a number below 0; calls without a descriptor return a positive errno. */
-TEST(error_of_the_kernel_is_returned)
+UNIT_CASE(error_of_the_kernel_is_returned)
 {
 	uint64_t counters[2];
 
@@ -352,7 +350,7 @@ static int look(int load, int attach)
 }
 
 /* Kernels without tcx do not get so far as to look for the device. */
-TEST(tcx_is_there_if_only_the_device_is_missing)
+UNIT_CASE(tcx_is_there_if_only_the_device_is_missing)
 {
 	assert_int_equal(look(PROGRAM, -ENODEV), HAS_TCX | AGAIN);
 	assert_int_equal(look(PROGRAM, -EINVAL), 0);
@@ -360,7 +358,7 @@ TEST(tcx_is_there_if_only_the_device_is_missing)
 }
 
 /* A process that may not ask goes by the version, so that the capability it lacks can be named. */
-TEST(version_tells_a_process_that_may_load_no_program)
+UNIT_CASE(version_tells_a_process_that_may_load_no_program)
 {
 	static const struct {
 		const char *release;

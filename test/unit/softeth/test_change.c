@@ -80,9 +80,7 @@ UNIT_FIXTURE(tear_down)
 		join();
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(frames_are_not_held_up_without_a_change)
+UNIT_CASE(frames_are_not_held_up_without_a_change)
 {
 	look_at_frame(NULL);
 	assert_int_equal(seen(), 1);
@@ -91,13 +89,13 @@ TEST(frames_are_not_held_up_without_a_change)
 	look_at_frame(NULL);
 }
 
-TEST(instant_is_of_the_clock_of_time_stamps)
+UNIT_CASE(instant_is_of_the_clock_of_time_stamps)
 {
 	assert_int_equal(begin(), 7000000000ull + INSTANT_NS);
 	end();
 }
 
-TEST(thread_that_sees_a_change_reads_its_times)
+UNIT_CASE(thread_that_sees_a_change_reads_its_times)
 {
 	begin();
 	start(look_at_frame);
@@ -109,7 +107,7 @@ TEST(thread_that_sees_a_change_reads_its_times)
 }
 
 /* Else a thread could look at a frame of after the instant, and see no change. */
-TEST(change_is_announced_before_the_clock_is_read)
+UNIT_CASE(change_is_announced_before_the_clock_is_read)
 {
 	begun_at_clock = look_at_frame;
 	begin();
@@ -120,7 +118,7 @@ TEST(change_is_announced_before_the_clock_is_read)
 	assert_int_equal(seen(), 5);
 }
 
-TEST(changes_exclude_each_other)
+UNIT_CASE(changes_exclude_each_other)
 {
 	begin();
 	start(change_once_more);

@@ -158,11 +158,9 @@ static unsigned tables(void)
 	return n;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- tables ------------------------------------------------------------------------------------------------ */
 
-TEST(frames_go_by_the_table_of_their_time)
+UNIT_CASE(frames_go_by_the_table_of_their_time)
 {
 	assert_table(first_table, 0);
 	assert_int_equal(eth_group_set(group, second_table), 0);
@@ -175,14 +173,14 @@ TEST(frames_go_by_the_table_of_their_time)
 }
 
 /* Else a filter would reject frames that the table has given to its port. */
-TEST(all_filters_know_a_table_before_it_begins)
+UNIT_CASE(all_filters_know_a_table_before_it_begins)
 {
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	assert_string_equal(calls, "r0 r1 r2");
 	assert_int_equal(announced, PORTS);
 }
 
-TEST(table_is_withdrawn_if_any_filter_fails)
+UNIT_CASE(table_is_withdrawn_if_any_filter_fails)
 {
 	static const char *const calls_that_fail[] = { "r0", "r1", "r2" };
 
@@ -198,7 +196,7 @@ TEST(table_is_withdrawn_if_any_filter_fails)
 	}
 }
 
-TEST(tables_are_kept_for_ten_seconds)
+UNIT_CASE(tables_are_kept_for_ten_seconds)
 {
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	now_s = 105;
@@ -212,7 +210,7 @@ TEST(tables_are_kept_for_ten_seconds)
 	assert_string_equal(calls, "r0 r1 r2 t0");	/* no port reads a table when it is freed */
 }
 
-TEST(table_needs_memory)
+UNIT_CASE(table_needs_memory)
 {
 	no_memory = true;
 	assert_int_equal(eth_group_set(group, second_table), ENOMEM);
@@ -222,7 +220,7 @@ TEST(table_needs_memory)
 }
 
 /* An old table is taken off the list before it is known that there is no memory for the new one. */
-TEST(old_table_is_freed_without_memory_for_a_new_one)
+UNIT_CASE(old_table_is_freed_without_memory_for_a_new_one)
 {
 	assert_int_equal(eth_group_set(group, second_table), 0);
 	forget_calls();
@@ -234,7 +232,7 @@ TEST(old_table_is_freed_without_memory_for_a_new_one)
 	assert_table(second_table, 200);
 }
 
-TEST(changes_of_tables_exclude_each_other)
+UNIT_CASE(changes_of_tables_exclude_each_other)
 {
 	is_raced = true;
 	assert_int_equal(eth_group_set(group, second_table), 0);
@@ -244,7 +242,7 @@ TEST(changes_of_tables_exclude_each_other)
 
 /* --- ports that leave ----------------------------------------------------------------------------------------- */
 
-TEST(closed_port_leaves_all_its_groups)
+UNIT_CASE(closed_port_leaves_all_its_groups)
 {
 	struct eth_group *other;
 
@@ -259,7 +257,7 @@ TEST(closed_port_leaves_all_its_groups)
 	eth_group_free(other);
 }
 
-TEST(table_that_names_a_port_that_left_is_refused)
+UNIT_CASE(table_that_names_a_port_that_left_is_refused)
 {
 	static const uint16_t without_port_1[SIZE] = { 0, 0, 0, 2 }, last_is_port_1[SIZE] = { [SIZE - 1] = 1 };
 
@@ -276,7 +274,7 @@ TEST(table_that_names_a_port_that_left_is_refused)
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
-TEST(group_needs_memory)
+UNIT_CASE(group_needs_memory)
 {
 	struct eth_group *created = NULL;
 
@@ -301,7 +299,7 @@ static struct group_rule *add_rule(void)
 }
 
 /* Rules of ports that were moved out of it count on. */
-TEST(rules_of_a_freed_group_go_from_all_programs_first)
+UNIT_CASE(rules_of_a_freed_group_go_from_all_programs_first)
 {
 	struct rule_counts *counts;
 	struct rule_times *times;
@@ -321,7 +319,7 @@ TEST(rules_of_a_freed_group_go_from_all_programs_first)
 	eth_rule_times_put(times);
 }
 
-TEST(table_outlives_the_group_at_rules_that_were_moved)
+UNIT_CASE(table_outlives_the_group_at_rules_that_were_moved)
 {
 	struct eth_spread *spread = group->spread;
 
@@ -334,7 +332,7 @@ TEST(table_outlives_the_group_at_rules_that_were_moved)
 }
 
 /* A port that leaves does not look at groups that are gone. */
-TEST(freed_group_is_forgotten)
+UNIT_CASE(freed_group_is_forgotten)
 {
 	struct eth_group *second, *third;
 

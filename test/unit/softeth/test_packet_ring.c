@@ -135,7 +135,7 @@ static void hand_over_frames(unsigned n)
 
 /* --- fixture ---------------------------------------------------------------------------------------------------- */
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	memory = calloc(BLOCKS, BLOCK);
 	port = (struct eth_port){ .fd = 33, .ring = { .map = memory, .blocks = BLOCKS, .block_size = BLOCK,
@@ -150,7 +150,7 @@ static int begin(void **state)
 	return !memory || !port.ring.use;
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	free(port.ring.use);
 	free(memory);
@@ -172,11 +172,9 @@ static const struct dapl_eth_frame *polled(void)
 	return frames;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- which frames come ------------------------------------------------------------------------------------------ */
 
-TEST(frames_lie_in_the_ring_in_the_order_of_the_kernel)
+UNIT_CASE(frames_lie_in_the_ring_in_the_order_of_the_kernel)
 {
 	struct tpacket3_hdr *first, *second;
 
@@ -201,7 +199,7 @@ TEST(frames_lie_in_the_ring_in_the_order_of_the_kernel)
 	assert_int_equal(port.stats.received_bytes, 1560);
 }
 
-TEST(poll_gives_what_fits_and_goes_on_there)
+UNIT_CASE(poll_gives_what_fits_and_goes_on_there)
 {
 	hand_over_frames(3);
 	hand_over_frames(2);
@@ -213,7 +211,7 @@ TEST(poll_gives_what_fits_and_goes_on_there)
 	polls(2, 0);
 }
 
-TEST(frames_that_no_rule_wants_are_skipped)
+UNIT_CASE(frames_that_no_rule_wants_are_skipped)
 {
 	store(UNWANTED, 60);
 	store(WANTED, 61);
@@ -226,7 +224,7 @@ TEST(frames_that_no_rule_wants_are_skipped)
 	assert_true(kernel_has(0));
 }
 
-TEST(block_without_wanted_frames_goes_back_at_once)
+UNIT_CASE(block_without_wanted_frames_goes_back_at_once)
 {
 	store(UNWANTED, 60);
 	hand_over();
@@ -238,7 +236,7 @@ TEST(block_without_wanted_frames_goes_back_at_once)
 
 /* --- blocks go back --------------------------------------------------------------------------------------------- */
 
-TEST(block_goes_back_with_its_last_frame)
+UNIT_CASE(block_goes_back_with_its_last_frame)
 {
 	hand_over_frames(3);
 	hand_over_frames(2);
@@ -251,7 +249,7 @@ TEST(block_goes_back_with_its_last_frame)
 	assert_true(kernel_has(1));
 }
 
-TEST(block_that_is_polled_in_parts_stays_until_all_were_seen)
+UNIT_CASE(block_that_is_polled_in_parts_stays_until_all_were_seen)
 {
 	hand_over_frames(3);
 	polls(2, 2);
@@ -266,7 +264,7 @@ TEST(block_that_is_polled_in_parts_stays_until_all_were_seen)
 	assert_ptr_equal(frames[0].data, memory + BLOCK + FIRST + MAC);
 }
 
-TEST(more_than_was_polled_cannot_be_released)
+UNIT_CASE(more_than_was_polled_cannot_be_released)
 {
 	assert_int_equal(packet_ring_release(&port, 1), EINVAL);
 	hand_over_frames(2);
@@ -280,7 +278,7 @@ TEST(more_than_was_polled_cannot_be_released)
 	assert_int_equal(packet_ring_release(&port, 1), EINVAL);
 }
 
-TEST(full_ring_gives_nothing_until_a_block_went_back)
+UNIT_CASE(full_ring_gives_nothing_until_a_block_went_back)
 {
 	for (int i = 0; i < BLOCKS; i++)
 		hand_over_frames(1);
@@ -295,7 +293,7 @@ TEST(full_ring_gives_nothing_until_a_block_went_back)
 }
 
 /* A fast port has filled 2^32 blocks in some hours. Their number in the ring is no power of two. */
-TEST(ring_goes_on_after_any_number_of_blocks)
+UNIT_CASE(ring_goes_on_after_any_number_of_blocks)
 {
 	port.ring.head = port.ring.tail = UINT32_MAX;
 	filling = UINT32_MAX % BLOCKS;
@@ -309,7 +307,7 @@ TEST(ring_goes_on_after_any_number_of_blocks)
 
 /* --- what is known of a frame ----------------------------------------------------------------------------------- */
 
-TEST(status_becomes_flags)
+UNIT_CASE(status_becomes_flags)
 {
 	static const struct { uint32_t status, flags; } cases[] = {
 		{ 0, 0 },
@@ -323,12 +321,12 @@ TEST(status_becomes_flags)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		store(WANTED, LENGTH)->tp_status = cases[i].status;
 		assert_int_equal(polled()->flags, cases[i].flags);
-		end(state);
-		begin(state);
+		tear_down(state);
+		set_up(state);
 	}
 }
 
-TEST(stripped_tag_comes_with_the_frame)
+UNIT_CASE(stripped_tag_comes_with_the_frame)
 {
 	static const struct { uint32_t status; uint16_t tci, type; } cases[] = {
 		{ 0, 0, 0 },
@@ -345,8 +343,8 @@ TEST(stripped_tag_comes_with_the_frame)
 		polled();
 		assert_int_equal(frames[0].vlan_tci, cases[i].tci);
 		assert_int_equal(frames[0].vlan_type, cases[i].type);
-		end(state);
-		begin(state);
+		tear_down(state);
+		set_up(state);
 	}
 }
 
@@ -355,7 +353,7 @@ static void set_type(struct tpacket3_hdr *h, uint8_t type)
 	((struct sockaddr_ll *)((uint8_t *)h + TPACKET_ALIGN(sizeof *h)))->sll_pkttype = type;
 }
 
-TEST(direction_is_that_of_the_address)
+UNIT_CASE(direction_is_that_of_the_address)
 {
 	set_type(store(WANTED, LENGTH), PACKET_OUTGOING);
 	assert_int_equal(polled()->flags, ETH_FRAME_OUTGOING);
@@ -365,7 +363,7 @@ TEST(direction_is_that_of_the_address)
 	assert_true(found_other_host);
 }
 
-TEST(hash_is_the_kernels_or_that_of_the_rule)
+UNIT_CASE(hash_is_the_kernels_or_that_of_the_rule)
 {
 	store(WANTED, LENGTH)->hv1.tp_rxhash = 0x1234;
 	assert_int_equal(polled()->flags, ETH_FRAME_HASH);
@@ -378,7 +376,7 @@ TEST(hash_is_the_kernels_or_that_of_the_rule)
 	assert_int_equal(frames[0].tag, 10);
 }
 
-TEST(loss_is_told_with_the_next_frame_that_is_wanted)
+UNIT_CASE(loss_is_told_with_the_next_frame_that_is_wanted)
 {
 	drops = 3;
 	store(WANTED, LENGTH);			/* stored before the loss */
@@ -394,7 +392,7 @@ TEST(loss_is_told_with_the_next_frame_that_is_wanted)
 }
 
 /* What a block has no room for is missing; what eth_snap leaves out is not. */
-TEST(frame_that_is_longer_than_a_block_is_marked)
+UNIT_CASE(frame_that_is_longer_than_a_block_is_marked)
 {
 	struct tpacket3_hdr *h;
 
@@ -418,7 +416,7 @@ TEST(frame_that_is_longer_than_a_block_is_marked)
 	assert_int_equal(port.stats.cut, 2);
 }
 
-TEST(header_before_the_frame_is_validated)
+UNIT_CASE(header_before_the_frame_is_validated)
 {
 	struct virtio_net_hdr vnet = { .gso_type = VIRTIO_NET_HDR_GSO_TCPV4, .gso_size = 77 };
 	struct tpacket3_hdr *h = store(WANTED, LENGTH);
@@ -433,7 +431,7 @@ TEST(header_before_the_frame_is_validated)
 	assert_int_equal(validated.gso_size, 0);
 }
 
-TEST(frames_of_a_rule_are_counted_together)
+UNIT_CASE(frames_of_a_rule_are_counted_together)
 {
 	store(WANTED, 60);
 	store(UNWANTED, 61);
@@ -451,7 +449,7 @@ TEST(frames_of_a_rule_are_counted_together)
 
 /* --- a ring with wrong lengths ---------------------------------------------------------------------------------- */
 
-TEST(nothing_is_read_outside_of_a_block)
+UNIT_CASE(nothing_is_read_outside_of_a_block)
 {
 	static const struct { uint32_t next, mac, length; } cases[] = {
 		{ BLOCK - FIRST, MAC, LENGTH },		/* the next header is behind the block */
@@ -471,15 +469,15 @@ TEST(nothing_is_read_outside_of_a_block)
 		hand_over()->hdr.bh1.num_pkts = 2;
 		polls(PLACES, cases[i].next ? 1 : 0);
 		assert_int_equal(kernel_has(0), !cases[i].next);
-		end(state);
-		begin(state);
+		tear_down(state);
+		set_up(state);
 	}
 	store(WANTED, BLOCK - FIRST - MAC);		/* just fits */
 	assert_int_equal(polled()->length, BLOCK - FIRST - MAC);
 }
 
 /* The frame says that it is followed by itself, and the block that it has any number of them. */
-TEST(block_gives_no_more_frames_than_it_has_room_for)
+UNIT_CASE(block_gives_no_more_frames_than_it_has_room_for)
 {
 	int n = 0;
 
@@ -495,7 +493,7 @@ TEST(block_gives_no_more_frames_than_it_has_room_for)
 }
 
 /* A sanitizer sees a load that needs alignment. */
-TEST(frame_may_begin_anywhere)
+UNIT_CASE(frame_may_begin_anywhere)
 {
 	store(WANTED, LENGTH);
 	memmove(memory + FIRST + 1, memory + FIRST, MAC + LENGTH);
@@ -504,7 +502,7 @@ TEST(frame_may_begin_anywhere)
 	assert_ptr_equal(frames[0].data, memory + FIRST + 1 + MAC);
 }
 
-TEST(block_that_begins_outside_of_itself_has_no_frames)
+UNIT_CASE(block_that_begins_outside_of_itself_has_no_frames)
 {
 	store(WANTED, LENGTH);
 	hand_over()->hdr.bh1.offset_to_first_pkt = BLOCK;

@@ -144,10 +144,8 @@ static int try_add(struct eth_place at, const char *fails)
 	return eth_place_add(at, &rule, &added);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* The packet socket sees a frame before the program that takes it away does: no frame is missed by both. */
-TEST(rule_is_in_all_filters_before_the_first_program_has_it)
+UNIT_CASE(rule_is_in_all_filters_before_the_first_program_has_it)
 {
 	assert_int_equal(try_add(at_group(), NULL), 0);
 	assert_string_equal(calls, "a0 a2 s0 s2");
@@ -157,7 +155,7 @@ TEST(rule_is_in_all_filters_before_the_first_program_has_it)
 	assert_ptr_equal(attached[0].rule.times, attached[1].rule.times);
 }
 
-TEST(rule_goes_from_all_programs_before_the_first_filter_loses_it)
+UNIT_CASE(rule_goes_from_all_programs_before_the_first_filter_loses_it)
 {
 	void *rule = add(at_group(), ETH_TAKE);
 
@@ -167,7 +165,7 @@ TEST(rule_goes_from_all_programs_before_the_first_filter_loses_it)
 	assert_null(group->rules);
 }
 
-TEST(rule_of_a_port_is_the_ports_alone)
+UNIT_CASE(rule_of_a_port_is_the_ports_alone)
 {
 	void *rule = add(at_port(1), ETH_TAKE);
 
@@ -178,7 +176,7 @@ TEST(rule_of_a_port_is_the_ports_alone)
 	assert_string_equal(calls, "u1 d1");
 }
 
-TEST(rule_among_others_of_its_group_is_freed)
+UNIT_CASE(rule_among_others_of_its_group_is_freed)
 {
 	void *first = add(at_group(), ETH_TAKE), *second = add(at_group(), ETH_COPY),
 		*third = add(at_group(), ETH_TAKE);
@@ -190,7 +188,7 @@ TEST(rule_among_others_of_its_group_is_freed)
 	assert_null(group->rules->next->next);
 }
 
-TEST(failure_at_any_port_leaves_no_rule)
+UNIT_CASE(failure_at_any_port_leaves_no_rule)
 {
 	static const char *const calls_that_fail[] = { "a0", "a2", "s0", "s2" };
 
@@ -203,7 +201,7 @@ TEST(failure_at_any_port_leaves_no_rule)
 	assert_string_equal(calls, "a0 a2 s0 s2 u0 u2 d0 d2");
 }
 
-TEST(rule_that_has_ended_is_not_freed_again)
+UNIT_CASE(rule_that_has_ended_is_not_freed_again)
 {
 	void *rule = add(at_group(), ETH_TAKE), *own = add(at_port(1), ETH_TAKE);
 
@@ -217,7 +215,7 @@ TEST(rule_that_has_ended_is_not_freed_again)
 
 /* --- moves ------------------------------------------------------------------------------------------ */
 
-TEST(moved_rule_is_at_its_new_port_before_it_leaves)
+UNIT_CASE(moved_rule_is_at_its_new_port_before_it_leaves)
 {
 	void *rule = add(at_port(0), ETH_TAKE), *moved = NULL;
 	const struct rule_times *old = attached[0].rule.times, *new;
@@ -233,7 +231,7 @@ TEST(moved_rule_is_at_its_new_port_before_it_leaves)
 	assert_int_equal(attached[1].rule.rule.tag, 5);
 }
 
-TEST(rule_moves_into_a_group_and_out_of_it)
+UNIT_CASE(rule_moves_into_a_group_and_out_of_it)
 {
 	void *rule = add(at_port(1), ETH_TAKE), *in_group = NULL, *out = NULL;
 
@@ -248,7 +246,7 @@ TEST(rule_moves_into_a_group_and_out_of_it)
 	assert_null(((struct eth_rule *)out)->spread);
 }
 
-TEST(move_that_fails_changes_nothing)
+UNIT_CASE(move_that_fails_changes_nothing)
 {
 	void *rule = add(at_port(0), ETH_TAKE), *moved = NULL;
 	uint64_t frames, bytes;
@@ -264,7 +262,7 @@ TEST(move_that_fails_changes_nothing)
 	assert_int_equal(frames, 1);
 }
 
-TEST(rule_that_has_ended_does_not_move)
+UNIT_CASE(rule_that_has_ended_does_not_move)
 {
 	void *rule = add(at_group(), ETH_TAKE), *moved = NULL;
 
@@ -285,7 +283,7 @@ static void assert_counts(struct eth_place at, const void *rule, uint64_t frames
 	assert_int_equal(found_bytes, bytes);
 }
 
-TEST(frames_are_counted_across_a_group)
+UNIT_CASE(frames_are_counted_across_a_group)
 {
 	void *rule = add(at_group(), ETH_TAKE);
 
@@ -300,7 +298,7 @@ TEST(frames_are_counted_across_a_group)
 }
 
 /* No thread sees a frame that is dropped: the program counts it. */
-TEST(dropped_frames_are_counted_by_the_program)
+UNIT_CASE(dropped_frames_are_counted_by_the_program)
 {
 	assert_counts(at_port(1), add(at_port(1), ETH_DROP), 700, 70000);
 	assert_counts(at_port(1), add(at_port(1), ETH_TAKE), 0, 0);

@@ -223,13 +223,11 @@ static int query(struct dapl_eth_attr *attr)
 static const struct dapl_eth_config posted = { .snap = 99, .verify = true };
 static const struct dapl_eth_config ring = { .ring_frames = 4096, .snap = 99 };
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
 /* The socket gets no frame before its filter passes none, and is bound when all that comes with a frame
  * is asked for. */
-TEST(socket_is_bound_when_it_is_complete)
+UNIT_CASE(socket_is_bound_when_it_is_complete)
 {
 	assert_int_equal(open_port(&posted, false), 0);
 	assert_string_equal(steps, "socket filter vnet time force aux overflow bind");
@@ -245,7 +243,7 @@ TEST(socket_is_bound_when_it_is_complete)
 	assert_int_equal(sockets, 1);
 }
 
-TEST(ring_takes_the_place_of_the_sockets_buffer)
+UNIT_CASE(ring_takes_the_place_of_the_sockets_buffer)
 {
 	assert_int_equal(open_port(&ring, false), 0);
 	assert_string_equal(steps, "socket filter vnet time ring bind");
@@ -256,14 +254,14 @@ TEST(ring_takes_the_place_of_the_sockets_buffer)
 }
 
 /* A packet socket sees each frame on the loopback device twice. */
-TEST(frames_on_loopback_come_once)
+UNIT_CASE(frames_on_loopback_come_once)
 {
 	link_type = ARPHRD_LOOPBACK;
 	assert_int_equal(open_port(&ring, false), 0);
 	assert_string_equal(steps, "socket filter vnet incoming time ring bind");
 }
 
-TEST(device_without_ethernet_headers_has_no_port)
+UNIT_CASE(device_without_ethernet_headers_has_no_port)
 {
 	static const uint16_t types[] = { ARPHRD_NONE, ARPHRD_TUNNEL, ARPHRD_INFINIBAND, ARPHRD_IPGRE };
 	struct dapl_eth_attr attr;
@@ -276,7 +274,7 @@ TEST(device_without_ethernet_headers_has_no_port)
 	}
 }
 
-TEST(queueing_discipline_is_bypassed_where_asked_for)
+UNIT_CASE(queueing_discipline_is_bypassed_where_asked_for)
 {
 	assert_int_equal(open_port(&posted, true), 0);
 	assert_string_equal(steps, "socket filter vnet bypass time force aux overflow bind");
@@ -284,14 +282,14 @@ TEST(queueing_discipline_is_bypassed_where_asked_for)
 }
 
 /* A larger buffer than the system's limit needs CAP_NET_ADMIN. */
-TEST(buffer_is_as_large_as_the_process_may_have_it)
+UNIT_CASE(buffer_is_as_large_as_the_process_may_have_it)
 {
 	failing = "force";
 	assert_int_equal(open_port(&posted, false), 0);
 	assert_string_equal(steps, "socket filter vnet time force buffer aux overflow bind");
 }
 
-TEST(port_that_cannot_be_opened_leaves_no_socket)
+UNIT_CASE(port_that_cannot_be_opened_leaves_no_socket)
 {
 	static const struct {
 		const char *step;
@@ -311,14 +309,14 @@ TEST(port_that_cannot_be_opened_leaves_no_socket)
 	}
 }
 
-TEST(port_needs_memory)
+UNIT_CASE(port_needs_memory)
 {
 	fails_size = sizeof *port;
 	assert_int_equal(open_port(&posted, false), ENOMEM);
 	assert_string_equal(steps, "");
 }
 
-TEST(losses_before_the_opening_are_not_the_ports)
+UNIT_CASE(losses_before_the_opening_are_not_the_ports)
 {
 	assert_int_equal(open_port(&posted, false), 0);
 	assert_int_equal(port->device.missed, 7);
@@ -330,7 +328,7 @@ TEST(losses_before_the_opening_are_not_the_ports)
 }
 
 /* Rules end while the socket is there: it has joined groups for them. */
-TEST(closed_port_gives_back_what_it_has)
+UNIT_CASE(closed_port_gives_back_what_it_has)
 {
 	assert_int_equal(open_port(&ring, false), 0);
 	port->counters = COUNTERS;
@@ -351,7 +349,7 @@ static uint64_t capabilities(void)
 	return attr.caps;
 }
 
-TEST(capabilities_depend_on_kernel_and_driver)
+UNIT_CASE(capabilities_depend_on_kernel_and_driver)
 {
 	uint64_t least = capabilities();
 
@@ -367,7 +365,7 @@ TEST(capabilities_depend_on_kernel_and_driver)
 	assert_int_equal(capabilities(), least);
 }
 
-TEST(limits_are_those_of_device_and_library)
+UNIT_CASE(limits_are_those_of_device_and_library)
 {
 	struct dapl_eth_attr attr;
 

@@ -133,11 +133,9 @@ static struct eth_rule *find_as(uint64_t time, bool outgoing, bool other_host)
 
 static struct eth_rule *find(uint64_t time) { return find_as(time, false, false); }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- which frames ---------------------------------------------------------------------------------------------- */
 
-TEST(first_rule_that_matches_gets_the_frame)
+UNIT_CASE(first_rule_that_matches_gets_the_frame)
 {
 	const struct dapl_eth_rule all = { .mode = ETH_COPY, .priority = 9 }, address = to_address(1, 5),
 		other = to_address(3, 1);
@@ -150,7 +148,7 @@ TEST(first_rule_that_matches_gets_the_frame)
 	assert_ptr_equal(find(1), of_all);
 }
 
-TEST(frame_that_no_rule_matches_is_left)
+UNIT_CASE(frame_that_no_rule_matches_is_left)
 {
 	const struct dapl_eth_rule other = to_address(3, 0);
 
@@ -159,7 +157,7 @@ TEST(frame_that_no_rule_matches_is_left)
 	assert_null(find(1));
 }
 
-TEST(rule_that_drops_hides_the_later_ones)
+UNIT_CASE(rule_that_drops_hides_the_later_ones)
 {
 	const struct dapl_eth_rule all = { .mode = ETH_COPY, .priority = 9 };
 	struct dapl_eth_rule drop = to_address(1, 5);
@@ -171,7 +169,7 @@ TEST(rule_that_drops_hides_the_later_ones)
 	assert_null(find(1));
 }
 
-TEST(outgoing_frame_needs_a_rule_that_asks)
+UNIT_CASE(outgoing_frame_needs_a_rule_that_asks)
 {
 	const struct dapl_eth_rule in = { .mode = ETH_COPY },
 		both = { .mode = ETH_COPY, .priority = 1, .flags = ETH_EGRESS };
@@ -184,7 +182,7 @@ TEST(outgoing_frame_needs_a_rule_that_asks)
 }
 
 /* A device in promiscuous mode receives it for another rule. */
-TEST(frame_for_another_host_needs_all_or_its_address)
+UNIT_CASE(frame_for_another_host_needs_all_or_its_address)
 {
 	const struct dapl_eth_rule own = { .mode = ETH_COPY }, address = to_address(1, 2),
 		all = { .mode = ETH_COPY, .priority = 1, .flags = ETH_ALL };
@@ -200,7 +198,7 @@ TEST(frame_for_another_host_needs_all_or_its_address)
 
 /* --- when ------------------------------------------------------------------------------------------------------ */
 
-TEST(rule_gets_the_frames_of_its_time)
+UNIT_CASE(rule_gets_the_frames_of_its_time)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *added;
@@ -226,7 +224,7 @@ static struct eth_rule *leave_and_return(const struct dapl_eth_rule *rule, struc
 	return added;
 }
 
-TEST(rule_that_returns_gets_frames_of_its_earlier_times)
+UNIT_CASE(rule_that_returns_gets_frames_of_its_earlier_times)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *added;
@@ -247,7 +245,7 @@ TEST(rule_that_returns_gets_frames_of_its_earlier_times)
 	assert_ptr_equal(find(550), added);
 }
 
-TEST(oldest_times_are_forgotten_beyond_a_limit)
+UNIT_CASE(oldest_times_are_forgotten_beyond_a_limit)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *added;
@@ -261,7 +259,7 @@ TEST(oldest_times_are_forgotten_beyond_a_limit)
 	assert_ptr_equal(find(210), added);
 }
 
-TEST(rule_that_cannot_return_keeps_its_earlier_time)
+UNIT_CASE(rule_that_cannot_return_keeps_its_earlier_time)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *old, *added;
@@ -277,7 +275,7 @@ TEST(rule_that_cannot_return_keeps_its_earlier_time)
 }
 
 /* It is another rule if it has counters of its own. */
-TEST(other_rule_takes_over_no_earlier_time)
+UNIT_CASE(other_rule_takes_over_no_earlier_time)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	struct eth_rule *old, *other;
@@ -304,7 +302,7 @@ static void make_spread(void)
 	assert_non_null(spread);
 }
 
-TEST(frame_of_a_group_is_its_owners)
+UNIT_CASE(frame_of_a_group_is_its_owners)
 {
 	const struct dapl_eth_rule all = { .mode = ETH_COPY };
 	struct eth_headers headers;
@@ -327,7 +325,7 @@ TEST(frame_of_a_group_is_its_owners)
 }
 
 /* Then the port gets the frames of all members. */
-TEST(filter_of_a_group_has_no_hash_where_there_is_no_room)
+UNIT_CASE(filter_of_a_group_has_no_hash_where_there_is_no_room)
 {
 	const struct dapl_eth_rule rule = to_address(1, 0);
 	unsigned with_hash, without;
@@ -360,7 +358,7 @@ static struct dapl_eth_rule joining(uint8_t version, uint8_t first)
 	return rule;
 }
 
-TEST(rule_joins_its_ip_group_while_it_is_there)
+UNIT_CASE(rule_joins_its_ip_group_while_it_is_there)
 {
 	const struct dapl_eth_rule four = joining(4, 239), six = joining(6, 0xff);
 	struct eth_rule *added = attach(&four, 0);
@@ -377,7 +375,7 @@ TEST(rule_joins_its_ip_group_while_it_is_there)
 	assert_int_equal(group6.ipv6mr_interface, INDEX);
 }
 
-TEST(refused_join_leaves_no_rule)
+UNIT_CASE(refused_join_leaves_no_rule)
 {
 	const struct dapl_eth_rule rule = joining(4, 239);
 	struct eth_rule *added;

@@ -89,11 +89,9 @@ static struct dapl_eth_rule of_address(uint8_t first, uint32_t priority)
 	return rule;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- memberships -------------------------------------------------------------------------------------- */
 
-TEST(rule_makes_the_device_receive_its_frames)
+UNIT_CASE(rule_makes_the_device_receive_its_frames)
 {
 	const struct dapl_eth_rule unicast = of_address(2, 0), multicast = of_address(1, 0);
 	struct eth_rule *added;
@@ -110,7 +108,7 @@ TEST(rule_makes_the_device_receive_its_frames)
 	assert_int_equal(members[PACKET_MR_UNICAST], 1);
 }
 
-TEST(refused_membership_leaves_none_behind)
+UNIT_CASE(refused_membership_leaves_none_behind)
 {
 	struct eth_rule *added;
 
@@ -121,7 +119,7 @@ TEST(refused_membership_leaves_none_behind)
 }
 
 /* To drop a membership that was not added makes the kernel drop an equal one of another rule. */
-TEST(failed_rule_leaves_the_memberships_of_others)
+UNIT_CASE(failed_rule_leaves_the_memberships_of_others)
 {
 	const struct dapl_eth_rule again = { .mode = ETH_COPY, .flags = ETH_ALL | ETH_ALL_MULTICAST, .priority = 5 };
 	struct eth_rule *added;
@@ -145,7 +143,7 @@ TEST(failed_rule_leaves_the_memberships_of_others)
 /* --- memory for filters --------------------------------------------------------------------------------- */
 
 /* The kernel has room for one filter, but not for two at a time. */
-TEST(filter_is_replaced_where_there_is_room_for_one)
+UNIT_CASE(filter_is_replaced_where_there_is_room_for_one)
 {
 	const struct dapl_eth_rule first = of_address(2, 0), second = of_address(4, 1);
 	struct eth_rule *added;
@@ -163,7 +161,7 @@ TEST(filter_is_replaced_where_there_is_room_for_one)
 	assert_int_equal(filter_returns, 0);	/* frames that no rule matches */
 }
 
-TEST(all_frames_pass_where_there_is_room_for_no_filter)
+UNIT_CASE(all_frames_pass_where_there_is_room_for_no_filter)
 {
 	const struct dapl_eth_rule first = of_address(2, 0), second = of_address(4, 1);
 	struct eth_rule *added;
@@ -178,7 +176,7 @@ TEST(all_frames_pass_where_there_is_room_for_no_filter)
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
-TEST(rules_are_ordered_by_priority_then_by_age)
+UNIT_CASE(rules_are_ordered_by_priority_then_by_age)
 {
 	const struct dapl_eth_rule late = of_address(2, 7), early = of_address(4, 3), second = of_address(6, 3);
 	struct eth_rule *of_late, *of_early, *of_second;
@@ -192,7 +190,7 @@ TEST(rules_are_ordered_by_priority_then_by_age)
 	assert_null(of_late->next);
 }
 
-TEST(equal_rule_is_refused_unless_its_priority_differs)
+UNIT_CASE(equal_rule_is_refused_unless_its_priority_differs)
 {
 	const struct dapl_eth_rule rule = of_address(2, 3), other = of_address(2, 4);
 	struct eth_rule *added;
@@ -204,7 +202,7 @@ TEST(equal_rule_is_refused_unless_its_priority_differs)
 	assert_int_equal(port.rule_count, 2);
 }
 
-TEST(rules_have_a_limit)
+UNIT_CASE(rules_have_a_limit)
 {
 	struct dapl_eth_rule rule;
 	struct eth_rule *added;
@@ -222,7 +220,7 @@ TEST(rules_have_a_limit)
 
 /* --- rules that leave ------------------------------------------------------------------------------------- */
 
-TEST(rule_that_was_moved_away_stays_for_frames_on_their_way)
+UNIT_CASE(rule_that_was_moved_away_stays_for_frames_on_their_way)
 {
 	const struct dapl_eth_rule rule = of_address(2, 0);
 	struct eth_rule *added;
@@ -238,7 +236,7 @@ TEST(rule_that_was_moved_away_stays_for_frames_on_their_way)
 }
 
 /* It takes no more frames, and its counters are read before it is detached. A timer may purge the port in between. */
-TEST(purge_leaves_a_rule_that_is_being_removed)
+UNIT_CASE(purge_leaves_a_rule_that_is_being_removed)
 {
 	const struct dapl_eth_rule rule = { .mode = ETH_DROP };
 	struct eth_rule *added;

@@ -231,11 +231,9 @@ static void assert_left(int n)
 	assert_int_equal(port.stats.sent_bytes, bytes);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- errors of the socket --------------------------------------------------------------------------------------- */
 
-TEST(frame_that_the_socket_refuses_is_not_counted)
+UNIT_CASE(frame_that_the_socket_refuses_is_not_counted)
 {
 	static const int rows[] = { EAGAIN, ENOBUFS, EMSGSIZE, EPERM };
 
@@ -250,7 +248,7 @@ TEST(frame_that_the_socket_refuses_is_not_counted)
 }
 
 /* The socket reports ENETDOWN once, though the device is up again. */
-TEST(device_that_was_down_is_tried_again)
+UNIT_CASE(device_that_was_down_is_tried_again)
 {
 	errors[0] = ENETDOWN;
 	assert_int_equal(send_one(), 0);
@@ -262,7 +260,7 @@ TEST(device_that_was_down_is_tried_again)
 }
 
 /* Past the queueing discipline the kernel returns ENOBUFS for both. */
-TEST(full_queue_is_told_apart_from_a_missing_carrier)
+UNIT_CASE(full_queue_is_told_apart_from_a_missing_carrier)
 {
 	static const struct {
 		bool bypass, carrier;
@@ -290,7 +288,7 @@ TEST(full_queue_is_told_apart_from_a_missing_carrier)
 /* --- the bypass of the queueing discipline ---------------------------------------------------------------------- */
 
 /* The kernel would drop it where the device does not segment. Frames must not overtake it. */
-TEST(bypass_ends_before_a_message_is_segmented)
+UNIT_CASE(bypass_ends_before_a_message_is_segmented)
 {
 	port.bypass = true;
 	assert_int_equal(send_one(), 0);
@@ -303,7 +301,7 @@ TEST(bypass_ends_before_a_message_is_segmented)
 	assert_steps("send");
 }
 
-TEST(message_waits_for_the_end_of_the_bypass)
+UNIT_CASE(message_waits_for_the_end_of_the_bypass)
 {
 	port.bypass = true;
 	segment(0);
@@ -318,7 +316,7 @@ TEST(message_waits_for_the_end_of_the_bypass)
 
 enum { PACKET = HEADERS - ETH_HLEN + SEGMENT };		/* bytes of a segment, without its Ethernet header */
 
-TEST(message_is_compared_with_the_mtu_of_now)
+UNIT_CASE(message_is_compared_with_the_mtu_of_now)
 {
 	static const struct { int mtu, err; } rows[] = { { PACKET - 1, EMSGSIZE }, { PACKET, 0 }, { 0, 0 } };
 
@@ -335,7 +333,7 @@ TEST(message_is_compared_with_the_mtu_of_now)
 	}
 }
 
-TEST(frames_before_a_message_above_the_mtu_leave)
+UNIT_CASE(frames_before_a_message_above_the_mtu_leave)
 {
 	segment(2);
 	mtu = PACKET - 1;
@@ -346,7 +344,7 @@ TEST(frames_before_a_message_above_the_mtu_leave)
 	assert_left(2);
 }
 
-TEST(full_queue_before_a_message_above_the_mtu_is_told_first)
+UNIT_CASE(full_queue_before_a_message_above_the_mtu_is_told_first)
 {
 	segment(2);
 	mtu = PACKET - 1;
@@ -363,7 +361,7 @@ static void add_time(uint64_t time)
 	times[time_count++] = time;
 }
 
-TEST(frame_asks_for_its_time)
+UNIT_CASE(frame_asks_for_its_time)
 {
 	hows[0].flags = ETH_SEND_STAMP;
 	assert_int_equal(send_one(), 0);
@@ -378,7 +376,7 @@ TEST(frame_asks_for_its_time)
 	assert_int_equal(stamp_asked, 0);
 }
 
-TEST(frame_whose_time_cannot_be_told_is_not_sent)
+UNIT_CASE(frame_whose_time_cannot_be_told_is_not_sent)
 {
 	hows[0].flags = ETH_SEND_STAMP;
 	failing = "stamping";
@@ -388,7 +386,7 @@ TEST(frame_whose_time_cannot_be_told_is_not_sent)
 	assert_left(0);
 }
 
-TEST(last_time_is_that_of_the_last_frame)
+UNIT_CASE(last_time_is_that_of_the_last_frame)
 {
 	uint64_t time = 5;
 
@@ -401,7 +399,7 @@ TEST(last_time_is_that_of_the_last_frame)
 	assert_int_equal(eth_send_stamp(&port, &time), EAGAIN);
 }
 
-TEST(older_times_are_forgotten_before_a_frame_is_sent)
+UNIT_CASE(older_times_are_forgotten_before_a_frame_is_sent)
 {
 	uint64_t time;
 
@@ -414,7 +412,7 @@ TEST(older_times_are_forgotten_before_a_frame_is_sent)
 
 /* --- batches ---------------------------------------------------------------------------------------------------- */
 
-TEST(batch_leaves_by_one_call)
+UNIT_CASE(batch_leaves_by_one_call)
 {
 	assert_int_equal(send_batch(5), 0);
 	assert_int_equal(sent, 5);
@@ -426,7 +424,7 @@ TEST(batch_leaves_by_one_call)
 	assert_steps("batch");
 }
 
-TEST(batch_has_a_largest_size)
+UNIT_CASE(batch_has_a_largest_size)
 {
 	assert_int_equal(send_batch(MANY), 0);
 	assert_int_equal(sent, BATCH);
@@ -434,7 +432,7 @@ TEST(batch_has_a_largest_size)
 	assert_left(BATCH);
 }
 
-TEST(rest_of_a_batch_is_sent_at_once)
+UNIT_CASE(rest_of_a_batch_is_sent_at_once)
 {
 	accepts = 2;
 	assert_int_equal(send_batch(5), 0);
@@ -443,7 +441,7 @@ TEST(rest_of_a_batch_is_sent_at_once)
 	assert_left(5);
 }
 
-TEST(error_of_a_frame_is_that_behind_those_that_left)
+UNIT_CASE(error_of_a_frame_is_that_behind_those_that_left)
 {
 	accepts = 3;
 	errors[1] = EAGAIN;
@@ -453,7 +451,7 @@ TEST(error_of_a_frame_is_that_behind_those_that_left)
 	assert_left(3);
 }
 
-TEST(frames_before_a_wrong_one_leave)
+UNIT_CASE(frames_before_a_wrong_one_leave)
 {
 	hows[3].flags = ETH_SEND_CSUM;		/* there is no IP header */
 	assert_int_equal(send_batch(5), EINVAL);
@@ -467,7 +465,7 @@ TEST(frames_before_a_wrong_one_leave)
 }
 
 /* It is told once those before it have left. */
-TEST(wrong_frame_behind_an_error_is_not_told)
+UNIT_CASE(wrong_frame_behind_an_error_is_not_told)
 {
 	hows[3].flags = ETH_SEND_CSUM;
 	accepts = 1;
@@ -478,7 +476,7 @@ TEST(wrong_frame_behind_an_error_is_not_told)
 	assert_left(1);
 }
 
-TEST(batch_is_tried_again_on_a_device_that_was_down)
+UNIT_CASE(batch_is_tried_again_on_a_device_that_was_down)
 {
 	accepts = 2;
 	errors[1] = ENETDOWN;
@@ -496,7 +494,7 @@ TEST(batch_is_tried_again_on_a_device_that_was_down)
 	assert_int_equal(send_batch(4), 0);
 }
 
-TEST(batch_notices_a_missing_carrier)
+UNIT_CASE(batch_notices_a_missing_carrier)
 {
 	port.bypass = true;
 	errors[0] = ENOBUFS;
@@ -504,7 +502,7 @@ TEST(batch_notices_a_missing_carrier)
 	assert_steps("batch flags");
 }
 
-TEST(batch_with_a_message_to_segment_ends_the_bypass)
+UNIT_CASE(batch_with_a_message_to_segment_ends_the_bypass)
 {
 	port.bypass = true;
 	assert_int_equal(send_batch(3), 0);
@@ -523,7 +521,7 @@ TEST(batch_with_a_message_to_segment_ends_the_bypass)
 	assert_int_equal(port.stats.sent, 3 + 2 * (2 + 3));	/* a message is as many frames as it becomes */
 }
 
-TEST(batch_without_memory_is_one_frame)
+UNIT_CASE(batch_without_memory_is_one_frame)
 {
 	no_memory = true;
 	assert_int_equal(send_batch(5), 0);

@@ -48,11 +48,9 @@ static struct dapl_eth_key headers_of(uint8_t protocol)
 	return of;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
 /* --- the hash ------------------------------------------------------------------------------------------ */
 
-TEST(ports_are_hashed_where_asked_for)
+UNIT_CASE(ports_are_hashed_where_asked_for)
 {
 	const struct eth_headers tcp = { .outer = headers_of(IPPROTO_TCP) }, udp = { .outer = headers_of(IPPROTO_UDP) },
 		other = { .outer = headers_of(IPPROTO_SCTP) };
@@ -64,14 +62,14 @@ TEST(ports_are_hashed_where_asked_for)
 	assert_int_equal(spread_hash(spread, &tcp), HASH_OF_ADDRESSES);
 }
 
-TEST(all_fragments_have_the_hash_of_their_addresses)
+UNIT_CASE(all_fragments_have_the_hash_of_their_addresses)
 {
 	const struct eth_headers fragment = { .outer = headers_of(IPPROTO_UDP), .outer_fragmented = true };
 
 	assert_int_equal(spread_hash(spread, &fragment), HASH_OF_ADDRESSES);
 }
 
-TEST(frame_without_addresses_has_the_hash_0)
+UNIT_CASE(frame_without_addresses_has_the_hash_0)
 {
 	const struct eth_headers arp = { .outer = { .ip_version = 0 } };
 
@@ -79,7 +77,7 @@ TEST(frame_without_addresses_has_the_hash_0)
 }
 
 /* Where the headers within a tunnel are asked for, and can be seen in each fragment. */
-TEST(headers_within_a_tunnel_are_hashed_where_asked_for)
+UNIT_CASE(headers_within_a_tunnel_are_hashed_where_asked_for)
 {
 	struct eth_headers tunnelled = { .outer = headers_of(IPPROTO_UDP), .inner = headers_of(IPPROTO_TCP) };
 	uint32_t outer;
@@ -100,14 +98,14 @@ TEST(headers_within_a_tunnel_are_hashed_where_asked_for)
 
 /* --- tables -------------------------------------------------------------------------------------------- */
 
-TEST(lowest_bits_of_the_hash_select_the_owner)
+UNIT_CASE(lowest_bits_of_the_hash_select_the_owner)
 {
 	for (uint32_t hash = 0; hash < 3 * SIZE; hash++)
 		assert_int_equal(spread_owner(spread, hash, 0), hash % SIZE);
 	assert_int_equal(spread_owner(spread, 0xfffffffe, UINT64_MAX), 2);
 }
 
-TEST(frame_goes_by_the_table_of_its_time)
+UNIT_CASE(frame_goes_by_the_table_of_its_time)
 {
 	assert_true(spread_announce(spread, second_table));
 	assert_int_equal(spread_owner(spread, 0, 1000), 0);	/* not begun */
@@ -121,7 +119,7 @@ TEST(frame_goes_by_the_table_of_its_time)
 	assert_int_equal(spread_owner(spread, 1, 2000), 1);
 }
 
-TEST(withdrawn_table_has_never_been)
+UNIT_CASE(withdrawn_table_has_never_been)
 {
 	struct spread_table *withdrawn;
 
@@ -134,7 +132,7 @@ TEST(withdrawn_table_has_never_been)
 }
 
 /* Of a frame that may still be on its way, the filters must know each table that it can go by. */
-TEST(bits_are_of_all_tables_that_are_valid)
+UNIT_CASE(bits_are_of_all_tables_that_are_valid)
 {
 	uint32_t bits[SPREAD_TABLE_MAX / 32];
 
@@ -152,7 +150,7 @@ TEST(bits_are_of_all_tables_that_are_valid)
 	assert_int_equal(bits[0], 0);
 }
 
-TEST(tables_of_the_past_are_outdated)
+UNIT_CASE(tables_of_the_past_are_outdated)
 {
 	struct spread_table *outdated;
 
@@ -167,7 +165,7 @@ TEST(tables_of_the_past_are_outdated)
 	assert_null(spread_outdated(spread, 1500));	/* the newest stays */
 }
 
-TEST(groups_are_numbered_in_their_order)
+UNIT_CASE(groups_are_numbered_in_their_order)
 {
 	unsigned before = spread->id;
 

@@ -110,9 +110,7 @@ static void put_inner_ipv6(void)
 	put_ports();
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(tags_are_read_as_by_the_matcher)
+UNIT_CASE(tags_are_read_as_by_the_matcher)
 {
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_8021AD);
@@ -126,7 +124,7 @@ TEST(tags_are_read_as_by_the_matcher)
 	assert_all_read_alike();
 }
 
-TEST(ipv4_is_read_as_by_the_matcher)
+UNIT_CASE(ipv4_is_read_as_by_the_matcher)
 {
 	begin_ipv4(IPPROTO_TCP);
 	frame.bytes[ETH_HLEN] = 0x47;
@@ -135,7 +133,7 @@ TEST(ipv4_is_read_as_by_the_matcher)
 	assert_all_read_alike();
 }
 
-TEST(ipv6_is_read_as_by_the_matcher)
+UNIT_CASE(ipv6_is_read_as_by_the_matcher)
 {
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_IPV6);
@@ -148,7 +146,7 @@ TEST(ipv6_is_read_as_by_the_matcher)
 }
 
 /* Of as many as are skipped, and one more. */
-TEST(extension_headers_and_labels_have_the_limits_of_the_matcher)
+UNIT_CASE(extension_headers_and_labels_have_the_limits_of_the_matcher)
 {
 	for (int n = 6; n <= 7; n++) {
 		frame.length = 0;
@@ -173,7 +171,7 @@ TEST(extension_headers_and_labels_have_the_limits_of_the_matcher)
 }
 
 /* The keys are as long as the first bytes of a frame, and begin as 0. */
-TEST(long_frame_leaves_nothing_in_the_keys)
+UNIT_CASE(long_frame_leaves_nothing_in_the_keys)
 {
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_ARP);
@@ -183,7 +181,7 @@ TEST(long_frame_leaves_nothing_in_the_keys)
 	assert_read_alike();
 }
 
-TEST(udp_tunnels_are_read_as_by_the_matcher)
+UNIT_CASE(udp_tunnels_are_read_as_by_the_matcher)
 {
 	begin_ipv4(IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
@@ -203,7 +201,7 @@ TEST(udp_tunnels_are_read_as_by_the_matcher)
 }
 
 /* A port of TCP is no tunnel's. */
-TEST(tcp_is_read_as_by_the_matcher)
+UNIT_CASE(tcp_is_read_as_by_the_matcher)
 {
 	begin_ipv4(IPPROTO_TCP);
 	frame_put_udp(&frame, 4789);
@@ -212,7 +210,7 @@ TEST(tcp_is_read_as_by_the_matcher)
 	assert_all_read_alike();
 }
 
-TEST(gre_is_read_as_by_the_matcher)
+UNIT_CASE(gre_is_read_as_by_the_matcher)
 {
 	begin_ipv4(IPPROTO_GRE);
 	FRAME_PUT(&frame, "\xb0\x00\x65\x58\x00\x00\x00\x00\x01\x02\x03\x04\xaa\xbb\xcc\xdd");
@@ -228,7 +226,7 @@ TEST(gre_is_read_as_by_the_matcher)
 	assert_all_read_alike();
 }
 
-TEST(labels_are_read_as_by_the_matcher)
+UNIT_CASE(labels_are_read_as_by_the_matcher)
 {
 	frame.length = 0;
 	frame_put_ethernet(&frame, ETH_P_MPLS_UC);
@@ -237,7 +235,7 @@ TEST(labels_are_read_as_by_the_matcher)
 	assert_all_read_alike();
 }
 
-TEST(tunnel_within_a_tunnel_is_read_as_by_the_matcher)
+UNIT_CASE(tunnel_within_a_tunnel_is_read_as_by_the_matcher)
 {
 	begin_ipv4(IPPROTO_UDP);
 	frame_put_udp(&frame, 4789);
@@ -277,7 +275,7 @@ static struct dapl_eth_rule of_port(uint16_t port, uint32_t mode)
 }
 
 /* Bits that are in no mask may differ. */
-TEST(bit_is_compared_if_it_is_in_the_mask)
+UNIT_CASE(bit_is_compared_if_it_is_in_the_mask)
 {
 	enum { SIZE = sizeof(struct dapl_eth_key) };
 	struct eth_headers headers;
@@ -302,7 +300,7 @@ TEST(bit_is_compared_if_it_is_in_the_mask)
 	}
 }
 
-TEST(frame_goes_on_unless_its_rule_takes_it)
+UNIT_CASE(frame_goes_on_unless_its_rule_takes_it)
 {
 	static const struct {
 		uint32_t mode;
@@ -318,7 +316,7 @@ TEST(frame_goes_on_unless_its_rule_takes_it)
 	}
 }
 
-TEST(first_rule_that_matches_decides)
+UNIT_CASE(first_rule_that_matches_decides)
 {
 	const struct dapl_eth_rule take = of_port(53, ETH_TAKE), copy = of_port(53, ETH_COPY),
 				   drop = of_port(53, ETH_DROP), other = of_port(54, ETH_COPY);
@@ -330,7 +328,7 @@ TEST(first_rule_that_matches_decides)
 	assert_int_equal(counters[0][0], 0);
 }
 
-TEST(dropped_frames_are_counted_at_their_rule)
+UNIT_CASE(dropped_frames_are_counted_at_their_rule)
 {
 	const struct dapl_eth_rule drop = of_port(53, ETH_DROP), other = of_port(54, ETH_DROP);
 	const struct steer_rule rules[] = { { &other, 1, 0 }, { &drop, 2, 0 } };
@@ -345,7 +343,7 @@ TEST(dropped_frames_are_counted_at_their_rule)
 }
 
 /* A number that the map does not have: the frame is dropped all the same. */
-TEST(frame_without_a_counter_is_dropped)
+UNIT_CASE(frame_without_a_counter_is_dropped)
 {
 	const struct dapl_eth_rule drop = of_port(53, ETH_DROP);
 	const struct steer_rule rule = { &drop, EBPF_COUNTERS, 0 };
@@ -354,7 +352,7 @@ TEST(frame_without_a_counter_is_dropped)
 }
 
 /* They come to the device while it is promiscuous for any program. */
-TEST(frame_for_another_host_needs_a_rule_that_asks_for_it)
+UNIT_CASE(frame_for_another_host_needs_a_rule_that_asks_for_it)
 {
 	static const uint32_t types[] = { PACKET_HOST, PACKET_BROADCAST, PACKET_MULTICAST, PACKET_OTHERHOST };
 	struct dapl_eth_rule plain = of_port(53, ETH_TAKE), all = plain, addressed = plain, of_source = plain;
@@ -378,7 +376,7 @@ TEST(frame_for_another_host_needs_a_rule_that_asks_for_it)
 /* --- groups -------------------------------------------------------------------------------------------------- */
 
 /* Which member gets the frame is not known here, so it may be one that another group gives to this port. */
-TEST(frame_that_a_group_copies_may_be_taken_by_another)
+UNIT_CASE(frame_that_a_group_copies_may_be_taken_by_another)
 {
 	const struct dapl_eth_rule copy = of_port(53, ETH_COPY), take = of_port(53, ETH_TAKE);
 	const struct steer_rule one[] = { { &copy, 0, 1 }, { &take, 0, 1 } };
@@ -392,7 +390,7 @@ TEST(frame_that_a_group_copies_may_be_taken_by_another)
 	assert_int_equal(run(both_copy, 2), TCX_NEXT_PROGRAM);
 }
 
-TEST(frame_of_no_rule_of_a_group_goes_to_the_next)
+UNIT_CASE(frame_of_no_rule_of_a_group_goes_to_the_next)
 {
 	const struct dapl_eth_rule other = of_port(54, ETH_TAKE), take = of_port(53, ETH_TAKE);
 	const struct steer_rule rules[] = { { &other, 0, 0 }, { &other, 0, 1 }, { &other, 0, 2 }, { &take, 0, 2 } };
@@ -405,7 +403,7 @@ TEST(frame_of_no_rule_of_a_group_goes_to_the_next)
 
 /* The kernel refuses a program with instructions that nothing reaches, as those behind a rule that matches every
  * frame. */
-TEST(programs_have_no_dead_instructions)
+UNIT_CASE(programs_have_no_dead_instructions)
 {
 	static const unsigned groups[][4] = { { 0, 0, 0, 0 }, { 0, 1, 1, 2 }, { 1, 1, 2, 2 }, { 0, 0, 0, 3 },
 		{ 1, 2, 3, 4 } };
@@ -428,7 +426,7 @@ TEST(programs_have_no_dead_instructions)
 		}
 }
 
-TEST(rules_of_a_full_port_fit)
+UNIT_CASE(rules_of_a_full_port_fit)
 {
 	enum { MANY = 64, TOO_MANY = 400 };
 	static struct steer_rule rules[TOO_MANY];

@@ -195,9 +195,7 @@ static int poll_frames(struct dapl_eth_frame *frames, int max)
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
-
-TEST(program_is_attached_before_sockets_and_ends_before_them)
+UNIT_CASE(program_is_attached_before_sockets_and_ends_before_them)
 {
 	assert_int_equal(open_xdp(), 0);
 	steps_are("map attach open set open set");
@@ -212,7 +210,7 @@ TEST(program_is_attached_before_sockets_and_ends_before_them)
 	assert_true(eth_xdp_is_zero_copy(port.xdp));
 }
 
-TEST(failed_step_is_named_and_leaves_nothing)
+UNIT_CASE(failed_step_is_named_and_leaves_nothing)
 {
 	static const struct {
 		const char *step, *tried;
@@ -231,7 +229,7 @@ TEST(failed_step_is_named_and_leaves_nothing)
 
 /* --- receiving ---------------------------------------------------------------------------------------------------- */
 
-TEST(mark_tells_rule_and_time)
+UNIT_CASE(mark_tells_rule_and_time)
 {
 	struct dapl_eth_frame frame;
 	struct timespec real;
@@ -249,7 +247,7 @@ TEST(mark_tells_rule_and_time)
 }
 
 /* What the chunk had before counts no more. */
-TEST(frame_without_a_mark_is_matched)
+UNIT_CASE(frame_without_a_mark_is_matched)
 {
 	struct dapl_eth_frame frame;
 	struct timespec real;
@@ -264,7 +262,7 @@ TEST(frame_without_a_mark_is_matched)
 	assert_in_range(frame.time / 1000000000, (uint64_t)real.tv_sec - 1, (uint64_t)real.tv_sec + 1);
 }
 
-TEST(frame_of_no_rule_goes_back_at_once)
+UNIT_CASE(frame_of_no_rule_goes_back_at_once)
 {
 	struct dapl_eth_frame frame;
 
@@ -277,7 +275,7 @@ TEST(frame_of_no_rule_goes_back_at_once)
 	assert_int_equal(port.stats.received, 1);
 }
 
-TEST(oldest_frames_of_all_queues_are_released)
+UNIT_CASE(oldest_frames_of_all_queues_are_released)
 {
 	struct dapl_eth_frame frames[8];
 
@@ -299,7 +297,7 @@ TEST(oldest_frames_of_all_queues_are_released)
 }
 
 /* With zero copy the kernel counts none, so it is not asked: here the first queue has it. */
-TEST(losses_come_with_the_next_frame)
+UNIT_CASE(losses_come_with_the_next_frame)
 {
 	struct dapl_eth_frame frame;
 
@@ -318,7 +316,7 @@ TEST(losses_come_with_the_next_frame)
 	assert_int_equal(port.stats.lost, 5);
 }
 
-TEST(frame_or_an_error_wakes)
+UNIT_CASE(frame_or_an_error_wakes)
 {
 	assert_int_equal(open_xdp(), 0);
 	assert_false(eth_xdp_has_frame(&port));

@@ -84,7 +84,7 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 
 /* --- fixture ---------------------------------------------------------------------------------------------------- */
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	memset(machines, 0, sizeof machines);
 	for (int i = 0; i < DEVICES; i++) {
@@ -111,7 +111,7 @@ UNIT_FIXTURE(begin)
 	meanwhile = NULL;
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_remove(&qs[i]);
@@ -135,11 +135,9 @@ static void poll_gives(int n, int frames_got, int others_got)
 	assert_int_equal(got, frames_got);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- functions of the device ------------------------------------------------------------------------------------ */
 
-TEST(first_raw_qp_replaces_the_devices_functions)
+UNIT_CASE(first_raw_qp_replaces_the_devices_functions)
 {
 	const struct ibv_context_ops *ops = &machines[0].verbs.context.ops;
 	int (*poll)(struct ibv_cq *, int, struct ibv_wc *);
@@ -156,7 +154,7 @@ TEST(first_raw_qp_replaces_the_devices_functions)
 	assert_true(machines[0].eth.poll_cq == poll_device);
 }
 
-TEST(cq_belongs_to_its_device)
+UNIT_CASE(cq_belongs_to_its_device)
 {
 	struct ibv_wc wc[4];
 
@@ -177,7 +175,7 @@ TEST(cq_belongs_to_its_device)
 
 /* --- polling ---------------------------------------------------------------------------------------------------- */
 
-TEST(batch_is_shared_in_halves)
+UNIT_CASE(batch_is_shared_in_halves)
 {
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = machines[0].others = 20;
@@ -186,7 +184,7 @@ TEST(batch_is_shared_in_halves)
 	poll_gives(2, 1, 1);
 }
 
-TEST(room_that_others_leave_is_for_frames)
+UNIT_CASE(room_that_others_leave_is_for_frames)
 {
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 20;
@@ -197,7 +195,7 @@ TEST(room_that_others_leave_is_for_frames)
 	poll_gives(8, 0, 0);
 }
 
-TEST(room_that_frames_leave_is_for_others)
+UNIT_CASE(room_that_frames_leave_is_for_others)
 {
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 1;
@@ -206,7 +204,7 @@ TEST(room_that_frames_leave_is_for_others)
 	poll_gives(8, 0, 8);
 }
 
-TEST(completions_of_a_batch_do_not_overlap)
+UNIT_CASE(completions_of_a_batch_do_not_overlap)
 {
 	struct ibv_wc wc[8];
 
@@ -218,7 +216,7 @@ TEST(completions_of_a_batch_do_not_overlap)
 		assert_int_equal(wc[i].wr_id, i == 4 ? 0 : i == 5 ? 1 : FRAME);
 }
 
-TEST(single_poll_takes_others_first)
+UNIT_CASE(single_poll_takes_others_first)
 {
 	hw_eth_cq_add(&qs[0]);
 	frames[0] = 2;
@@ -230,7 +228,7 @@ TEST(single_poll_takes_others_first)
 	poll_gives(0, 0, 0);
 }
 
-TEST(frames_of_all_qps_of_the_cq_are_found)
+UNIT_CASE(frames_of_all_qps_of_the_cq_are_found)
 {
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_add(&qs[i]);
@@ -248,7 +246,7 @@ TEST(frames_of_all_qps_of_the_cq_are_found)
 	assert_int_equal(frames[0] + frames[1], 2);
 }
 
-TEST(error_of_the_device_loses_no_frames)
+UNIT_CASE(error_of_the_device_loses_no_frames)
 {
 	struct ibv_wc wc[8];
 
@@ -260,7 +258,7 @@ TEST(error_of_the_device_loses_no_frames)
 	assert_int_equal(ibv_poll_cq(evd(), 1, wc), -1);
 }
 
-TEST(removed_qp_is_not_polled)
+UNIT_CASE(removed_qp_is_not_polled)
 {
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_add(&qs[i]);
@@ -275,7 +273,7 @@ TEST(removed_qp_is_not_polled)
 
 /* --- notifications ---------------------------------------------------------------------------------------------- */
 
-TEST(both_cqs_notify)
+UNIT_CASE(both_cqs_notify)
 {
 	hw_eth_cq_add(&qs[0]);
 	hw_eth_cq_add(&qs[1]);
@@ -288,7 +286,7 @@ TEST(both_cqs_notify)
 	assert_int_equal(notified[1].solicited, 0);		/* a frame is never solicited */
 }
 
-TEST(ring_notifies_while_it_is_armed)
+UNIT_CASE(ring_notifies_while_it_is_armed)
 {
 	qs[0].config.ring_frames = 8;
 	hw_eth_cq_add(&qs[0]);
@@ -300,7 +298,7 @@ TEST(ring_notifies_while_it_is_armed)
 	assert_ptr_equal(notified[2].cq, &cqs[0]);
 }
 
-TEST(refused_notification_is_told)
+UNIT_CASE(refused_notification_is_told)
 {
 	struct ibv_cq *const bad[] = { evd(), &cqs[1] };
 
@@ -317,7 +315,7 @@ TEST(refused_notification_is_told)
 
 /* --- moderation ------------------------------------------------------------------------------------------------- */
 
-TEST(moderation_is_for_all_cqs_of_the_evd)
+UNIT_CASE(moderation_is_for_all_cqs_of_the_evd)
 {
 	for (int i = 0; i < QPS; i++)
 		hw_eth_cq_add(&qs[i]);
@@ -333,7 +331,7 @@ TEST(moderation_is_for_all_cqs_of_the_evd)
 	assert_ptr_not_equal(modified[1].cq, modified[2].cq);
 }
 
-TEST(moderation_of_no_frames_has_no_time)
+UNIT_CASE(moderation_of_no_frames_has_no_time)
 {
 	hw_eth_cq_add(&qs[0]);
 	assert_int_equal(hw_eth_moderate(evd(), 0, 100), 0);
@@ -341,7 +339,7 @@ TEST(moderation_of_no_frames_has_no_time)
 	assert_int_equal(modified[1].period, 0);
 }
 
-TEST(moderation_stays_within_the_limits)
+UNIT_CASE(moderation_stays_within_the_limits)
 {
 	hw_eth_cq_add(&qs[0]);
 	assert_int_equal(hw_eth_moderate(evd(), 65, 100), EINVAL);
@@ -350,7 +348,7 @@ TEST(moderation_stays_within_the_limits)
 	assert_int_equal(modifies, 0);
 }
 
-TEST(moderation_needs_a_device_that_has_it)
+UNIT_CASE(moderation_needs_a_device_that_has_it)
 {
 	assert_int_equal(hw_eth_moderate(evd(), 1, 1), EOPNOTSUPP);		/* it has no raw QP */
 	hw_eth_cq_add(&qs[0]);
@@ -363,7 +361,7 @@ TEST(moderation_needs_a_device_that_has_it)
 	assert_int_equal(modifies, 0);
 }
 
-TEST(refused_moderation_is_told)
+UNIT_CASE(refused_moderation_is_told)
 {
 	struct ibv_cq *const bad[] = { evd(), &cqs[1] };
 
@@ -385,7 +383,7 @@ static void poll_for_a_frame(struct ibv_cq *cq)
 	assert_int_equal(ibv_poll_cq(evd(), 1, &wc), 1);
 }
 
-TEST(frames_are_polled_during_moderation)
+UNIT_CASE(frames_are_polled_during_moderation)
 {
 	hw_eth_cq_add(&qs[0]);
 	meanwhile = poll_for_a_frame;
@@ -414,7 +412,7 @@ static void begin_to_remove(struct ibv_cq *cq)
 	}
 }
 
-TEST(qp_is_removed_after_its_moderation)
+UNIT_CASE(qp_is_removed_after_its_moderation)
 {
 	hw_eth_cq_add(&qs[1]);
 	hw_eth_cq_add(&qs[0]);

@@ -148,7 +148,7 @@ void hw_eth_rules_end(struct hw_eth_rules *rules)
 
 /* --- fixture -------------------------------------------------------------------------------------------------- */
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	verbs.sz = sizeof verbs;
 	verbs.destroy_wq = destroy_wq;
@@ -199,7 +199,7 @@ static void create(void)
 	assert_non_null(group);
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	if (group)
 		hw_group_free(group);
@@ -249,11 +249,9 @@ static void give_rules(uint8_t first, uint8_t second)
 	hw_group_rules(group)->first = rules;
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- making ------------------------------------------------------------------------------------------------------ */
 
-TEST(table_names_the_queues_of_its_members)
+UNIT_CASE(table_names_the_queues_of_its_members)
 {
 	create();
 	assert_int_equal(group->qp_type, IBV_QPT_DRIVER);
@@ -266,7 +264,7 @@ TEST(table_names_the_queues_of_its_members)
 		assert_ptr_equal(members[i].groups->group, hw_group_rules(group)->group);
 }
 
-TEST(tags_of_groups_do_not_overlap)
+UNIT_CASE(tags_of_groups_do_not_overlap)
 {
 	struct ibv_qp *more[3];
 	struct hw_eth_rules *of;
@@ -289,11 +287,11 @@ TEST(tags_of_groups_do_not_overlap)
 	hw_group_free(more[2]);
 }
 
-TEST(qp_that_cannot_share_makes_no_group)
+UNIT_CASE(qp_that_cannot_share_makes_no_group)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		for (int lack = 0; lack < 2; lack++) {
-			begin(state);
+			set_up(state);
 			if (lack)
 				members[i].wq = NULL;
 			else
@@ -304,17 +302,17 @@ TEST(qp_that_cannot_share_makes_no_group)
 		}
 }
 
-TEST(failed_group_leaves_nothing)
+UNIT_CASE(failed_group_leaves_nothing)
 {
 	bool *const refuse[] = { &no_pd, &no_cq, &no_wq };
 
 	for (int i = 0; i < 3; i++) {
-		begin(state);
+		set_up(state);
 		*refuse[i] = true;
 		assert_int_equal(create_one(&group), ENOSPC);
 		nothing_is_left();
 	}
-	begin(state);
+	set_up(state);
 	bad_hash = 0;
 	assert_int_equal(create_one(&group), ENOMEM);
 	nothing_is_left();
@@ -322,7 +320,7 @@ TEST(failed_group_leaves_nothing)
 
 /* --- hashes of rules ---------------------------------------------------------------------------------------------- */
 
-TEST(joint_hash_serves_all_rules)
+UNIT_CASE(joint_hash_serves_all_rules)
 {
 	struct ibv_qp *qp;
 
@@ -334,7 +332,7 @@ TEST(joint_hash_serves_all_rules)
 	assert_int_equal(made, 1);
 }
 
-TEST(device_without_makes_a_hash_for_each_kind)
+UNIT_CASE(device_without_makes_a_hash_for_each_kind)
 {
 	struct dapl_eth_rule other = { .mode = ETH_TAKE };
 	struct ibv_qp *four, *again, *none;
@@ -356,7 +354,7 @@ TEST(device_without_makes_a_hash_for_each_kind)
 	assert_int_equal(hashes[1].fields, 0);
 }
 
-TEST(rule_of_no_kind_has_no_target)
+UNIT_CASE(rule_of_no_kind_has_no_target)
 {
 	struct ibv_qp *qp = NULL;
 
@@ -371,7 +369,7 @@ TEST(rule_of_no_kind_has_no_target)
 
 /* --- another table ---------------------------------------------------------------------------------------------- */
 
-TEST(rules_are_redirected_to_another_table)
+UNIT_CASE(rules_are_redirected_to_another_table)
 {
 	static const uint16_t other[SIZE] = { 2, 2, 0, 0 };
 
@@ -387,7 +385,7 @@ TEST(rules_are_redirected_to_another_table)
 	}
 }
 
-TEST(each_kind_is_made_anew)
+UNIT_CASE(each_kind_is_made_anew)
 {
 	static const uint16_t other[SIZE] = { 2, 2, 0, 0 };
 	struct ibv_qp *four, *six;
@@ -407,7 +405,7 @@ TEST(each_kind_is_made_anew)
 	assert_ptr_equal(redirected[1].to, &hashes[2].qp);
 }
 
-TEST(failed_table_leaves_all_as_it_was)
+UNIT_CASE(failed_table_leaves_all_as_it_was)
 {
 	static const uint16_t other[SIZE] = { 2, 2, 0, 0 };
 
@@ -432,7 +430,7 @@ TEST(failed_table_leaves_all_as_it_was)
 
 /* --- members ---------------------------------------------------------------------------------------------------- */
 
-TEST(frames_of_a_member_that_left_are_dropped)
+UNIT_CASE(frames_of_a_member_that_left_are_dropped)
 {
 	static const uint16_t without[SIZE] = { 0, 2, 2, 0 }, first[SIZE] = { 0, 2, 2, 2 }, last[SIZE] = { 2, 2, 2, 0 };
 
@@ -453,7 +451,7 @@ TEST(frames_of_a_member_that_left_are_dropped)
 	assert_int_equal(hw_group_set(group, last), EINVAL);
 }
 
-TEST(member_leaves_all_of_its_groups)
+UNIT_CASE(member_leaves_all_of_its_groups)
 {
 	struct ibv_qp *other;
 
@@ -470,7 +468,7 @@ TEST(member_leaves_all_of_its_groups)
 }
 
 /* A work queue cannot be destroyed while a table names it. */
-TEST(group_ends_if_a_member_cannot_be_left_out)
+UNIT_CASE(group_ends_if_a_member_cannot_be_left_out)
 {
 	create();
 	give_rules(4, 6);

@@ -115,7 +115,7 @@ UNIT_FAIL_CALLOC(no_memory)
 
 static int create(void) { return hw_eth_create_qp(&dev, &objects.pd, &init, &qp); }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	objects_begin(state);
 	dev.eth = &eth;
@@ -133,7 +133,7 @@ static int begin(void **state)
 	return create();
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
 	failing = NULL;
 	if (qp && hw_eth_destroy_qp(qp))
@@ -143,8 +143,8 @@ static int end(void **state)
 
 static void restart(void **state)
 {
-	assert_int_equal(end(state), 0);
-	assert_int_equal(begin(state), 0);
+	assert_int_equal(tear_down(state), 0);
+	assert_int_equal(set_up(state), 0);
 }
 
 /* Begins the QP, and forgets the steps. */
@@ -155,11 +155,9 @@ static struct hw_eth *begun(void)
 	return hw_eth_of(qp);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- making ----------------------------------------------------------------------------------------------------- */
 
-TEST(new_qp_is_none_of_the_device_yet)
+UNIT_CASE(new_qp_is_none_of_the_device_yet)
 {
 	assert_int_equal(qp->qp_type, IBV_QPT_RAW_PACKET);
 	assert_ptr_equal(qp->qp_context, &init);
@@ -172,7 +170,7 @@ TEST(new_qp_is_none_of_the_device_yet)
 	steps_are("");
 }
 
-TEST(posts_come_to_the_raw_qp_and_no_other)
+UNIT_CASE(posts_come_to_the_raw_qp_and_no_other)
 {
 	struct ibv_send_wr send, *bad_send;
 	struct ibv_recv_wr receive, *bad_receive;
@@ -184,7 +182,7 @@ TEST(posts_come_to_the_raw_qp_and_no_other)
 	assert_null(verbs.context.ops.post_recv);
 }
 
-TEST(qp_that_cannot_be_made_is_refused)
+UNIT_CASE(qp_that_cannot_be_made_is_refused)
 {
 	struct ibv_qp *none = NULL;
 	struct ibv_srq srq;
@@ -201,7 +199,7 @@ TEST(qp_that_cannot_be_made_is_refused)
 	assert_null(none);
 }
 
-TEST(qp_that_never_began_is_destroyed)
+UNIT_CASE(qp_that_never_began_is_destroyed)
 {
 	assert_int_equal(hw_eth_destroy_qp(qp), 0);
 	qp = NULL;
@@ -211,7 +209,7 @@ TEST(qp_that_never_began_is_destroyed)
 
 /* --- beginning -------------------------------------------------------------------------------------------------- */
 
-TEST(configuration_becomes_a_qp_of_the_device)
+UNIT_CASE(configuration_becomes_a_qp_of_the_device)
 {
 	const struct hw_eth *q;
 
@@ -236,7 +234,7 @@ TEST(configuration_becomes_a_qp_of_the_device)
 	assert_int_equal(asked_qp.cap.max_recv_sge, 5);		/* one more, for what does not fit */
 }
 
-TEST(ring_has_its_own_receives)
+UNIT_CASE(ring_has_its_own_receives)
 {
 	config.ring_frames = 5;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
@@ -245,7 +243,7 @@ TEST(ring_has_its_own_receives)
 	assert_int_equal(asked_qp.cap.max_recv_sge, 2);
 }
 
-TEST(qp_of_a_device_that_segments_has_room_for_headers)
+UNIT_CASE(qp_of_a_device_that_segments_has_room_for_headers)
 {
 	eth.caps.max_tso = 65536;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
@@ -253,7 +251,7 @@ TEST(qp_of_a_device_that_segments_has_room_for_headers)
 	assert_int_equal(asked_qp.max_tso_header, HW_ETH_HEADERS);
 }
 
-TEST(fcs_is_scattered_by_the_queue_that_receives)
+UNIT_CASE(fcs_is_scattered_by_the_queue_that_receives)
 {
 	config.fcs = true;
 	begun();
@@ -266,7 +264,7 @@ TEST(fcs_is_scattered_by_the_queue_that_receives)
 	assert_int_equal(asked_qp.comp_mask, IBV_QP_INIT_ATTR_PD);
 }
 
-TEST(receives_are_on_a_work_queue_if_the_device_has_them)
+UNIT_CASE(receives_are_on_a_work_queue_if_the_device_has_them)
 {
 	eth.caps.work_queues = true;
 	assert_int_equal(hw_eth_begin(qp, &config), 0);
@@ -279,7 +277,7 @@ TEST(receives_are_on_a_work_queue_if_the_device_has_them)
 	assert_ptr_equal(hw_eth_of(qp)->rules.target, &objects.hash);	/* of flows */
 }
 
-TEST(queues_have_at_least_one_entry)
+UNIT_CASE(queues_have_at_least_one_entry)
 {
 	eth.caps.work_queues = true;
 	hw_eth_of(qp)->init.cap = (struct ibv_qp_cap){ .max_send_wr = 0 };
@@ -290,14 +288,14 @@ TEST(queues_have_at_least_one_entry)
 	assert_int_equal(asked_qp.cap.max_send_sge, 1);
 }
 
-TEST(kernels_checksums_are_refused)
+UNIT_CASE(kernels_checksums_are_refused)
 {
 	config.verify = true;
 	assert_int_equal(hw_eth_begin(qp, &config), EOPNOTSUPP);
 	steps_are("ask");
 }
 
-TEST(failed_beginning_is_destroyed)
+UNIT_CASE(failed_beginning_is_destroyed)
 {
 	static const char *const words[] = { "ask", "recv_open", "wq_open", "qp", "qp:INIT", "qp:RTR", "qp:RTS",
 		"fill" };
@@ -319,7 +317,7 @@ TEST(failed_beginning_is_destroyed)
 	}
 }
 
-TEST(refusal_without_a_reason_is_an_error)
+UNIT_CASE(refusal_without_a_reason_is_an_error)
 {
 	failing = "qp";
 	refusal = 0;
@@ -333,7 +331,7 @@ static void begin_fails(void *reason)
 	assert_int_equal(hw_eth_begin(qp, &config), refusal);
 }
 
-TEST(missing_capability_is_named)
+UNIT_CASE(missing_capability_is_named)
 {
 	int no_permission = EPERM, no_room = ENOSPC;
 	const char *text;
@@ -350,7 +348,7 @@ TEST(missing_capability_is_named)
 
 /* --- ending and resetting --------------------------------------------------------------------------------------- */
 
-TEST(ended_qp_has_no_rules_and_no_groups)
+UNIT_CASE(ended_qp_has_no_rules_and_no_groups)
 {
 	const struct hw_eth *q = begun();
 
@@ -359,7 +357,7 @@ TEST(ended_qp_has_no_rules_and_no_groups)
 	assert_true(q->ended);
 }
 
-TEST(work_queue_ends_with_its_qp)
+UNIT_CASE(work_queue_ends_with_its_qp)
 {
 	eth.caps.work_queues = true;
 	begun();
@@ -373,7 +371,7 @@ TEST(work_queue_ends_with_its_qp)
 	steps_are("leave rules_end qp:ERR");
 }
 
-TEST(reset_qp_is_ready_again)
+UNIT_CASE(reset_qp_is_ready_again)
 {
 	const struct hw_eth *q = begun();
 
@@ -384,7 +382,7 @@ TEST(reset_qp_is_ready_again)
 	assert_false(q->ended);
 }
 
-TEST(reset_fills_the_ring_and_ends_the_rate)
+UNIT_CASE(reset_fills_the_ring_and_ends_the_rate)
 {
 	eth.caps.work_queues = true;
 	config.ring_frames = 5;
@@ -394,7 +392,7 @@ TEST(reset_fills_the_ring_and_ends_the_rate)
 	assert_int_equal(rate, 0);
 }
 
-TEST(failed_reset_stops_there)
+UNIT_CASE(failed_reset_stops_there)
 {
 	static const char *const words[] = { "qp:RESET", "wq:RESET", "qp:INIT", "qp:RTR", "qp:RTS", "wq:RDY", "pace",
 		"fill" };
@@ -413,7 +411,7 @@ TEST(failed_reset_stops_there)
 /* --- destroying ------------------------------------------------------------------------------------------------- */
 
 /* Polls, groups and flows lead to the QP, so they go first. The QP uses the CQ of its receives. */
-TEST(destroying_goes_from_users_to_what_they_use)
+UNIT_CASE(destroying_goes_from_users_to_what_they_use)
 {
 	eth.caps.work_queues = true;
 	begun();
@@ -423,7 +421,7 @@ TEST(destroying_goes_from_users_to_what_they_use)
 	nothing_is_alive();
 }
 
-TEST(qp_that_cannot_be_destroyed_stays)
+UNIT_CASE(qp_that_cannot_be_destroyed_stays)
 {
 	begun();
 	failing = "-qp";
@@ -437,7 +435,7 @@ TEST(qp_that_cannot_be_destroyed_stays)
 
 /* --- counters --------------------------------------------------------------------------------------------------- */
 
-TEST(losses_of_the_port_count_from_the_beginning)
+UNIT_CASE(losses_of_the_port_count_from_the_beginning)
 {
 	struct dapl_eth_stats stats;
 
@@ -455,7 +453,7 @@ TEST(losses_of_the_port_count_from_the_beginning)
 	assert_int_equal(stats.lost_device, 9);
 }
 
-TEST(losses_that_the_device_does_not_count_are_unknown)
+UNIT_CASE(losses_that_the_device_does_not_count_are_unknown)
 {
 	struct dapl_eth_stats stats;
 

@@ -135,7 +135,7 @@ int hw_group_target(struct hw_group *of, const struct dapl_eth_rule *rule, struc
 
 /* --- fixture -------------------------------------------------------------------------------------------------- */
 
-UNIT_FIXTURE(begin)
+UNIT_FIXTURE(set_up)
 {
 	verbs.sz = sizeof verbs;
 	verbs.ibv_create_flow = create_flow;
@@ -162,7 +162,7 @@ UNIT_FIXTURE(begin)
 }
 
 /* No flow, socket or lock is left. */
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	hw_eth_rules_end(&q.rules);
 	hw_eth_rules_end(&group.rules);
@@ -233,11 +233,9 @@ static void counted(struct ibv_qp *qp, void *rule, uint64_t frames, uint64_t byt
 	assert_int_equal(b, bytes);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- rules of a QP ---------------------------------------------------------------------------------------------- */
 
-TEST(each_rule_is_a_flow_with_a_tag)
+UNIT_CASE(each_rule_is_a_flow_with_a_tag)
 {
 	for (uint16_t i = 1; i <= 3; i++) {
 		add(rule_of(0x8800 + i, 0));
@@ -248,7 +246,7 @@ TEST(each_rule_is_a_flow_with_a_tag)
 	assert_int_equal(alive, 3);
 }
 
-TEST(same_rule_is_added_once)
+UNIT_CASE(same_rule_is_added_once)
 {
 	struct dapl_eth_rule rule = rule_of(0x8801, 7);
 
@@ -267,7 +265,7 @@ TEST(same_rule_is_added_once)
 	add(rule);
 }
 
-TEST(qp_has_room_for_64_rules)
+UNIT_CASE(qp_has_room_for_64_rules)
 {
 	void *some = NULL;
 
@@ -285,7 +283,7 @@ TEST(qp_has_room_for_64_rules)
 	assert_int_equal(tag_asked, 10);	/* that of the rule which is gone */
 }
 
-TEST(refusal_of_the_device_has_few_reasons)
+UNIT_CASE(refusal_of_the_device_has_few_reasons)
 {
 	static const struct { int from, to; } cases[] = { { EINVAL, EOPNOTSUPP }, { EOPNOTSUPP, EOPNOTSUPP },
 		{ EPERM, EPERM }, { ENOMEM, ENOMEM }, { ENOSPC, ENOSPC }, { ENODEV, ENODEV }, { EIO, EIO } };
@@ -298,7 +296,7 @@ TEST(refusal_of_the_device_has_few_reasons)
 	}
 }
 
-TEST(partial_masks_need_the_device)
+UNIT_CASE(partial_masks_need_the_device)
 {
 	struct dapl_eth_rule rule = rule_of(0x8801, 0);
 
@@ -308,7 +306,7 @@ TEST(partial_masks_need_the_device)
 	add(rule);
 }
 
-TEST(rule_that_flows_cannot_express_is_refused)
+UNIT_CASE(rule_that_flows_cannot_express_is_refused)
 {
 	struct dapl_eth_rule rule = rule_of(0x8801, 0);
 
@@ -316,7 +314,7 @@ TEST(rule_that_flows_cannot_express_is_refused)
 	refused(rule, EOPNOTSUPP);
 }
 
-TEST(frames_without_a_tag_are_of_one_rule)
+UNIT_CASE(frames_without_a_tag_are_of_one_rule)
 {
 	void *first = add(rule_of_all(ETH_ALL, 5));
 
@@ -330,7 +328,7 @@ TEST(frames_without_a_tag_are_of_one_rule)
 	assert_int_equal(hit(0, 60), 0);
 }
 
-TEST(cq_without_tags_leaves_flows_without)
+UNIT_CASE(cq_without_tags_leaves_flows_without)
 {
 	q.rules.tagged = false;
 	add(rule_of(0x8801, 5));
@@ -339,7 +337,7 @@ TEST(cq_without_tags_leaves_flows_without)
 	add(rule_of(0x8802, 0));
 }
 
-TEST(frames_are_counted_for_the_rule_of_their_tag)
+UNIT_CASE(frames_are_counted_for_the_rule_of_their_tag)
 {
 	void *one = add(rule_of(0x8801, 71)), *two = add(rule_of(0x8802, 72));
 
@@ -355,7 +353,7 @@ TEST(frames_are_counted_for_the_rule_of_their_tag)
 	counted(&q.qp, one, 0, 0);
 }
 
-TEST(uncounted_frames_are_told_from_none)
+UNIT_CASE(uncounted_frames_are_told_from_none)
 {
 	struct dapl_eth_rule drop = rule_of(0x8801, 5);
 	void *dropped, *all, *multicast;
@@ -370,7 +368,7 @@ TEST(uncounted_frames_are_told_from_none)
 	counted(&q.qp, multicast, UINT64_MAX, UINT64_MAX);
 }
 
-TEST(unknown_rule_is_not_freed)
+UNIT_CASE(unknown_rule_is_not_freed)
 {
 	void *rule = add(rule_of(0x8801, 0));
 	struct hw_eth_rule other = { .flow = &flows[100] };
@@ -396,7 +394,7 @@ static struct dapl_eth_rule joining(uint8_t version)
 	return rule;
 }
 
-TEST(group_is_joined_as_long_as_the_rule_is_there)
+UNIT_CASE(group_is_joined_as_long_as_the_rule_is_there)
 {
 	static const uint8_t versions[] = { 4, 6 };
 
@@ -404,7 +402,7 @@ TEST(group_is_joined_as_long_as_the_rule_is_there)
 		struct dapl_eth_rule rule = joining(versions[i]);
 		void *added;
 
-		begin(state);
+		set_up(state);
 		added = add(rule);
 		assert_int_equal(socket_count, 1);
 		assert_int_equal(family_asked[0], i ? AF_INET6 : AF_INET);
@@ -416,24 +414,24 @@ TEST(group_is_joined_as_long_as_the_rule_is_there)
 	}
 }
 
-TEST(filter_of_the_network_device_is_opened)
+UNIT_CASE(filter_of_the_network_device_is_opened)
 {
 	static const struct { uint32_t flags; int type; } cases[] = { { ETH_ALL, PACKET_MR_PROMISC },
 		{ ETH_ALL_MULTICAST, PACKET_MR_ALLMULTI }, { ETH_ALL | ETH_ALL_MULTICAST, PACKET_MR_PROMISC } };
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		begin(state);
+		set_up(state);
 		add(rule_of_all(cases[i].flags, 0));
 		assert_int_equal(socket_count, 1);
 		assert_int_equal(family_asked[0], AF_PACKET);
 		assert_int_equal(type_asked[0], SOCK_RAW | SOCK_CLOEXEC);
 		assert_int_equal(option_asked[0], cases[i].type);
 		assert_true(is_open(0));
-		assert_int_equal(end(state), 0);
+		assert_int_equal(tear_down(state), 0);
 	}
 }
 
-TEST(other_rules_need_no_network_device)
+UNIT_CASE(other_rules_need_no_network_device)
 {
 	dev.attr.netdev_index = 0;
 	add(rule_of(0x8801, 0));
@@ -443,22 +441,22 @@ TEST(other_rules_need_no_network_device)
 	refused(rule_of_all(ETH_ALL_MULTICAST, 0), ENODEV);
 }
 
-TEST(failed_rule_leaves_no_membership)
+UNIT_CASE(failed_rule_leaves_no_membership)
 {
 	struct dapl_eth_rule rule = joining(4);
 
 	rule.flags |= ETH_ALL_MULTICAST;
 	for (int call = 0; call < 2; call++) {
-		begin(state);
+		set_up(state);
 		bad_socket = call;
 		refused(rule, EPERM);
-		assert_int_equal(end(state), 0);
-		begin(state);
+		assert_int_equal(tear_down(state), 0);
+		set_up(state);
 		bad_option = call;
 		refused(rule, ENOBUFS);
-		assert_int_equal(end(state), 0);
+		assert_int_equal(tear_down(state), 0);
 	}
-	begin(state);
+	set_up(state);
 	create_errno = ENOMEM;
 	refused(rule, ENOMEM);
 	assert_int_equal(socket_count, 2);
@@ -466,7 +464,7 @@ TEST(failed_rule_leaves_no_membership)
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
-TEST(rule_of_a_group_leads_to_its_target)
+UNIT_CASE(rule_of_a_group_leads_to_its_target)
 {
 	void *added;
 
@@ -484,7 +482,7 @@ TEST(rule_of_a_group_leads_to_its_target)
 	assert_int_equal(alive, 0);
 }
 
-TEST(group_takes_only_rules_with_tag_and_target)
+UNIT_CASE(group_takes_only_rules_with_tag_and_target)
 {
 	void *added;
 
@@ -497,7 +495,7 @@ TEST(group_takes_only_rules_with_tag_and_target)
 	assert_int_equal(group.rules.tags_used, 0);
 }
 
-TEST(redirected_rule_keeps_its_tag)
+UNIT_CASE(redirected_rule_keeps_its_tag)
 {
 	void *added;
 

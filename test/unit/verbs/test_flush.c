@@ -134,7 +134,7 @@ static int destroy(struct ibv_qp *of)
 	return destroy_result;
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	posts = started = completed = readies = polls = destroyed = 0;
 	refuse = destroy_result = poll_error = 0;
@@ -157,13 +157,11 @@ static int begin(void **state)
 	return hw_flush_adopt(&verbs.context) || hw_flush_qp_add(&qp);
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	hw_flush_qp_destroy(&qp, destroy);
 	hw_flush_release(&verbs.context);
 }
-
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
 
 /* An address, as core posts it. */
 #define REQUEST(n) ((uintptr_t)data + 8 * (n))
@@ -193,7 +191,7 @@ static void complete(const struct request *request, enum ibv_wc_status status)
 
 /* --- posting -------------------------------------------------------------------------------- */
 
-TEST(flush_of_the_same_bytes_follows_a_write)
+UNIT_CASE(flush_of_the_same_bytes_follows_a_write)
 {
 	assert_int_equal(post(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED | IBV_SEND_FENCE, 10), 0);
 	assert_int_equal(posts, 2);
@@ -208,7 +206,7 @@ TEST(flush_of_the_same_bytes_follows_a_write)
 	}
 }
 
-TEST(immediate_data_stays_and_inline_data_is_read_from_its_region)
+UNIT_CASE(immediate_data_stays_and_inline_data_is_read_from_its_region)
 {
 	assert_int_equal(post(IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_SOLICITED,
 			      10), 0);
@@ -219,7 +217,7 @@ TEST(immediate_data_stays_and_inline_data_is_read_from_its_region)
 	assert_int_equal(posted[1].kind, FLUSH);
 }
 
-TEST(other_requests_go_to_the_device_alone)
+UNIT_CASE(other_requests_go_to_the_device_alone)
 {
 	assert_int_equal(post(IBV_WR_SEND, IBV_SEND_SIGNALED, 10), 0);
 	assert_int_equal(post(IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 10), 0);
@@ -233,7 +231,7 @@ TEST(other_requests_go_to_the_device_alone)
 	}
 }
 
-TEST(list_ends_at_the_request_that_is_refused)
+UNIT_CASE(list_ends_at_the_request_that_is_refused)
 {
 	struct ibv_sge sge = { (uintptr_t)data, 10, 3 };
 	struct ibv_send_wr send = { .wr_id = REQUEST(2), .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
@@ -251,9 +249,9 @@ TEST(list_ends_at_the_request_that_is_refused)
 	assert_ptr_equal(bad, &send);
 }
 
-TEST(segments_are_checked_where_others_are)
+UNIT_CASE(segments_are_checked_where_others_are)
 {
-	end(state);
+	tear_down(state);
 	verbs.context.ops.post_send = device_post_send;
 	assert_int_equal(hw_segments_adopt(&verbs.context), 0);
 	assert_int_equal(hw_flush_adopt(&verbs.context), 0);
@@ -268,7 +266,7 @@ const char *ibv_get_device_name(struct ibv_device *of) { return "fake0"; }
 
 /* --- completions ---------------------------------------------------------------------------- */
 
-TEST(success_of_the_flush_is_that_of_the_write)
+UNIT_CASE(success_of_the_flush_is_that_of_the_write)
 {
 	struct ibv_wc wc[4];
 
@@ -281,7 +279,7 @@ TEST(success_of_the_flush_is_that_of_the_write)
 	assert_int_equal(ibv_poll_cq(&cq, 4, wc), 0);
 }
 
-TEST(failed_write_completes_once_with_its_own_status)
+UNIT_CASE(failed_write_completes_once_with_its_own_status)
 {
 	struct ibv_wc wc[4];
 
@@ -296,7 +294,7 @@ TEST(failed_write_completes_once_with_its_own_status)
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 }
 
-TEST(empty_poll_means_an_empty_queue)
+UNIT_CASE(empty_poll_means_an_empty_queue)
 {
 	struct ibv_wc wc;
 
@@ -311,7 +309,7 @@ TEST(empty_poll_means_an_empty_queue)
 	assert_int_equal(ibv_poll_cq(&cq, 1, &wc), 0);
 }
 
-TEST(refused_flush_is_the_failure_of_its_write)
+UNIT_CASE(refused_flush_is_the_failure_of_its_write)
 {
 	struct ibv_wc wc[4];
 
@@ -323,7 +321,7 @@ TEST(refused_flush_is_the_failure_of_its_write)
 }
 
 /* A record may be posted again as soon as its write has failed: the new write completes, too. */
-TEST(every_one_of_many_failed_writes_completes_once)
+UNIT_CASE(every_one_of_many_failed_writes_completes_once)
 {
 	struct ibv_wc wc[8];
 
@@ -337,7 +335,7 @@ TEST(every_one_of_many_failed_writes_completes_once)
 	assert_int_equal(wc[1].wr_id, REQUEST(1));
 }
 
-TEST(error_of_a_poll_is_passed_on)
+UNIT_CASE(error_of_a_poll_is_passed_on)
 {
 	struct ibv_wc wc;
 
@@ -347,7 +345,7 @@ TEST(error_of_a_poll_is_passed_on)
 }
 
 /* Other files keep what belongs to the object itself (siw.c, segments.c). */
-TEST(entries_of_other_files_are_not_taken)
+UNIT_CASE(entries_of_other_files_are_not_taken)
 {
 	assert_null(object_table_find(&qp));
 	assert_null(object_table_find(&verbs.context));
@@ -355,7 +353,7 @@ TEST(entries_of_other_files_are_not_taken)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-TEST(send_queue_has_room_for_two_requests_a_write)
+UNIT_CASE(send_queue_has_room_for_two_requests_a_write)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = &cq, .recv_cq = &cq, .qp_type = IBV_QPT_RC, .qp_context = data,
 		.cap = { .max_send_wr = 10, .max_recv_wr = 3, .max_inline_data = 64 } };
@@ -372,7 +370,7 @@ TEST(send_queue_has_room_for_two_requests_a_write)
 	assert_null(hw_flush_make_qp(&pd, &attr));
 }
 
-TEST(offer_is_what_the_library_makes)
+UNIT_CASE(offer_is_what_the_library_makes)
 {
 	assert_true(hw_flush_is_offered(&pd, &cq));
 	assert_int_equal(destroyed, 1);
@@ -381,7 +379,7 @@ TEST(offer_is_what_the_library_makes)
 	assert_int_equal(destroyed, 1);
 }
 
-TEST(queue_pair_that_stays_is_flushed_further)
+UNIT_CASE(queue_pair_that_stays_is_flushed_further)
 {
 	destroy_result = EBUSY;
 	assert_int_equal(hw_flush_qp_destroy(&qp, destroy), EBUSY);

@@ -33,7 +33,7 @@ int ibv_dereg_mr(struct ibv_mr *of)
 	return dereg_result;
 }
 
-static int begin(void **state)
+static int set_up(void **state)
 {
 	posts = refuse = dereg_result = 0;
 	qp.qp_type = IBV_QPT_RC;
@@ -42,7 +42,7 @@ static int begin(void **state)
 	return hw_segments_adopt(&context) || hw_segments_add(&mr, (uintptr_t)memory);
 }
 
-UNIT_FIXTURE(end)
+UNIT_FIXTURE(tear_down)
 {
 	hw_segments_dereg(&mr);
 	hw_segments_release(&context);
@@ -70,18 +70,16 @@ static void assert_refused(int err, int wanted)
 	assert_int_equal(posts, 0);
 }
 
-#define TEST(name) UNIT_TEST_WITH(name, begin, end)
-
 /* --- what is refused ---------------------------------------------------------------------------------------- */
 
-TEST(all_bytes_of_a_region_are_posted)
+UNIT_CASE(all_bytes_of_a_region_are_posted)
 {
 	assert_int_equal(post(IN_MEMORY(0, LENGTH), 0), 0);
 	assert_int_equal(post(IN_MEMORY(LENGTH - 1, 1), 0), 0);
 	assert_int_equal(posts, 2);
 }
 
-TEST(bytes_outside_a_region_are_refused)
+UNIT_CASE(bytes_outside_a_region_are_refused)
 {
 	assert_refused(post(IN_MEMORY(0, LENGTH + 1), 0), ERANGE);
 	assert_refused(post(IN_MEMORY(LENGTH - 1, 2), 0), ERANGE);
@@ -91,14 +89,14 @@ TEST(bytes_outside_a_region_are_refused)
 	assert_refused(post(IN_MEMORY(1, UINT32_MAX), 0), ERANGE);
 }
 
-TEST(unknown_key_is_refused)
+UNIT_CASE(unknown_key_is_refused)
 {
 	assert_refused(post(segment((uintptr_t)memory, 1, KEY + 1), 0), EKEYREJECTED);
 	assert_refused(post(segment((uintptr_t)memory, 1, KEY ^ 1024 << 8), 0), EKEYREJECTED);
 	assert_refused(post(segment((uintptr_t)memory, 1, 0), 0), EKEYREJECTED);
 }
 
-TEST(region_of_another_pd_is_refused)
+UNIT_CASE(region_of_another_pd_is_refused)
 {
 	struct ibv_mr foreign = mr;
 
@@ -111,7 +109,7 @@ TEST(region_of_another_pd_is_refused)
 	qp.pd = &pd;
 }
 
-TEST(segment_of_any_place_is_checked)
+UNIT_CASE(segment_of_any_place_is_checked)
 {
 	struct ibv_sge sge[] = { IN_MEMORY(0, 8), IN_MEMORY(8, 8), IN_MEMORY(LENGTH, 8) };
 	struct ibv_send_wr wr = { .sg_list = sge, .num_sge = 3 }, *bad;
@@ -121,7 +119,7 @@ TEST(segment_of_any_place_is_checked)
 	assert_int_equal(ibv_post_send(&qp, &wr, &bad), 0);
 }
 
-TEST(zero_based_region_begins_at_0)
+UNIT_CASE(zero_based_region_begins_at_0)
 {
 	struct ibv_mr zero_based = mr;
 
@@ -135,23 +133,23 @@ TEST(zero_based_region_begins_at_0)
 
 /* --- what is not checked ------------------------------------------------------------------------------------- */
 
-TEST(empty_segment_may_have_any_key)
+UNIT_CASE(empty_segment_may_have_any_key)
 {
 	assert_int_equal(post(segment(0, 0, 0), 0), 0);
 }
 
-TEST(inline_data_may_have_any_key)
+UNIT_CASE(inline_data_may_have_any_key)
 {
 	assert_int_equal(post(segment((uintptr_t)memory, 8, 0), IBV_SEND_INLINE), 0);
 }
 
-TEST(raw_queue_pair_is_not_checked)
+UNIT_CASE(raw_queue_pair_is_not_checked)
 {
 	qp.qp_type = IBV_QPT_RAW_PACKET;
 	assert_int_equal(post(segment((uintptr_t)memory, 60, 0), 0), 0);
 }
 
-TEST(other_devices_are_not_checked)
+UNIT_CASE(other_devices_are_not_checked)
 {
 	struct ibv_mr foreign = { .context = &other_context };
 
@@ -162,7 +160,7 @@ TEST(other_devices_are_not_checked)
 
 /* --- lists, deregistration ------------------------------------------------------------------------------------ */
 
-TEST(requests_before_a_faulty_one_are_posted)
+UNIT_CASE(requests_before_a_faulty_one_are_posted)
 {
 	struct ibv_sge good = IN_MEMORY(0, 8), wrong = segment(0, 8, 0);
 	struct ibv_send_wr third = { .wr_id = 3, .sg_list = &good, .num_sge = 1 },
@@ -179,13 +177,13 @@ TEST(requests_before_a_faulty_one_are_posted)
 	assert_ptr_equal(bad, &first);
 }
 
-TEST(freed_region_is_refused)
+UNIT_CASE(freed_region_is_refused)
 {
 	assert_int_equal(hw_segments_dereg(&mr), 0);
 	assert_refused(post(IN_MEMORY(0, 1), 0), EKEYREJECTED);
 }
 
-TEST(region_that_is_not_freed_stays)
+UNIT_CASE(region_that_is_not_freed_stays)
 {
 	dereg_result = EBUSY;
 	assert_int_equal(hw_segments_dereg(&mr), EBUSY);
@@ -201,7 +199,7 @@ static void provoke(void *of)
 	post(*(struct ibv_sge *)of, 0);
 }
 
-TEST(line_names_the_segment)
+UNIT_CASE(line_names_the_segment)
 {
 	struct ibv_sge unknown = segment(0x5000, 9, 0xabc), outside = segment(0x6000, 7, KEY + 0x200);
 	struct ibv_mr small = { .context = &context, .pd = &pd, .length = 5, .lkey = KEY + 0x200 };
