@@ -98,11 +98,7 @@ UNIT_TEST(copy_zeroes_the_rest)
 
 UNIT_TEST(hosts_are_equal_or_not)
 {
-	static const struct {
-		const char *a, *b;
-		uint32_t a_scope, b_scope;
-		bool same;
-	} cases[] = {
+	static const struct { const char *a, *b; uint32_t a_scope, b_scope; bool same; } cases[] = {
 		{ "192.0.2.1", "192.0.2.1", 0, 0, true },
 		{ "192.0.2.1", "192.0.2.2", 0, 0, false },
 		{ "192.0.2.1", "::ffff:192.0.2.1", 0, 0, false },

@@ -108,10 +108,7 @@ UNIT_CASE(work_requests_leave_room_for_markers)
 
 UNIT_CASE(windows_decide_scope_and_number_of_rmrs)
 {
-	static const struct {
-		bool windows_1, windows_2;
-		int rmrs, scope;
-	} cases[] = {
+	static const struct { bool windows_1, windows_2; int rmrs, scope; } cases[] = {
 		{ false, false, 0, DAT_RMR_SCOPE_PZ }, { true, false, 7, DAT_RMR_SCOPE_PZ },
 		{ false, true, 7, DAT_RMR_SCOPE_EP }, { true, true, 7, DAT_RMR_SCOPE_ANY },
 	};

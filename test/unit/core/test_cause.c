@@ -12,11 +12,7 @@ static const char *reason(struct dapl_conn_cause cause)
 
 UNIT_TEST(codes_of_each_transport_have_names)
 {
-	static const struct {
-		enum dapl_code_kind kind;
-		unsigned code;
-		const char *text;
-	} rows[] = {
+	static const struct { enum dapl_code_kind kind; unsigned code; const char *text; } rows[] = {
 		{ DAPL_CODE_IB_REJECT, 1, "rejected: no queue pair (1)" },
 		{ DAPL_CODE_IB_REJECT, 28, "rejected: rejected by the peer's program (28)" },
 		{ DAPL_CODE_IB_REJECT, 30, "rejected: code (30)" },

@@ -223,11 +223,7 @@ TEST(peer_that_is_lost_breaks_the_connection)
  * line for a lost peer. */
 TEST(pending_connection_fails_because_the_peer_disconnected)
 {
-	static const struct {
-		bool orderly;
-		int known;
-		const char *text;
-	} cases[] = {
+	static const struct { bool orderly; int known; const char *text; } cases[] = {
 		{ true, 0, "the peer disconnected" }, { true, ECONNRESET, NULL }, { false, 0, NULL },
 		{ false, ECONNRESET, NULL },
 	};

@@ -71,10 +71,7 @@ CASE(limits_of_reads_keep_their_direction)
 /* A consumer may ask for several: the strictest counts. */
 CASE(strictest_quality_of_service_counts)
 {
-	static const struct {
-		int asked;
-		enum dapl_qos told;
-	} cases[] = {
+	static const struct { int asked; enum dapl_qos told; } cases[] = {
 		{ DAT_QOS_BEST_EFFORT, DAPL_QOS_DEFAULT }, { DAT_QOS_ECONOMY, DAPL_QOS_ECONOMY },
 		{ DAT_QOS_HIGH_THROUGHPUT, DAPL_QOS_THROUGHPUT }, { DAT_QOS_LOW_LATENCY, DAPL_QOS_LATENCY },
 		{ DAT_QOS_PREMIUM, DAPL_QOS_PREMIUM },

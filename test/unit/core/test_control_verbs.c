@@ -327,10 +327,7 @@ UNIT_CASE(service_points_that_listen_are_told)
 
 UNIT_CASE(reread_tells_the_entries_or_the_reason)
 {
-	static const struct {
-		DAT_RETURN ret;
-		const char *why;
-	} rows[] = {
+	static const struct { DAT_RETURN ret; const char *why; } rows[] = {
 		{ BAD_PARAM(1), "a file cannot be read" },
 		{ DAT_ERROR(DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE), "libraries are being loaded" },
 		{ NO_RESOURCE(MEMORY), "the registry lacks memory" },

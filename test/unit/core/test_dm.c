@@ -336,10 +336,7 @@ UNIT_CASE(windows_are_bound_where_the_device_can)
 
 UNIT_CASE(range_of_a_region_is_within_the_memory)
 {
-	static const struct {
-		DAT_VLEN offset, length;
-		DAT_RETURN told;
-	} rows[] = {
+	static const struct { DAT_VLEN offset, length; DAT_RETURN told; } rows[] = {
 		{ LENGTH + UNIT, UNIT, BAD_PARAM(3) }, { UINT64_MAX - 3, UNIT, BAD_PARAM(3) },
 		{ 2, UNIT, BAD_PARAM(3) },
 		{ 0, 0, BAD_PARAM(4) }, { 0, 6, BAD_PARAM(4) }, { 0, LENGTH + UNIT, BAD_PARAM(4) },

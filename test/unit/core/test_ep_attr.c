@@ -42,11 +42,7 @@ TEST(defaults_can_be_granted)
 }
 
 #define COUNT(field, max) { #field, offsetof(DAT_EP_ATTR, field), max }
-static const struct {
-	const char *name;
-	size_t offset;
-	DAT_COUNT max;
-} counts[] = {
+static const struct { const char *name; size_t offset; DAT_COUNT max; } counts[] = {
 	COUNT(max_recv_dtos, 100), COUNT(max_request_dtos, 100), COUNT(max_recv_iov, 20),
 	COUNT(max_request_iov, 20), COUNT(max_rdma_read_in, 30), COUNT(max_rdma_read_out, 40),
 	COUNT(max_rdma_read_iov, 50), COUNT(max_rdma_write_iov, 60),
@@ -102,10 +98,7 @@ TEST(datagrams_need_a_device_that_has_them)
 
 TEST(completion_flags_are_one_of_a_list)
 {
-	static const struct {
-		int recv, request;
-		bool good;
-	} rows[] = {
+	static const struct { int recv, request; bool good; } rows[] = {
 		{ DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, true },
 		{ DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_DEFAULT_FLAG, true },
 		{ DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG, true },

@@ -124,10 +124,7 @@ UNIT_CASE(free_ends_the_connection_before_the_qp)
 
 UNIT_CASE(reserved_endpoint_is_not_freed)
 {
-	static const struct {
-		DAT_EP_STATE state;
-		DAT_RETURN ret;
-	} rows[] = {
+	static const struct { DAT_EP_STATE state; DAT_RETURN ret; } rows[] = {
 		{ DAT_EP_STATE_RESERVED, BAD_STATE(EP_RESERVED) },
 		{ DAT_EP_STATE_PASSIVE_CONNECTION_PENDING, BAD_STATE(EP_PASSCONNPENDING) },
 		{ DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, BAD_STATE(EP_TENTCONNPENDING) },
@@ -344,10 +341,7 @@ UNIT_CASE(reset_of_an_unconnected_endpoint_changes_nothing)
 
 UNIT_CASE(connected_endpoint_is_not_reset)
 {
-	static const struct {
-		DAT_EP_STATE state;
-		DAT_RETURN ret;
-	} rows[] = {
+	static const struct { DAT_EP_STATE state; DAT_RETURN ret; } rows[] = {
 		{ DAT_EP_STATE_CONNECTED, BAD_STATE(EP_CONNECTED) },
 		{ DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, BAD_STATE(EP_ACTCONNPENDING) },
 		{ DAT_EP_STATE_COMPLETION_PENDING, BAD_STATE(EP_COMPLPENDING) },

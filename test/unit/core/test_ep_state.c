@@ -45,11 +45,7 @@ static const int next_state[EP_EVENTS][STATES] = {
 };
 
 /* The steps that raise an event on the connect EVD; all others raise none. */
-static const struct {
-	enum dapl_ep_event event;
-	DAT_EP_STATE from;
-	DAT_EVENT_NUMBER raised;
-} raising[] = {
+static const struct { enum dapl_ep_event event; DAT_EP_STATE from; DAT_EVENT_NUMBER raised; } raising[] = {
 	{ EP_ESTABLISHED, ACT, DAT_CONNECTION_EVENT_ESTABLISHED },
 	{ EP_ESTABLISHED, COMP, DAT_CONNECTION_EVENT_ESTABLISHED },
 	{ EP_REJECTED, ACT, DAT_CONNECTION_EVENT_PEER_REJECTED },

@@ -191,10 +191,7 @@ static bool is_traced(const char *text)
 
 UNIT_CASE(trace_tells_what_is_wrong_with_an_attribute)
 {
-	static const struct {
-		DAT_NAMED_ATTR attr;
-		const char *text;
-	} rows[] = {
+	static const struct { DAT_NAMED_ATTR attr; const char *text; } rows[] = {
 		{ { "eth_recieve", "ring" }, "0 is \"eth_recieve\" = \"ring\", expected a name that is eth_receive" },
 		{ { "eth_receive", "rings" }, "0 is \"eth_receive\" = \"rings\", expected post, ring or xdp" },
 		{ { "eth_frames", "0" }, "\"eth_frames\" = \"0\", expected a number from 1 to 1048576" },
@@ -374,10 +371,7 @@ UNIT_CASE(other_names_and_values_are_refused)
 
 UNIT_CASE(error_of_the_device_leaves_nothing)
 {
-	static const struct {
-		int error;
-		DAT_RETURN expected;
-	} rows[] = {
+	static const struct { int error; DAT_RETURN expected; } rows[] = {
 		{ ENOENT, NOT_SUPPORTED }, { EPERM, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE) },
 		{ ENOMEM, NO_RESOURCE(TEP) }, { EOPNOTSUPP, NOT_SUPPORTED },
 		{ EBUSY, DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE) },

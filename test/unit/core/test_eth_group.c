@@ -145,10 +145,7 @@ UNIT_CASE(group_comes_to_the_device_as_it_is)
 
 UNIT_CASE(hash_is_of_the_fields_asked_for)
 {
-	static const struct {
-		DAT_UINT32 fields;
-		uint64_t hashed;
-	} rows[] = {
+	static const struct { DAT_UINT32 fields; uint64_t hashed; } rows[] = {
 		{ DAT_ETH_RSS_IP, IP }, { DAT_ETH_RSS_IP | DAT_ETH_RSS_PORTS, IP | PORTS },
 		{ DAT_ETH_RSS_IP | DAT_ETH_RSS_INNER, (uint64_t)IP | IBV_RX_HASH_INNER },
 		{ DAT_ETH_RSS_IP | DAT_ETH_RSS_PORTS | DAT_ETH_RSS_INNER, (uint64_t)IP | PORTS | IBV_RX_HASH_INNER },

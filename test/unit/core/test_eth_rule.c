@@ -480,10 +480,7 @@ static void assert_stays(DAT_ETH_RULE_HANDLE rule, void *to, DAT_RETURN expected
 
 UNIT_CASE(refused_move_leaves_the_rule_where_it_is)
 {
-	static const struct {
-		int error;
-		DAT_RETURN expected;
-	} rows[] = {
+	static const struct { int error; DAT_RETURN expected; } rows[] = {
 		{ EEXIST, BAD_STATE_OF_RULES }, { ENOENT, BAD_RULE }, { EOPNOTSUPP, NOT_SUPPORTED },
 		{ ENOSPC, NO_RESOURCE(MEMORY) },
 	};

@@ -107,10 +107,7 @@ CASE(offload_reaches_the_device_as_it_is)
 
 CASE(offload_needs_its_capability)
 {
-	static const struct {
-		DAT_UINT32 flag;
-		uint64_t cap;
-	} rows[] = {
+	static const struct { DAT_UINT32 flag; uint64_t cap; } rows[] = {
 		{ DAT_ETH_SEND_CSUM, DAT_ETH_CAP_TX_CSUM }, { DAT_ETH_SEND_TSO, DAT_ETH_CAP_TSO },
 		{ DAT_ETH_SEND_VLAN, DAT_ETH_CAP_VLAN_INSERT }, { DAT_ETH_SEND_LAUNCH, DAT_ETH_CAP_LAUNCH },
 		{ DAT_ETH_SEND_STAMP, DAT_ETH_CAP_SEND_STAMP },

@@ -61,10 +61,7 @@ static const DAT_ETH_FRAME *frame_of(const DAT_EVENT *event) { return (const voi
 
 UNIT_CASE(extension_requests_tell_their_type_and_status)
 {
-	static const struct {
-		int op;
-		DAT_IB_EXT_TYPE type;
-	} rows[] = {
+	static const struct { int op; DAT_IB_EXT_TYPE type; } rows[] = {
 		{ DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD }, { DAT_IB_DTO_CMP_SWAP, DAT_IB_CMP_AND_SWAP },
 		{ DAT_IB_DTO_SEND_UD, DAT_IB_UD_SEND }, { DAT_IB_DTO_RDMA_WRITE_IMMED, DAT_IB_RDMA_WRITE_IMMED },
 	};

@@ -100,9 +100,7 @@ static void free_lmr(DAT_LMR_HANDLE lmr) { assert_int_equal(dapl_lmr_free(lmr), 
 
 UNIT_CASE(privileges_become_access_rights)
 {
-	static const struct {
-		int priv, access;
-	} rows[] = {
+	static const struct { int priv, access; } rows[] = {
 		{ DAT_MEM_PRIV_LOCAL_READ_FLAG, 0 },
 		{ DAT_MEM_PRIV_LOCAL_WRITE_FLAG, IBV_ACCESS_LOCAL_WRITE },
 		{ READ, IBV_ACCESS_REMOTE_READ },
@@ -282,10 +280,7 @@ UNIT_CASE(zero_based_region_begins_at_address_0)
 /* A limit on locked memory is reported as what it is, whichever error the kernel gives for it. */
 UNIT_CASE(refused_registration_leaves_nothing)
 {
-	static const struct {
-		int error;
-		DAT_RETURN told;
-	} rows[] = {
+	static const struct { int error; DAT_RETURN told; } rows[] = {
 		{ ENOMEM, NO_RESOURCE(MEMORY_REGION) }, { EPERM, NO_RESOURCE(MEMORY_REGION) },
 		{ EFAULT, DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE) },
 	};
@@ -317,11 +312,7 @@ UNIT_CASE(region_in_use_is_not_freed)
 
 UNIT_CASE(range_is_held_if_all_of_it_is)
 {
-	static const struct {
-		DAT_VADDR at;
-		uint64_t length;
-		bool held;
-	} rows[] = {
+	static const struct { DAT_VADDR at; uint64_t length; bool held; } rows[] = {
 		{ 100, 50, true }, { 149, 1, true }, { 150, 0, true }, { 99, 1, false }, { 100, 51, false },
 		{ 150, 1, false }, { 101, UINT64_MAX, false }, { UINT64_MAX, 2, false },
 	};

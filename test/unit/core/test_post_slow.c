@@ -224,10 +224,7 @@ CASE(atomics_are_counted_without_their_length)
 
 CASE(completion_flags_are_translated)
 {
-	static const struct {
-		int flags;
-		unsigned to, record;
-	} rows[] = {
+	static const struct { int flags; unsigned to, record; } rows[] = {
 		{ 0, IBV_SEND_SIGNALED, 0 },
 		{ DAT_COMPLETION_UNSIGNALLED_FLAG, IBV_SEND_SIGNALED, REQ_NO_NOTIFY },
 		{ DAT_COMPLETION_SOLICITED_WAIT_FLAG, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED, 0 },

@@ -12,10 +12,7 @@ UNIT_TEST(qualifier_that_is_a_port_is_that_port)
 
 UNIT_TEST(larger_qualifiers_map_to_shared_ports)
 {
-	static const struct {
-		DAT_CONN_QUAL qual;
-		uint16_t port;
-	} known[] = {
+	static const struct { DAT_CONN_QUAL qual; uint16_t port; } known[] = {
 		{ 65536, 35068 }, { 70000, 39532 }, { 96002, 65534 }, { 96003, 33534 },
 		{ 96003 + 32000, 65534 }, { 96003 + 32001, 33534 },
 		{ UINT64_C(1) << 32, 50617 }, { UINT64_C(1) << 63, 39419 }, { UINT64_MAX, 45303 },

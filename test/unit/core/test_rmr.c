@@ -32,10 +32,7 @@ UNIT_FIXTURE(tear_down)
 
 UNIT_CASE(type_is_what_was_asked_for_or_what_there_is)
 {
-	static const struct {
-		bool windows_1, windows_2, for_ep;
-		int type, scope;
-	} cases[] = {
+	static const struct { bool windows_1, windows_2, for_ep; int type, scope; } cases[] = {
 		{ true, true, false, IBV_MW_TYPE_1, DAT_RMR_SCOPE_PZ },
 		{ true, true, true, IBV_MW_TYPE_2, DAT_RMR_SCOPE_EP },
 		{ true, false, false, IBV_MW_TYPE_1, DAT_RMR_SCOPE_PZ },
@@ -159,11 +156,7 @@ static void free_lmr(struct dapl_lmr *lmr)
 
 UNIT_CASE(target_lies_within_the_binding)
 {
-	static const struct {
-		DAT_VADDR address;
-		DAT_VLEN length;
-		bool found;
-	} cases[] = {
+	static const struct { DAT_VADDR address; DAT_VLEN length; bool found; } cases[] = {
 		{ 0x1000, 0x100, true }, { 0x1000, 0, true }, { 0x10ff, 1, true }, { 0x1100, 0, true },
 		{ 0x1040, 0x20, true }, { 0xfff, 1, false }, { 0xfff, 0x100, false }, { 0x1000, 0x101, false },
 		{ 0x1100, 1, false }, { 0x1101, 0, false }, { 0x1080, 0x81, false }, { 0, 0x2000, false },

@@ -94,12 +94,7 @@ static DAT_RETURN bind_all(int rights) { return bind_range(START, SIZE, CONTEXT,
 
 UNIT_CASE(range_must_lie_within_the_region)
 {
-	static const struct {
-		DAT_VADDR at;
-		DAT_VLEN length;
-		DAT_LMR_CONTEXT context;
-		bool good;
-	} rows[] = {
+	static const struct { DAT_VADDR at; DAT_VLEN length; DAT_LMR_CONTEXT context; bool good; } rows[] = {
 		{ START, SIZE, CONTEXT, true }, { START + SIZE - 1, 1, CONTEXT, true },
 		{ START, SIZE + 1, CONTEXT, false }, { START - 1, 1, CONTEXT, false },
 		{ START + SIZE, 1, CONTEXT, false }, { START + 1, UINT64_MAX, CONTEXT, false },

@@ -80,10 +80,7 @@ UNIT_CASE(endpoint_must_be_connected)
 
 UNIT_CASE(errors_of_the_device_have_codes)
 {
-	static const struct {
-		int err;
-		DAT_RETURN type;
-	} cases[] = {
+	static const struct { int err; DAT_RETURN type; } cases[] = {
 		{ EOPNOTSUPP, DAT_MODEL_NOT_SUPPORTED }, { EACCES, DAT_PRIVILEGES_VIOLATION },
 		{ ENOMEM, DAT_INSUFFICIENT_RESOURCES }, { EIO, DAT_INTERNAL_ERROR },
 	};

@@ -9,11 +9,7 @@
 
 UNIT_TEST(errno_values_have_their_codes)
 {
-	static const struct {
-		int err;
-		DAT_RETURN_TYPE type;
-		DAT_RETURN_SUBTYPE subtype;
-	} cases[] = {
+	static const struct { int err; DAT_RETURN_TYPE type; DAT_RETURN_SUBTYPE subtype; } cases[] = {
 		{ EOPNOTSUPP, DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE },
 		{ ENOSYS, DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE },
 		{ EACCES, DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE },
@@ -48,10 +44,7 @@ UNIT_TEST(shortages_have_the_subtype_of_the_caller)
 
 UNIT_TEST(completion_statuses_have_their_dto_status)
 {
-	static const struct {
-		enum ibv_wc_status verbs;
-		DAT_DTO_COMPLETION_STATUS dat;
-	} cases[] = {
+	static const struct { enum ibv_wc_status verbs; DAT_DTO_COMPLETION_STATUS dat; } cases[] = {
 		{ IBV_WC_SUCCESS, DAT_DTO_SUCCESS },
 		{ IBV_WC_WR_FLUSH_ERR, DAT_DTO_ERR_FLUSHED },
 		{ IBV_WC_LOC_LEN_ERR, DAT_DTO_ERR_LOCAL_LENGTH },

@@ -15,10 +15,7 @@ static struct ibv_send_wr request(enum ibv_wr_opcode opcode)
 
 UNIT_TEST(operations_of_requests)
 {
-	static const struct {
-		enum ibv_wr_opcode opcode;
-		uint8_t op, flags;
-	} rows[] = {
+	static const struct { enum ibv_wr_opcode opcode; uint8_t op, flags; } rows[] = {
 		{ IBV_WR_SEND, TAP_SEND, 0 },
 		{ IBV_WR_SEND_WITH_IMM, TAP_SEND, TAP_IMMEDIATE },
 		{ IBV_WR_SEND_WITH_INV, TAP_SEND, TAP_INVALIDATE },

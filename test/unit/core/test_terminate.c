@@ -334,10 +334,7 @@ static void post_event(DAT_EVENT_NUMBER number)
 
 UNIT_CASE(private_data_is_in_the_answers_of_a_peer_only)
 {
-	static const struct {
-		DAT_EVENT_NUMBER number;
-		bool has_data;
-	} cases[] = {
+	static const struct { DAT_EVENT_NUMBER number; bool has_data; } cases[] = {
 		{ DAT_CONNECTION_EVENT_ESTABLISHED, true }, { DAT_CONNECTION_EVENT_PEER_REJECTED, true },
 		{ DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false }, { DAT_CONNECTION_EVENT_DISCONNECTED, false },
 		{ DAT_CONNECTION_EVENT_BROKEN, false }, { DAT_CONNECTION_EVENT_TIMED_OUT, false },

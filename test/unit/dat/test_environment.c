@@ -73,11 +73,7 @@ UNIT_CASE(value_is_not_compared)
 
 UNIT_CASE(nothing_is_said_without_trace)
 {
-	static const struct {
-		int level;
-		const char *providers;
-		unsigned lines;
-	} rows[] = {
+	static const struct { int level; const char *providers; unsigned lines; } rows[] = {
 		{ 0, NULL, 0 }, { 2, NULL, 0 }, { 3, NULL, 1 }, { 5, NULL, 1 }, { 0, "2", 0 }, { 0, "3", 1 },
 		{ 0, "0x3", 1 }, { 0, "many", 0 },
 	};

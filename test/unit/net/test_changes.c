@@ -298,10 +298,7 @@ UNIT_CASE(route_with_a_broken_hop_is_not_told)
 
 UNIT_CASE(neighbour_comes_and_goes_with_its_state)
 {
-	static const struct {
-		int type, state;
-		bool told, before;
-	} rows[] = {
+	static const struct { int type, state; bool told, before; } rows[] = {
 		{ RTM_NEWNEIGH, NUD_REACHABLE, true, false }, { RTM_NEWNEIGH, NUD_STALE, true, false },
 		{ RTM_NEWNEIGH, NUD_DELAY, true, false }, { RTM_NEWNEIGH, NUD_PROBE, true, false },
 		{ RTM_NEWNEIGH, NUD_PERMANENT, true, false }, { RTM_NEWNEIGH, NUD_FAILED, true, true },
@@ -478,10 +475,7 @@ UNIT_CASE(rdma_devices_come_and_go)
 UNIT_CASE(other_uevents_are_no_changes)
 {
 #define ROW(text) { text, sizeof text }
-	static const struct {
-		const char *text;
-		size_t length;
-	} rows[] = {
+	static const struct { const char *text; size_t length; } rows[] = {
 		ROW("ACTION=add\0" DEVICE "SUBSYSTEM=net"), ROW("ACTION=add\0" DEVICE "SUBSYSTEM=infiniband_verbs"),
 		ROW("ACTION=change\0" DEVICE "SUBSYSTEM=infiniband"), ROW(DEVICE "SUBSYSTEM=infiniband"),
 		ROW("ACTION=add\0SUBSYSTEM=infiniband"), ROW("ACTION=add\0DEVPATH=mlx5_0\0SUBSYSTEM=infiniband"),

@@ -209,11 +209,7 @@ TEST(entries_that_cannot_be_opened_are_left_out)
 
 TEST(entry_has_the_kind_of_its_device)
 {
-	static const struct {
-		const char *library, *params;
-		uint8_t kind;
-		bool soft;
-	} rows[] = {
+	static const struct { const char *library, *params; uint8_t kind; bool soft; } rows[] = {
 		{ SOFT, "eth0", DAT_NET_SOFT, true }, { OFA, "eth0 0", DAT_NET_ROCE, false },
 		{ OFA, "ib0 0", DAT_NET_IB, false }, { OFA, "lo 0", DAT_NET_NONE, false },
 		{ "/usr/lib/libdaplsoft.so", "lo", DAT_NET_SOFT, true },

@@ -84,10 +84,7 @@ static void assert_address(size_t i, int kind, const char *text)
 
 UNIT_CASE(requests_name_destination_source_and_interface)
 {
-	static const struct {
-		const char *to, *from;
-		int index, family, bits;
-	} rows[] = {
+	static const struct { const char *to, *from; int index, family, bits; } rows[] = {
 		{ "192.0.2.9", NULL, 0, AF_INET, 32 }, { "192.0.2.9", "192.0.2.1", ETH1, AF_INET, 32 },
 		{ "2001:db8::9", "2001:db8::1", 0, AF_INET6, 128 }, { "2001:db8::9", NULL, ETH0, AF_INET6, 128 },
 	};
@@ -153,11 +150,7 @@ UNIT_CASE(route_without_mtu_source_and_router_has_none)
 /* The hop that the kernel takes is that of the first answer, and the first of the list. */
 UNIT_CASE(each_hop_is_told_once)
 {
-	static const struct {
-		int index;
-		const char *router;
-		size_t count;
-	} rows[] = {
+	static const struct { int index; const char *router; size_t count; } rows[] = {
 		{ ETH0, "192.0.2.254", 1 }, { ETH1, "192.0.2.254", 2 }, { ETH0, "192.0.2.253", 2 }, { ETH0, NULL, 2 },
 	};
 
@@ -244,10 +237,7 @@ UNIT_CASE(errors_of_the_kernel_tell_why_there_is_no_route)
 /* IPv6 answers so, where IPv4 answers with an error. */
 UNIT_CASE(types_of_routes_tell_why_there_is_no_route)
 {
-	static const struct {
-		unsigned char type;
-		int err;
-	} rows[] = {
+	static const struct { unsigned char type; int err; } rows[] = {
 		{ RTN_UNREACHABLE, EHOSTUNREACH }, { RTN_PROHIBIT, EACCES }, { RTN_BLACKHOLE, EINVAL },
 		{ RTN_THROW, ENETUNREACH },
 	};

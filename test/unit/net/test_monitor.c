@@ -228,11 +228,7 @@ UNIT_CASE(wrong_arguments_are_refused)
 UNIT_CASE(only_what_is_asked_for_is_watched)
 {
 #define BIT(name) (1ul << RTNLGRP_##name)
-	static const struct {
-		unsigned what;
-		unsigned long groups;
-		bool uevents;
-	} rows[] = {
+	static const struct { unsigned what; unsigned long groups; bool uevents; } rows[] = {
 		{ DAT_NET_MTU, BIT(LINK), false }, { DAT_NET_LINK, BIT(LINK), false },
 		{ DAT_NET_ADDRESS, BIT(LINK) | BIT(IPV4_IFADDR) | BIT(IPV6_IFADDR), false },
 		{ DAT_NET_ROUTE, BIT(LINK) | BIT(IPV4_ROUTE) | BIT(IPV6_ROUTE), false },
@@ -265,10 +261,7 @@ UNIT_CASE(groups_are_joined_before_the_interfaces_are_read)
 
 UNIT_CASE(failed_opening_leaves_nothing_open)
 {
-	static const struct {
-		const char *function;
-		int err;
-	} rows[] = {
+	static const struct { const char *function; int err; } rows[] = {
 		{ "epoll", EMFILE }, { "open", ENFILE }, { "nonblocking", ENOMEM }, { "join", EPERM },
 		{ "table", ENFILE },
 		{ "add", ENOSPC }, { "socket", EMFILE }, { "bind", EPERM },

@@ -193,10 +193,7 @@ UNIT_CASE(wrong_arguments_are_refused)
 
 UNIT_CASE(known_neighbour_is_told_without_asking)
 {
-	static const struct {
-		int nud;
-		uint8_t state;
-	} rows[] = {
+	static const struct { int nud; uint8_t state; } rows[] = {
 		{ NUD_REACHABLE, DAT_NET_NEIGHBOUR_REACHABLE }, { NUD_STALE, DAT_NET_NEIGHBOUR_STALE },
 		{ NUD_DELAY, DAT_NET_NEIGHBOUR_STALE }, { NUD_PROBE, DAT_NET_NEIGHBOUR_STALE },
 		{ NUD_PERMANENT, DAT_NET_NEIGHBOUR_PERMANENT },
@@ -229,10 +226,7 @@ UNIT_CASE(entry_that_needs_no_answers_is_permanent)
 
 UNIT_CASE(without_time_the_table_alone_answers)
 {
-	static const struct {
-		int nud;
-		size_t lladdr;
-	} rows[] = {
+	static const struct { int nud; size_t lladdr; } rows[] = {
 		{ 0, 0 }, { NUD_INCOMPLETE, 0 }, { NUD_FAILED, 6 }, { NUD_STALE, 0 },
 		{ NUD_STALE, DAT_NET_LLADDR_MAX + 1 },
 	};

@@ -81,10 +81,7 @@ UNIT_TEST(hop_of_the_kernel_is_first_among_those_of_its_source)
 
 UNIT_TEST(scopes_are_those_of_the_address)
 {
-	static const struct {
-		const char *text;
-		int scope;
-	} rows[] = {
+	static const struct { const char *text; int scope; } rows[] = {
 		{ "192.0.2.1", RT_SCOPE_UNIVERSE }, { "127.0.0.1", RT_SCOPE_HOST },
 		{ "169.254.1.1", RT_SCOPE_LINK }, { "2001:db8::1", RT_SCOPE_UNIVERSE },
 		{ "fe80::1", RT_SCOPE_LINK }, { "::1", RT_SCOPE_HOST }, { "fec0::1", RT_SCOPE_SITE },

@@ -187,9 +187,7 @@ UNIT_CASE(iwarp_port_has_the_interface_of_its_gid_table)
 
 UNIT_CASE(iwarp_port_without_table_is_known_by_its_address)
 {
-	static const struct {
-		const char *gid, *netdev;
-	} rows[] = {
+	static const struct { const char *gid, *netdev; } rows[] = {
 		{ "0200:5e10:0001:0000:0000:0000:0000:0000", "eth0" },
 		{ "0200:5e10:0002:0000:0000:0000:0000:0000", "eth1" },
 		{ "0200:5e10:0003:0000:0000:0000:0000:0000", NULL },
@@ -310,10 +308,7 @@ UNIT_CASE(shortage_at_a_file_is_an_error)
 
 UNIT_CASE(speed_that_is_not_known_is_0)
 {
-	static const struct {
-		const char *line;
-		uint32_t speed;
-	} rows[] = {
+	static const struct { const char *line; uint32_t speed; } rows[] = {
 		{ "100000", 100000 }, { "-1", 0 }, { "0", 0 }, { "4294967295", 0 }, { "4294967294", 4294967294 },
 		{ "8589934593", 0 }, { "unknown", 0 }, { "", 0 },
 	};

@@ -146,11 +146,7 @@ UNIT_CASE(bad_arguments_are_refused)
 
 UNIT_CASE(destination_must_be_one_host)
 {
-	static const struct {
-		const char *text;
-		uint32_t scope;
-		int err;
-	} rows[] = {
+	static const struct { const char *text; uint32_t scope; int err; } rows[] = {
 		{ "192.0.2.9", 0, 0 }, { "223.255.255.255", 0, 0 }, { "224.0.0.1", 0, EINVAL },
 		{ "239.255.255.255", 0, EINVAL },
 		{ "2001:db8::9", 0, 0 }, { "ff02::1", 2, EINVAL }, { "fe80::9", 0, EINVAL }, { "fe80::9", ETH0, 0 },

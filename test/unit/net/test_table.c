@@ -190,10 +190,7 @@ TEST(address_has_its_prefix_scope_and_interface)
 
 TEST(duplicate_and_tentative_addresses_are_no_sources)
 {
-	static const struct {
-		unsigned flags;
-		bool usable, deprecated;
-	} rows[] = {
+	static const struct { unsigned flags; bool usable, deprecated; } rows[] = {
 		{ 0, true, false }, { IFA_F_PERMANENT, true, false }, { IFA_F_DADFAILED, false, false },
 		{ IFA_F_TENTATIVE, false, false }, { IFA_F_TENTATIVE | IFA_F_OPTIMISTIC, true, false },
 		{ IFA_F_OPTIMISTIC, true, false },

@@ -109,9 +109,7 @@ T(reply_is_enhanced_if_the_request_is)
 
 T(reads_stay_within_what_the_initiator_takes)
 {
-	static const struct {
-		uint16_t taken, sent;
-	} rows[] = { { 2, 2 }, { 9, 4 }, { WIRE_ORD_NONE, 4 } };
+	static const struct { uint16_t taken, sent; } rows[] = { { 2, 2 }, { 9, 4 }, { WIRE_ORD_NONE, 4 } };
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct wire_mpa initiator = { .ird = rows[i].taken, .ord = 9 }, mpa;

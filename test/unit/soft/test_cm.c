@@ -256,10 +256,7 @@ static void sweep(void)
 
 UNIT_CASE(state_selects_the_reader)
 {
-	static const struct {
-		enum soft_conn_state state;
-		const char *reader;
-	} rows[] = {
+	static const struct { enum soft_conn_state state; const char *reader; } rows[] = {
 		{ SOFT_ATTACHING, "initiator_attach_ready " }, { SOFT_CONNECTING, "initiator_connecting " },
 		{ SOFT_WAIT_REPLY, "initiator_reply_readable " }, { SOFT_WAIT_REQUEST, "acceptor_take_request " },
 		{ SOFT_WAIT_FIRST, "acceptor_first_readable " }, { SOFT_REQUESTED, "" }, { SOFT_OPEN, "" },

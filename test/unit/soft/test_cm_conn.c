@@ -87,10 +87,7 @@ CASE(explanation_has_both_addresses)
 
 CASE(carrier_is_a_word)
 {
-	static const struct {
-		bool ud, shm, crc;
-		const char *word;
-	} cases[] = {
+	static const struct { bool ud, shm, crc; const char *word; } cases[] = {
 		{ false, false, false, "tcp" }, { false, false, true, "tcp+crc" }, { false, true, false, "memory" },
 		{ false, true, true, "memory" }, { true, false, false, NULL }, { true, false, true, NULL },
 	};

@@ -215,10 +215,7 @@ CASE(reads_of_a_connection_fit_its_parameters)
 /* Each connection and each channel of a CQ takes a descriptor. */
 CASE(numbers_of_qps_and_cqs_are_limited_by_descriptors)
 {
-	static const struct {
-		rlim_t descriptors;
-		int most;
-	} cases[] = {
+	static const struct { rlim_t descriptors; int most; } cases[] = {
 		{ 64, 64 }, { SOFT_MAX_QP - 1, SOFT_MAX_QP - 1 }, { SOFT_MAX_QP + 1, SOFT_MAX_QP },
 		{ RLIM_INFINITY, SOFT_MAX_QP }, { 0, SOFT_USUAL_FILES },
 	};

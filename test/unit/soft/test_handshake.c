@@ -302,11 +302,7 @@ UNIT_CASE(stream_may_begin_without_a_queue_pair)
 
 UNIT_CASE(segments_fit_what_carries_them)
 {
-	static const struct {
-		bool foreign, swaps, shm;
-		int mss;
-		uint32_t mulpdu;
-	} cases[] = {
+	static const struct { bool foreign, swaps, shm; int mss; uint32_t mulpdu; } cases[] = {
 		{ false, false, false, 1460, MULPDU_LARGE },
 		{ true, true, false, 1460, MULPDU_LARGE },
 		{ false, false, true, 1460, RING_CHUNK + WIRE_UNTAGGED },

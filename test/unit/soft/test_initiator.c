@@ -191,10 +191,7 @@ UNIT_CASE(queue_pair_with_a_connection_is_refused)
 
 UNIT_CASE(each_error_of_tcp_has_its_kind)
 {
-	static const struct {
-		int err;
-		enum dapl_conn_failure why;
-	} rows[] = {
+	static const struct { int err; enum dapl_conn_failure why; } rows[] = {
 		{ ETIMEDOUT, DAPL_CONN_TIMED_OUT }, { ECONNREFUSED, DAPL_CONN_REFUSED },
 		{ ENETUNREACH, DAPL_CONN_UNREACHABLE }, { EHOSTUNREACH, DAPL_CONN_UNREACHABLE },
 		{ EADDRNOTAVAIL, DAPL_CONN_UNREACHABLE }, { EPERM, DAPL_CONN_UNREACHABLE },

@@ -215,9 +215,7 @@ CASE(names_of_this_host_are_looked_up)
 
 CASE(line_tells_why_there_is_no_address)
 {
-	static const struct {
-		const char *params, *end;
-	} cases[] = {
+	static const struct { const char *params, *end; } cases[] = {
 		{ "", "ia_params \"\": no such interface: none that is up has an IP address" },
 		{ "bare0 0", "ia_params \"bare0 0\": interface bare0 has no IP address" },
 		{ "down0 0", "ia_params \"down0 0\": interface down0 is down and has no IP address" },

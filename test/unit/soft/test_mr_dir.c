@@ -172,10 +172,7 @@ UNIT_CASE(revoked_grant_ends_permissions)
 /* Only writers are waited for. */
 UNIT_CASE(withdrawal_tells_whether_peers_may_be_writing)
 {
-	static const struct {
-		int access;
-		bool writers;
-	} cases[] = {
+	static const struct { int access; bool writers; } cases[] = {
 		{ IBV_ACCESS_REMOTE_READ, false }, { IBV_ACCESS_REMOTE_WRITE, true },
 		{ IBV_ACCESS_REMOTE_ATOMIC, true }, { RW, true },
 		{ IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE, false },
@@ -192,10 +189,7 @@ UNIT_CASE(withdrawal_tells_whether_peers_may_be_writing)
 
 UNIT_CASE(permission_covers_its_range_and_no_more)
 {
-	static const struct {
-		uint64_t first, size, remote, length;
-		bool covered;
-	} cases[] = {
+	static const struct { uint64_t first, size, remote, length; bool covered; } cases[] = {
 		{ 0x1000, 0x100, 0x1000, 0x100, true }, { 0x1000, 0x100, 0x10ff, 1, true },
 		{ 0x1000, 0x100, 0x1100, 0, true }, { 0x1000, 0x100, 0x1000, 0, true },
 		{ 0x1000, 0x100, 0xfff, 1, false }, { 0x1000, 0x100, 0xfff, 2, false },

@@ -68,10 +68,7 @@ UNIT_FIXTURE(set_up)
 
 CASE(each_state_is_a_step)
 {
-	static const struct {
-		enum soft_conn_state state;
-		enum dapl_conn_step step;
-	} cases[] = {
+	static const struct { enum soft_conn_state state; enum dapl_conn_step step; } cases[] = {
 		{ SOFT_NEW, DAPL_STEP_CONNECT }, { SOFT_CONNECTING, DAPL_STEP_CONNECT },
 		{ SOFT_WAIT_REPLY, DAPL_STEP_REPLY }, { SOFT_ATTACHING, DAPL_STEP_REPLY },
 		{ SOFT_WAIT_REQUEST, DAPL_STEP_REQUEST }, { SOFT_REQUESTED, DAPL_STEP_REQUEST },
@@ -126,10 +123,7 @@ CASE(upcalls_accumulate)
 
 CASE(interest_follows_the_stream)
 {
-	static const struct {
-		bool paused, blocked;
-		uint32_t events;
-	} cases[] = {
+	static const struct { bool paused, blocked; uint32_t events; } cases[] = {
 		{ false, true, EPOLLIN | EPOLLOUT }, { true, true, EPOLLRDHUP | EPOLLOUT }, { true, false, EPOLLRDHUP },
 		{ false, false, EPOLLIN },
 	};

@@ -110,11 +110,7 @@ CASE(poll_for_no_entries_drives_no_progress)
 
 CASE(each_kind_of_notification_is_armed)
 {
-	static const struct {
-		uint8_t was;
-		int solicited_only;
-		uint8_t is;
-	} rows[] = {
+	static const struct { uint8_t was; int solicited_only; uint8_t is; } rows[] = {
 		{ 0, 0, SOFT_ARMED }, { 0, 1, SOFT_ARMED_SOLICITED }, { 0, -1, SOFT_ARMED_SOLICITED },
 		{ SOFT_ARMED, 0, SOFT_ARMED }, { SOFT_ARMED_SOLICITED, 1, SOFT_ARMED_SOLICITED },
 		{ SOFT_ARMED_SOLICITED, 0, ARMED_BOTH }, { SOFT_ARMED, 1, ARMED_BOTH }, { ARMED_BOTH, 1, ARMED_BOTH },

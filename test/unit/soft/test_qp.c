@@ -132,10 +132,7 @@ CASE(next_receive_is_completed_in_place)
 
 CASE(each_request_has_its_completion)
 {
-	static const struct {
-		enum ibv_wr_opcode request;
-		enum ibv_wc_opcode completion;
-	} cases[] = {
+	static const struct { enum ibv_wr_opcode request; enum ibv_wc_opcode completion; } cases[] = {
 		{ IBV_WR_SEND, IBV_WC_SEND }, { IBV_WR_SEND_WITH_IMM, IBV_WC_SEND },
 		{ IBV_WR_SEND_WITH_INV, IBV_WC_SEND },
 		{ IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE }, { IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE },

@@ -160,11 +160,7 @@ UNIT_CASE(queue_pair_needs_both_completion_queues)
 
 UNIT_CASE(type_decides_the_first_state)
 {
-	static const struct {
-		enum ibv_qp_type type;
-		int err;
-		enum ibv_qp_state state;
-	} cases[] = {
+	static const struct { enum ibv_qp_type type; int err; enum ibv_qp_state state; } cases[] = {
 		{ IBV_QPT_RC, 0, IBV_QPS_INIT }, { IBV_QPT_UD, 0, IBV_QPS_RTS },
 		{ IBV_QPT_RAW_PACKET, 0, IBV_QPS_INIT },
 		{ IBV_QPT_UC, EOPNOTSUPP, 0 }, { IBV_QPT_XRC_SEND, EOPNOTSUPP, 0 },

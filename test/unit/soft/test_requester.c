@@ -96,11 +96,7 @@ static int set_up(void **state)
 
 CASE(each_kind_of_send_has_its_opcode)
 {
-	static const struct {
-		enum ibv_wr_opcode opcode;
-		unsigned flags, op;
-		uint32_t word;
-	} cases[] = {
+	static const struct { enum ibv_wr_opcode opcode; unsigned flags, op; uint32_t word; } cases[] = {
 		{ IBV_WR_SEND, 0, WIRE_SEND, 0 }, { IBV_WR_SEND, IBV_SEND_SOLICITED, WIRE_SEND_SE, 0 },
 		{ IBV_WR_SEND_WITH_INV, 0, WIRE_SEND_INV, 77 },
 		{ IBV_WR_SEND_WITH_INV, IBV_SEND_SOLICITED, WIRE_SEND_SE_INV, 77 },

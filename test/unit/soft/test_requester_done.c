@@ -125,11 +125,7 @@ CASE(failed_request_ends_the_stream)
 
 CASE(acknowledgement_of_what_was_not_sent_is_refused)
 {
-	static const struct {
-		uint32_t delivered;
-		uint64_t consumed;
-		int term;
-	} cases[] = {
+	static const struct { uint32_t delivered; uint64_t consumed; int term; } cases[] = {
 		{ 4, 500, WIRE_TERM_UNSPECIFIED },	/* fewer messages than before */
 		{ 8, 500, WIRE_TERM_UNSPECIFIED },	/* more than were sent */
 		{ 6, 499, WIRE_TERM_UNSPECIFIED },	/* less of the window than before */

@@ -219,10 +219,7 @@ CASE(each_check_of_a_write_has_its_terminate)
 /* So that its last word is stored in one piece, after all others. */
 CASE(write_ends_with_a_part_of_an_aligned_word)
 {
-	static const struct {
-		uint64_t to;
-		uint32_t payload, tail;
-	} cases[] = {
+	static const struct { uint64_t to; uint32_t payload, tail; } cases[] = {
 		{ 0, 32, 8 }, { 0, 33, 1 }, { 0, 39, 7 }, { 3, 32, 3 }, { 5, 2, 2 }, { 7, 2, 1 }, { 8, 8, 8 },
 		{ 0, 1, 1 },
 	};
@@ -350,10 +347,7 @@ CASE(atomics_return_the_value_before)
 CASE(malformed_atomic_changes_nothing)
 {
 	uint8_t body[WIRE_ATOMIC_REQUEST_LENGTH] = { 0 };
-	static const struct {
-		uint32_t code;
-		uint64_t data_mask, compare_mask;
-	} masks[] = {
+	static const struct { uint32_t code; uint64_t data_mask, compare_mask; } masks[] = {
 		{ WIRE_ATOMIC_FETCH_ADD, 1, 0 }, { WIRE_ATOMIC_CMP_SWAP, UINT64_MAX, 1 },
 		{ WIRE_ATOMIC_CMP_SWAP, 1, UINT64_MAX }, { 1, 0, 0 },
 	};

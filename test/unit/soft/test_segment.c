@@ -189,11 +189,7 @@ TEST(header_must_fit_the_length)
 
 TEST(other_versions_are_refused)
 {
-	static const struct {
-		uint8_t first, second;
-		int term;
-		const char *check;
-	} rows[] = {
+	static const struct { uint8_t first, second; int term; const char *check; } rows[] = {
 		{ 0xc0, 0x40, WIRE_TERM_TAGGED_VERSION, "DDP version" },
 		{ 0xc2, 0x40, WIRE_TERM_TAGGED_VERSION, "DDP version" },
 		{ 0xc3, 0x00, WIRE_TERM_TAGGED_VERSION, "DDP version" },
@@ -327,10 +323,7 @@ TEST(large_segment_predicts_more)
 
 TEST(small_end_of_a_large_message_changes_no_prediction)
 {
-	static const struct {
-		unsigned op;
-		bool send, write, read, keeps;
-	} rows[] = {
+	static const struct { unsigned op; bool send, write, read, keeps; } rows[] = {
 		{ WIRE_SEND, true, false, false, true }, { WIRE_WRITE, false, true, false, true },
 		{ WIRE_READ_RESPONSE, false, false, true, true }, { WIRE_WRITE, true, false, false, false },
 		{ WIRE_SEND, false, true, true, false },

@@ -5,10 +5,7 @@
 
 UNIT_TEST(options_are_behind_name_and_port)
 {
-	static const struct {
-		const char *params;
-		size_t offset;
-	} cases[] = {
+	static const struct { const char *params; size_t offset; } cases[] = {
 		{ "", 0 }, { "eth0", 4 }, { "eth0 0", 6 }, { "eth0 0 x", 7 }, { "  eth0 \t 0\n x y", 12 },
 		{ "fe80::1%eth0  17  ", 18 },
 	};
@@ -19,10 +16,7 @@ UNIT_TEST(options_are_behind_name_and_port)
 
 UNIT_TEST(known_options_are_read)
 {
-	static const struct {
-		const char *params;
-		bool bypass;
-	} cases[] = {
+	static const struct { const char *params; bool bypass; } cases[] = {
 		{ "eth0 0", false }, { "eth0 0 eth_qdisc=default", false }, { "eth0 0 eth_qdisc=bypass", true },
 		{ "eth0 0  eth_qdisc=bypass \t", true }, { "eth0 0 eth_qdisc=bypass eth_qdisc=default", false },
 		{ "eth0 0 eth_qdisc=default eth_qdisc=bypass", true },	/* the last one counts */

@@ -231,10 +231,7 @@ T(producer_and_consumer_run_concurrently)
 T(message_outside_its_area_is_refused)
 {
 	enum { LEAST = RING_INLINE + 1 };	/* bytes; the shortest message in the bulk area */
-	static const struct {
-		uint32_t length, at;
-		bool good;
-	} bad[] = {
+	static const struct { uint32_t length, at; bool good; } bad[] = {
 		{ RING_CHUNK, 0, true }, { RING_CHUNK, RING_BULK - RING_CHUNK, true },
 		{ RING_CHUNK + 1, 0, false }, { UINT32_MAX, 0, false }, { 1u << 31, 0, false },
 		{ RING_CHUNK, RING_BULK - RING_CHUNK + 1, false }, { LEAST, UINT32_MAX, false },

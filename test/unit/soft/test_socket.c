@@ -26,10 +26,7 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 
 UNIT_TEST(addresses_are_compared_without_ports)
 {
-	static const struct {
-		const char *a, *b;
-		bool same;
-	} rows[] = {
+	static const struct { const char *a, *b; bool same; } rows[] = {
 		{ "192.0.2.1", "192.0.2.1", true }, { "192.0.2.1", "192.0.2.2", false },
 		{ "2001:db8::1", "2001:db8::1", true }, { "2001:db8::1", "2001:db8::2", false },
 		{ "192.0.2.1", "::ffff:192.0.2.1", false },

@@ -446,9 +446,7 @@ UNIT_TEST(a_send_is_acknowledged_once)
 /* The status of a read, for each Terminate code that a peer may send. */
 UNIT_TEST(each_terminate_code_has_its_status)
 {
-	static const struct {
-		uint8_t layer_type, code, status;
-	} terms[] = {
+	static const struct { uint8_t layer_type, code, status; } terms[] = {
 		{ 0x00, 0, IBV_WC_REM_OP_ERR },
 		{ 0x01, 0, IBV_WC_REM_ACCESS_ERR }, { 0x01, 1, IBV_WC_REM_ACCESS_ERR },
 		{ 0x01, 2, IBV_WC_REM_ACCESS_ERR }, { 0x01, 3, IBV_WC_REM_ACCESS_ERR },

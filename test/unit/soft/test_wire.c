@@ -55,10 +55,7 @@ UNIT_TEST(mpa_header_alone_has_no_enhanced_data)
 /* RFC 6581: A, B and IRD in the first half, C, D and ORD in the second. */
 UNIT_TEST(enhanced_data_has_its_bits)
 {
-	static const struct {
-		struct wire_mpa mpa;
-		const char *bytes;
-	} cases[] = {
+	static const struct { struct wire_mpa mpa; const char *bytes; } cases[] = {
 		{ { .p2p = true, .ird = 1, .ord = 2 }, "\x80\x01\x00\x02" },
 		{ { .p2p_send = true, .ird = 0x3fff }, "\x7f\xff\x00\x00" },
 		{ { .p2p_write = true, .ord = 0x3fff }, "\x00\x00\xbf\xff" },
@@ -151,11 +148,7 @@ UNIT_TEST(terminate_of_a_swapping_peer_is_understood)
 /* The usual test vectors of CRC32C. */
 UNIT_TEST(crc_is_crc32c)
 {
-	static const struct {
-		const char *bytes;
-		size_t length;
-		const char *crc;
-	} cases[] = {
+	static const struct { const char *bytes; size_t length; const char *crc; } cases[] = {
 		{ "", 0, "\0\0\0\0" },
 		{ "123456789", 9, "\x83\x92\x06\xe3" },
 		{ "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, "\xaa\x36\x91\x8a" },

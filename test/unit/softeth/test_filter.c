@@ -35,9 +35,7 @@ static bool accepts(const struct dapl_eth_rule *rule, const struct frame *f) { r
 
 /* The parts of a key that the filter compares one by one. */
 #define PART(field, at, size) { offsetof(struct dapl_eth_key, field) + (at), size }
-static const struct {
-	size_t offset, size;
-} parts[] = {
+static const struct { size_t offset, size; } parts[] = {
 	PART(dst, 0, 4), PART(dst, 4, 2), PART(src, 0, 4), PART(src, 4, 2), PART(ether_type, 0, 2), PART(tos, 0, 1),
 	PART(protocol, 0, 1), PART(flow_label, 0, 4), PART(ip_src, 0, 4), PART(ip_src, 4, 4), PART(ip_src, 8, 4),
 	PART(ip_src, 12, 4), PART(ip_dst, 0, 4), PART(ip_dst, 4, 4), PART(ip_dst, 8, 4), PART(ip_dst, 12, 4),
@@ -218,10 +216,7 @@ UNIT_TEST(rule_for_a_version_rejects_other_types)
 
 UNIT_TEST(direction_and_host_are_those_of_the_rule)
 {
-	static const struct {
-		uint32_t flags;
-		bool names_dst, other_host, outgoing;
-	} rows[] = {
+	static const struct { uint32_t flags; bool names_dst, other_host, outgoing; } rows[] = {
 		{ 0, false, false, false }, { ETH_ALL, false, true, false }, { ETH_EGRESS, false, false, true },
 		{ ETH_ALL | ETH_EGRESS, false, true, true }, { 0, true, true, false }, { ETH_EGRESS, true, true, true },
 	};

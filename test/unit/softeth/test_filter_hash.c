@@ -159,11 +159,7 @@ TEST(headers_that_are_not_read_are_let_through)
 
 TEST(tunnels_are_let_through_if_inner_headers_count)
 {
-	static const struct {
-		uint8_t protocol;
-		uint16_t port;
-		bool tunnel;
-	} rows[] = {
+	static const struct { uint8_t protocol; uint16_t port; bool tunnel; } rows[] = {
 		{ IPPROTO_UDP, PORT_VXLAN, true }, { IPPROTO_UDP, PORT_GENEVE, true }, { IPPROTO_GRE, 0, true },
 		{ IPPROTO_UDP, 4711, false },
 	};

@@ -251,9 +251,7 @@ TEST(header_that_is_cut_off_is_0)
 /* With a byte less, the fields of the header are not known. */
 TEST(headers_are_read_once_they_are_complete)
 {
-	static const struct {
-		size_t length, offset;
-	} rows[] = {
+	static const struct { size_t length, offset; } rows[] = {
 #define UNTIL(length, field) { length, offsetof(struct dapl_eth_key, field) }
 		UNTIL(14, dst[0]), UNTIL(18, ether_type), UNTIL(38, ip_version), UNTIL(46, port_src),
 		UNTIL(46, port_dst),

@@ -140,11 +140,7 @@ TEST(labels_have_a_limit)
 /* Another version, another port, no flag that says so, or TCP. */
 TEST(what_only_looks_like_a_tunnel_is_none)
 {
-	static const struct {
-		uint8_t protocol;
-		uint16_t port;
-		const char *header;
-	} rows[] = {
+	static const struct { uint8_t protocol; uint16_t port; const char *header; } rows[] = {
 		{ IPPROTO_UDP, 4789, "\x00\x00\x00\x00\x01\x02\x03\x00" },
 		{ IPPROTO_UDP, 4790, "\x08\x00\x00\x00\x01\x02\x03\x00" },
 		{ IPPROTO_UDP, 6081, "\x40\x00\x65\x58\x01\x02\x03\x00" },
@@ -270,9 +266,7 @@ TEST(header_that_is_cut_off_is_0)
 /* Where each header of the frame is complete; a byte less, and what it says is not known. */
 TEST(headers_are_read_once_they_are_complete)
 {
-	static const struct {
-		size_t length, offset;
-	} rows[] = {
+	static const struct { size_t length, offset; } rows[] = {
 #define UNTIL(length, key, field) { length, offsetof(struct eth_headers, key.field) }
 		UNTIL(14, outer, dst[0]), UNTIL(34, outer, ip_version), UNTIL(38, outer, port_src),
 		UNTIL(50, outer, tunnel_id), UNTIL(68, inner, dst[0]), UNTIL(88, inner, ip_version),

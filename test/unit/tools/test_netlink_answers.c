@@ -153,10 +153,7 @@ UNIT_TEST(listening_ids_have_address_and_service)
 
 UNIT_TEST(other_kinds_need_a_process_only)
 {
-	static const struct {
-		enum rdma_kind kind;
-		int table, entry;
-	} kinds[] = {
+	static const struct { enum rdma_kind kind; int table, entry; } kinds[] = {
 		{ RDMA_CONTEXT, RDMA_NLDEV_ATTR_RES_CTX, RDMA_NLDEV_ATTR_RES_CTX_ENTRY },
 		{ RDMA_PD, RDMA_NLDEV_ATTR_RES_PD, RDMA_NLDEV_ATTR_RES_PD_ENTRY },
 		{ RDMA_MR, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MR_ENTRY },

@@ -8,10 +8,7 @@
 
 enum { NOBODY = 4200000000u };	/* a user without a name */
 
-static const struct {
-	const char *text, *cgroup;
-	long long job;
-} texts[] = {
+static const struct { const char *text, *cgroup; long long job; } texts[] = {
 	{ "0::/user.slice/user-1000.slice/session-1.scope\n", "/user.slice/user-1000.slice/session-1.scope", -1 },
 	{ "0::/\n", "/", -1 },
 	{ "", NULL, -1 },
