@@ -9,11 +9,7 @@
 char tree_root[] = "/tmp/file_tree.XXXXXX";
 static char path[PATH_MAX];
 
-static int remove_one(const char *name, const struct stat *status, int kind, struct FTW *where)
-{
-	(void)status, (void)kind, (void)where;
-	return remove(name);
-}
+static int remove_one(const char *name, const struct stat *status, int kind, struct FTW *where) { return remove(name); }
 
 int tree_begin(void **state)
 {

@@ -74,12 +74,7 @@ static void until(bool (*what)(uint64_t than), uint64_t than)
 	}
 }
 
-static bool thread_sleeps(uint64_t unused)
-{
-	(void)unused;
-	return __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST);
-}
-
+static bool thread_sleeps(uint64_t unused) { return __atomic_load_n(&sleepers, __ATOMIC_SEQ_CST); }
 static bool more_waits(uint64_t than) { return dapl_post_lock_waits().waits > than; }
 
 /* --- exclusion --- */

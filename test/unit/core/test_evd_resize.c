@@ -99,7 +99,6 @@ static int work_meanwhile(struct ibv_cq *cq, int cqe)
 {
 	pthread_t thread;
 
-	(void)cq, (void)cqe;
 	assert_int_equal(pthread_create(&thread, NULL, work, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	return 0;
@@ -126,11 +125,7 @@ CASE(delayed_acknowledgements_take_twice_the_entries)
 	assert_int_equal(dapl_cq_entries(evd->obj.ia, 100), 100 + DAPL_CQ_SPARE);
 }
 
-static int refuse(struct ibv_cq *cq, int cqe)
-{
-	(void)cq, (void)cqe;
-	return ENOMEM;
-}
+static int refuse(struct ibv_cq *cq, int cqe) { return ENOMEM; }
 
 CASE(a_refusal_by_the_device_changes_nothing)
 {
@@ -145,11 +140,7 @@ CASE(a_refusal_by_the_device_changes_nothing)
 	expect_software_event(1);
 }
 
-static int cannot_resize(struct ibv_cq *cq, int cqe)
-{
-	(void)cq, (void)cqe;
-	return EOPNOTSUPP;
-}
+static int cannot_resize(struct ibv_cq *cq, int cqe) { return EOPNOTSUPP; }
 
 /* The service thread must empty a CQ that cannot grow. */
 CASE(evd_that_nothing_would_empty_keeps_its_length)

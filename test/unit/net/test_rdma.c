@@ -50,11 +50,7 @@ FILE *__wrap_fopen64(const char *name, const char *mode)
 	return NULL;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
-{
-	(void)status, (void)kind, (void)where;
-	return remove(path);
-}
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where) { return remove(path); }
 
 UNIT_FIXTURE(set_up)
 {

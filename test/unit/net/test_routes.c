@@ -37,7 +37,6 @@ REPLACE(net_entries_read, net_entries_free, net_lookup)
 
 int __wrap_net_entries_read(struct net_entries *to, const struct net_table *table, const struct net_rdma_list *rdma)
 {
-	(void)table, (void)rdma;
 	*to = (struct net_entries){ .entries = entries, .count = entry_count };
 	return namespace_result("entries");
 }
@@ -49,7 +48,6 @@ void __wrap_net_entries_free(struct net_entries *to)
 int __wrap_net_lookup(struct nl_sock *sock, const struct sockaddr *to, const struct sockaddr *from, int index,
 		      struct net_answer *answer)
 {
-	(void)sock, (void)to;
 	lookups++;
 	*answer = (struct net_answer){ .err = ENETUNREACH };
 	for (size_t i = 0; i < question_count; i++)

@@ -186,7 +186,6 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRI
 {
 	static uint32_t last;
 
-	(void)ia, (void)pz, (void)va, (void)address;
 	if (during_lmr_create)
 		during_lmr_create();
 	if (lmr_create_result != DAT_SUCCESS)

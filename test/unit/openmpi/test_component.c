@@ -136,7 +136,6 @@ int __wrap_mca_base_component_var_register(const mca_base_component_t *component
 					   mca_base_var_flag_t flags, mca_base_var_info_lvl_t level,
 					   mca_base_var_scope_t scope, void *value)
 {
-	(void)enumerator, (void)bind, (void)flags, (void)level;
 	assert_ptr_equal(component, &c->super.btl_version);
 	assert_int_equal(scope, MCA_BASE_VAR_SCOPE_READONLY);
 	assert_true(strlen(help) > 0);

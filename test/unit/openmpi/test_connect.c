@@ -106,7 +106,6 @@ static void add_send(opal_list_t *list)
 static void on_rdma(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, void *local,
 		    mca_btl_base_registration_handle_t *handle, void *context, void *data, int status)
 {
-	(void)btl, (void)e, (void)local, (void)handle, (void)context, (void)data;
 	rdmas_done++;
 	rdma_status = status;
 }

@@ -411,7 +411,6 @@ UNIT_CASE(process_can_be_added_again)
 
 static void on_error(mca_btl_base_module_t *btl, int32_t flags, opal_proc_t *proc, char *why)
 {
-	(void)btl, (void)flags, (void)proc, (void)why;
 }
 
 UNIT_CASE(callback_for_errors_is_kept)
@@ -482,7 +481,6 @@ static int callbacks;
 
 static void on_sent(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, mca_btl_base_descriptor_t *des, int status)
 {
-	(void)btl, (void)e, (void)des, (void)status;
 	callbacks++;
 }
 

@@ -137,11 +137,7 @@ static void invalidation_that_is_not_permitted(struct parts *p)
 	put_segment(p->send, "", 0);
 }
 
-static void wrong_crc(struct parts *p)
-{
-	(void)p;
-	put("\0\x12\x41\x43" "................" "\0\0" "....", 26);
-}
+static void wrong_crc(struct parts *p) { put("\0\x12\x41\x43" "................" "\0\0" "....", 26); }
 
 struct bad_frame {
 	const char *name;

@@ -88,7 +88,6 @@ void half_open_connections_time_out(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	assert_true(resident_bytes() - before < N * 4096l);
 #endif
-	(void)before;
 	for (int i = 0; i < N; i++) {
 		assert_true(at_end(silent[i], 60000));
 		close(silent[i]);

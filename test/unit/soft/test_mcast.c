@@ -48,7 +48,6 @@ int __wrap_socket(int family, int type, int protocol)
 
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length)
 {
-	(void)fd, (void)length;
 	did.port = address_port(address);
 	errno = did.bind_err;
 	return did.bind_err ? -1 : 0;

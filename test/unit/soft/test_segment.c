@@ -57,13 +57,11 @@ void __wrap_soft_responder_write_end(struct dapl_conn *c)
 
 void __wrap_soft_requester_response_end(struct soft_qp *q, struct dapl_conn *c)
 {
-	(void)q, (void)c;
 	called = "soft_requester_response_end";
 }
 
 int __wrap_soft_requester_acked(struct soft_qp *q, struct dapl_conn *c, uint32_t delivered, uint64_t consumed)
 {
-	(void)q, (void)c;
 	assert_int_equal(delivered, 0x01020304);
 	assert_int_equal(consumed, 0x090a0b0c0d0e0f10);
 	called = "soft_requester_acked";
@@ -72,7 +70,6 @@ int __wrap_soft_requester_acked(struct soft_qp *q, struct dapl_conn *c, uint32_t
 
 void __wrap_soft_stream_terminated(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body, uint32_t length)
 {
-	(void)q, (void)c;
 	called_with = body;
 	called_length = length;
 	called = "soft_stream_terminated";

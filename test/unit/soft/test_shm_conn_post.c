@@ -36,11 +36,7 @@ static struct {
 REPLACE(soft_qp_executed, soft_mem_to_send, soft_mem_local, rmem_map_write, rmem_map_read, rmem_map_atomic)
 REPLACE(cma_read_now, cma_execute, proto_suits_cma, proto_peer_polls, proto_select_read, proto_select_queued)
 
-void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr)
-{
-	(void)q, (void)wr;
-	is.completions++;
-}
+void __wrap_soft_qp_executed(struct soft_qp *q, const struct ibv_send_wr *wr) { is.completions++; }
 
 enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge *sge, char **at)
 {
@@ -51,7 +47,6 @@ enum soft_check __wrap_soft_mem_to_send(struct soft_qp *q, const struct ibv_sge 
 enum soft_check __wrap_soft_mem_local(const struct dapl_device *d, const struct ibv_pd *pd, const struct ibv_sge *sge,
 				      int access, char **at)
 {
-	(void)d, (void)pd;
 	assert_int_equal(access, IBV_ACCESS_LOCAL_WRITE);
 	*at = (char *)(uintptr_t)sge->addr;
 	return is.good_memory ? SOFT_FINE : SOFT_ACCESS;
@@ -68,13 +63,11 @@ static bool executed_by(const char *name, bool can, uint32_t stag, uint64_t remo
 
 bool __wrap_rmem_map_write(struct dapl_conn *c, uint32_t stag, uint64_t remote, const char *from, uint32_t length)
 {
-	(void)c, (void)length;
 	return executed_by("mapped write", is.can_map, stag, remote, from);
 }
 
 bool __wrap_rmem_map_read(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length)
 {
-	(void)c, (void)length;
 	return executed_by("mapped read", is.can_map, stag, remote, to);
 }
 
@@ -85,36 +78,27 @@ bool __wrap_rmem_map_atomic(struct dapl_conn *c, const struct ibv_send_wr *wr, c
 
 bool __wrap_cma_read_now(struct dapl_conn *c, uint32_t stag, uint64_t remote, char *to, uint32_t length)
 {
-	(void)c, (void)length;
 	return executed_by("CMA read", is.can_cma, stag, remote, to);
 }
 
 bool __wrap_cma_execute(struct soft_qp *q, struct dapl_conn *c, struct soft_swqe *wqe)
 {
-	(void)q, (void)c;
 	is.queued = wqe;
 	return is.can_cma;
 }
 
-bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, unsigned flags)
-{
-	(void)q, (void)c, (void)flags;
-	return is.suits_cma;
-}
-
+bool __wrap_proto_suits_cma(const struct soft_qp *q, const struct dapl_conn *c, unsigned flags) { return is.suits_cma; }
 bool __wrap_proto_peer_polls(struct shm_conn *shm) { return is.peer_polls; }
 
 enum shm_proto __wrap_proto_select_read(const struct soft_qp *q, struct dapl_conn *c, uint64_t length,
 					unsigned refused)
 {
-	(void)q, (void)c, (void)length;
 	return refused & 1 << PROTO_CMA ? PROTO_UNDECIDED : is.read_proto;
 }
 
 enum shm_proto __wrap_proto_select_queued(const struct soft_qp *q, struct dapl_conn *c,
 					  const struct proto_request *request)
 {
-	(void)q, (void)c;
 	assert_int_equal(request->moment, PROTO_QUEUED);
 	return is.queued_proto;
 }

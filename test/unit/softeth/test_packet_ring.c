@@ -39,7 +39,6 @@ struct eth_rule *__wrap_eth_rule_find(struct eth_port *at, const uint8_t *frame,
 	assert_ptr_equal(at, &port);
 	assert_in_range(frame - memory, 0, BLOCKS * BLOCK);
 	assert_int_equal(time / 1000000000, 5);
-	(void)tag, (void)outgoing;
 	found_other_host = other_host;
 	hashes[0] = *hash;
 	if (hashes[1])

@@ -11,7 +11,6 @@ static const struct control_socket programs[2] = { { "a", 1 }, { "b", 2 } };
 json_t *control_ask(const struct control_socket *socket, enum control_verb verb, json_t *request, char *why,
 		    size_t size)
 {
-	(void)why, (void)size;
 	if (verb == CONTROL_TAP && json_integer_value(json_object_get(request, "client")) == 7)
 		__atomic_add_fetch(&asked[socket->name[0] - 'a'], 1, __ATOMIC_RELAXED);
 	json_decref(request);

@@ -38,7 +38,6 @@ json_t *control_ask(const struct control_socket *socket, enum control_verb verb,
 		    size_t size)
 {
 	assert_int_equal(verb, CONTROL_TAP);
-	(void)why, (void)size;
 	json_decref(request);
 	return json_pack("{s:i, s:i}", "descriptor", programs[socket->name[0] - 'a'].file, "began", 1);
 }

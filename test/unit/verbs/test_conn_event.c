@@ -66,7 +66,6 @@ void hw_initiator_response(struct dapl_conn *c, const struct hw_pdata *pdata)
 
 void hw_initiator_ud_established(struct dapl_conn *c, const struct rdma_cm_event *event, const struct hw_pdata *pdata)
 {
-	(void)c, (void)event;
 	keep(pdata->data, pdata->len);
 	called_last(UD_UP);
 }
@@ -74,7 +73,6 @@ void hw_initiator_ud_established(struct dapl_conn *c, const struct rdma_cm_event
 void hw_initiator_iwarp_established(struct dapl_conn *c, const struct rdma_cm_event *event,
 				    const struct hw_pdata *pdata)
 {
-	(void)c, (void)event;
 	keep(pdata->data, pdata->len);
 	called_last(IWARP_UP);
 }
