@@ -22,9 +22,7 @@ static DAT_EP_HANDLE handle;		/* of the create that succeeded last */
 static size_t fails_size;		/* of an element in the allocation that fails */
 static bool closes;			/* dat_ia_close ends the endpoint while it is created */
 
-EXTEND(calloc)
-/* the sanitizers' libraries call it */
-void *__wrap_calloc(size_t n, size_t size) { return fails_size && size == fails_size ? NULL : __real_calloc(n, size); }
+UNIT_FAIL_CALLOC(fails_size && size == fails_size)
 
 EXTEND(dapl_ep_create)
 DAT_RETURN __wrap_dapl_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE request,

@@ -15,10 +15,10 @@ static int copies_left, grown_left, directories_left, files_left;	/* calls befor
 
 /* --- in place of libc ------------------------------------------------------------------------------------------ */
 
-EXTEND(strdup, realloc, opendir, open64)
+EXTEND(strdup, opendir, open64)
 
 char *__wrap_strdup(const char *text) { return copies_left-- != 0 ? __real_strdup(text) : NULL; }
-void *__wrap_realloc(void *old, size_t size) { return grown_left-- != 0 ? __real_realloc(old, size) : NULL; }
+UNIT_FAIL_REALLOC(grown_left-- == 0)
 
 DIR *__wrap_opendir(const char *name)
 {

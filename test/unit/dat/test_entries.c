@@ -18,11 +18,10 @@ static bool has_soft;			/* the software device is installed */
 static int devices_error;		/* looking for devices fails with it */
 static unsigned devices;		/* that are present */
 
-EXTEND(malloc, realloc)
 REPLACE(loader_finds, sources_generate)
 
-void *__wrap_malloc(size_t size) { return allocations_left-- != 0 ? __real_malloc(size) : NULL; }
-void *__wrap_realloc(void *old, size_t size) { return allocations_left-- != 0 ? __real_realloc(old, size) : NULL; }
+UNIT_FAIL_MALLOC(allocations_left-- == 0)
+UNIT_FAIL_REALLOC(allocations_left-- == 0)
 
 bool __wrap_loader_finds(const char *name)
 {

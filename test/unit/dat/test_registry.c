@@ -18,10 +18,10 @@
 
 static int allocations_left;		/* before the one that fails */
 
-EXTEND(calloc, realloc, pthread_mutex_lock, pthread_mutex_unlock)
+EXTEND(pthread_mutex_lock, pthread_mutex_unlock)
 
-void *__wrap_calloc(size_t n, size_t size) { return allocations_left-- != 0 ? __real_calloc(n, size) : NULL; }
-void *__wrap_realloc(void *old, size_t size) { return allocations_left-- != 0 ? __real_realloc(old, size) : NULL; }
+UNIT_FAIL_CALLOC(allocations_left-- == 0)
+UNIT_FAIL_REALLOC(allocations_left-- == 0)
 
 static _Thread_local bool keeps;	/* the next unlock of this thread waits */
 static pthread_mutex_t *kept;		/* atomic: the mutex of that unlock */

@@ -25,9 +25,9 @@ static const char *bad_directory;	/* how the names end for which it fails; "": a
 static const char *bad_file;		/* how the names of files end for which fopen() fails; NULL: none */
 static int file_error;
 
-EXTEND(realloc, opendir, fopen64)
+EXTEND(opendir, fopen64)
 
-void *__wrap_realloc(void *old, size_t size) { return grow_left-- ? __real_realloc(old, size) : NULL; }
+UNIT_FAIL_REALLOC(!grow_left--)
 
 static bool ends(const char *name, const char *end)
 {

@@ -77,8 +77,7 @@ int __wrap_net_dump(struct nl_sock *sock, int kind, int family, void (*each)(str
 
 static unsigned grow_left;		/* arrays that may still grow; then there is no memory */
 
-EXTEND(realloc)
-void *__wrap_realloc(void *old, size_t size) { return grow_left-- ? __real_realloc(old, size) : NULL; }
+UNIT_FAIL_REALLOC(!grow_left--)
 
 UNIT_FIXTURE(set_up)
 {

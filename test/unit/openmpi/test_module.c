@@ -26,9 +26,7 @@ static char name_reported[64], reason[64];
 static size_t calloc_fails;	/* of so many elements; 0: none fails */
 
 REPLACE(clock_gettime, udapl_show_help)
-EXTEND(calloc)
-
-void *__wrap_calloc(size_t n, size_t size) { return calloc_fails && n == calloc_fails ? NULL : __real_calloc(n, size); }
+UNIT_FAIL_CALLOC(calloc_fails && n == calloc_fails)
 
 static void complete_sends(void)
 {

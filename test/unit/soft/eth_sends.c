@@ -21,7 +21,7 @@ uint64_t now;
 /* --- clocks and the timer --------------------------------------------------------------------------------------- */
 
 REPLACE(clock_gettime, timerfd_create, timerfd_settime, dapl_watch_start, dapl_watch_stop)
-EXTEND(read, close, calloc)
+EXTEND(read, close)
 
 static void (*timer_ready)(struct dapl_watch *watch);
 uint64_t timer_wait;
@@ -96,7 +96,7 @@ void __wrap_dapl_watch_stop(struct dapl_watch *watch)
 	watching = false;
 }
 
-void *__wrap_calloc(size_t n, size_t size) { return fails_size && size == fails_size ? NULL : __real_calloc(n, size); }
+UNIT_FAIL_CALLOC(fails_size && size == fails_size)
 
 void wake_too_early(void)
 {

@@ -25,7 +25,7 @@ static uint64_t counted[2];
 /* --- functions of other files --------------------------------------------------------------------------------- */
 
 REPLACE(steer_make, steer_make_xdp, interface_request_index, eth_xdp_sockets, syscall)
-EXTEND(close, calloc)
+EXTEND(close)
 
 int __wrap_steer_make(struct bpf_code *code, const struct steer_rule *of, unsigned n, int counters)
 {
@@ -133,7 +133,7 @@ int __wrap_close(int fd)
 	return step(fd == PROGRAM ? "unload" : "unlink");
 }
 
-void *__wrap_calloc(size_t n, size_t size) { return no_memory && n == BPF_LONGEST ? NULL : __real_calloc(n, size); }
+UNIT_FAIL_CALLOC(no_memory && n == BPF_LONGEST)
 
 /* --- a case ---------------------------------------------------------------------------------------------------- */
 
