@@ -39,6 +39,12 @@ UNIT_FIXTURE(fresh)
 
 static void init(void) { log_init("t", "T_TYPE", "T_LEVEL", "T_DEST", 3); }
 
+static void init_with(const char *variable, const char *value)
+{
+	setenv(variable, value, 1);
+	init();
+}
+
 static void three_lines(void)
 {
 	log_line(1, "one %d", 1);
@@ -59,17 +65,13 @@ TEST(lines_have_a_prefix_and_a_mask)
 
 TEST(the_mask_is_decimal_or_hexadecimal)
 {
-	setenv("T_TYPE", "0xff", 1);
-	init();
+	init_with("T_TYPE", "0xff");
 	assert_int_equal(log_mask, 0xff);
-	setenv("T_TYPE", "0", 1);
-	init();
+	init_with("T_TYPE", "0");
 	assert_int_equal(log_mask, 0);
-	setenv("T_TYPE", "010", 1);
-	init();
+	init_with("T_TYPE", "010");
 	assert_int_equal(log_mask, 10);
-	setenv("T_TYPE", "0XFFFFFFFF", 1);
-	init();
+	init_with("T_TYPE", "0XFFFFFFFF");
 	assert_int_equal(log_mask, 0xffffffff);
 }
 
@@ -83,15 +85,13 @@ TEST(the_level_widens_the_mask)
 		init();
 		assert_int_equal(log_mask, masks[level[0] - '0']);
 	}
-	setenv("T_TYPE", "8", 1);
-	init();
+	init_with("T_TYPE", "8");
 	assert_int_equal(log_mask, 8);
 }
 
 TEST(a_destination_can_be_chosen)
 {
-	setenv("T_DEST", "1", 1);
-	init();
+	init_with("T_DEST", "1");
 	catch(three_lines);
 	assert_string_equal(out, "t: one 1\nt: two or four\n");
 	assert_string_equal(err, "");
@@ -99,8 +99,7 @@ TEST(a_destination_can_be_chosen)
 	init();
 	catch(three_lines);
 	assert_string_equal(out, "t: one 1\nt: two or four\n");
-	setenv("T_DEST", "2", 1);
-	init();
+	init_with("T_DEST", "2");
 	catch(three_lines);
 	assert_string_equal(out, "");
 	assert_string_equal(err, "");
@@ -174,12 +173,10 @@ TEST(reports_look_like_lines)
 
 TEST(priorities_have_bits)
 {
-	setenv("T_TYPE", "1", 1);
-	init();
+	init_with("T_TYPE", "1");
 	catch(an_error_and_a_warning);
 	assert_string_equal(err, "t: one 1: No such device\n");
-	setenv("T_TYPE", "2", 1);
-	init();
+	init_with("T_TYPE", "2");
 	catch(an_error_and_a_warning);
 	assert_string_equal(err, "t: two\n");
 	unsetenv("T_TYPE");
@@ -221,8 +218,7 @@ TEST(errno_survives)
 	assert_int_equal(errno, EBUSY);
 	catch(three_lines);
 	errno = EBUSY;
-	setenv("T_DEST", "2", 1);
-	init();
+	init_with("T_DEST", "2");
 	assert_int_equal(errno, EBUSY);
 	log_line(1, "%m");
 	assert_int_equal(errno, EBUSY);

@@ -75,15 +75,20 @@ static int request(void)
 	return rtnl_request(&head, take, &taken);
 }
 
+static void answer_gives(int result, unsigned answers)
+{
+	queue(next.length);
+	assert_int_equal(request(), result);
+	assert_int_equal(taken, answers);
+}
+
 UNIT_CASE(one_answer_ends_a_request)
 {
 	struct nlmsghdr sent;
 
 	add(RTM_NEWLINK, 0, 0);
 	add(RTM_NEWADDR, 0, 0);
-	queue(next.length);
-	assert_int_equal(request(), 0);
-	assert_int_equal(taken, 1);
+	answer_gives(0, 1);
 	assert_int_equal(last_kind, RTM_NEWLINK);
 	assert_int_equal(read(kernel, &sent, sizeof sent), sizeof sent);
 	assert_int_equal(sent.nlmsg_type, RTM_GETLINK);
@@ -96,26 +101,20 @@ UNIT_CASE(dump_goes_on_until_done)
 	queue(next.length);
 	add(RTM_NEWADDR, NLM_F_MULTI, 0);
 	add(NLMSG_DONE, NLM_F_MULTI, 0);
-	queue(next.length);
-	assert_int_equal(request(), 0);
-	assert_int_equal(taken, 3);
+	answer_gives(0, 3);
 	assert_int_equal(last_kind, RTM_NEWADDR);
 }
 
 UNIT_CASE(error_number_is_returned)
 {
 	add(NLMSG_ERROR, 0, -EPERM);
-	queue(next.length);
-	assert_int_equal(request(), EPERM);
-	assert_int_equal(taken, 0);
+	answer_gives(EPERM, 0);
 }
 
 UNIT_CASE(acknowledgement_is_no_error)
 {
 	add(NLMSG_ERROR, 0, 0);
-	queue(next.length);
-	assert_int_equal(request(), 0);
-	assert_int_equal(taken, 0);
+	answer_gives(0, 0);
 }
 
 UNIT_CASE(interrupted_dump_is_told)
@@ -123,9 +122,7 @@ UNIT_CASE(interrupted_dump_is_told)
 	add(RTM_NEWLINK, NLM_F_MULTI | NLM_F_DUMP_INTR, 0);
 	add(RTM_NEWLINK, NLM_F_MULTI, 0);
 	add(NLMSG_DONE, NLM_F_MULTI, 0);
-	queue(next.length);
-	assert_int_equal(request(), EINTR);
-	assert_int_equal(taken, 2);
+	answer_gives(EINTR, 2);
 }
 
 /* --- malformed datagrams ----------------------------------------------------------------------- */
@@ -148,9 +145,7 @@ UNIT_CASE(header_that_is_cut_is_malformed)
 static void malformed_length(uint32_t length)
 {
 	add(RTM_NEWLINK, 0, 0)->nlmsg_len = length;
-	queue(next.length);
-	assert_int_equal(request(), EBADMSG);
-	assert_int_equal(taken, 0);
+	answer_gives(EBADMSG, 0);
 }
 
 UNIT_CASE(length_of_zero_is_malformed)
@@ -178,9 +173,7 @@ UNIT_CASE(dump_that_ends_too_early_is_malformed)
 {
 	add(RTM_NEWLINK, NLM_F_MULTI, 0);
 	add(RTM_NEWLINK, NLM_F_MULTI, 0)->nlmsg_len = UINT32_MAX;
-	queue(next.length);
-	assert_int_equal(request(), EBADMSG);
-	assert_int_equal(taken, 1);
+	answer_gives(EBADMSG, 1);
 }
 
 UNIT_CASE(datagram_longer_than_the_buffer_is_an_error)

@@ -37,6 +37,12 @@ static enum soft_step fill(void)
 	return step;
 }
 
+static void fills(unsigned frames)
+{
+	assert_int_equal(fill(), STEP_NOTHING);
+	assert_int_equal(b.frames, frames);
+}
+
 struct segment {
 	bool tagged, last;
 	unsigned op;
@@ -111,8 +117,7 @@ CASE(each_kind_of_send_has_its_opcode)
 		wqe->word = 77;
 		wqe->flags |= cases[i].flags;
 	}
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, n);
+	fills(n);
 	for (int i = 0; i < n; i++) {
 		struct segment is = segment(i);
 
@@ -133,8 +138,7 @@ CASE(each_kind_of_send_has_its_opcode)
 CASE(long_send_is_cut_into_full_segments)
 {
 	post(IBV_WR_SEND, 2 * UNTAGGED + 1);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 3);
+	fills(3);
 	for (int i = 0; i < 3; i++) {
 		struct segment is = segment(i);
 
@@ -153,8 +157,7 @@ CASE(long_send_is_cut_into_full_segments)
 CASE(long_write_names_the_place_of_each_segment)
 {
 	post(IBV_WR_RDMA_WRITE, 2 * TAGGED);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 2);
+	fills(2);
 	for (int i = 0; i < 2; i++) {
 		struct segment is = segment(i);
 
@@ -184,8 +187,7 @@ CASE(immediate_follows_its_write)
 	wqe = post(IBV_WR_RDMA_WRITE_WITH_IMM, 24);
 	wqe->word = 0x01020304;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 0)->flags |= IBV_SEND_SOLICITED;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 4);
+	fills(4);
 	assert_int_equal(segment(0).op, WIRE_WRITE);
 	assert_true(b.frame[0].cursor.second);
 	assert_int_equal(b.frame[0].cursor.wqe, 0);
@@ -254,12 +256,10 @@ CASE(fence_waits_for_the_reads_before_it)
 {
 	post(IBV_WR_RDMA_READ, 8);
 	post(IBV_WR_SEND, 8)->flags |= IBV_SEND_FENCE;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 1);
+	fills(1);
 	s.conn->stream.tx.cursor = cur;
 	s.conn->stream.reads_done = 1;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 1);
+	fills(1);
 	assert_int_equal(segment(0).op, WIRE_SEND);
 }
 
@@ -267,20 +267,17 @@ CASE(reads_wait_while_the_peer_has_as_many_as_it_allows)
 {
 	for (int i = 0; i <= STREAM_READS; i++)
 		post(IBV_WR_RDMA_READ, 8);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, STREAM_READS);
+	fills(STREAM_READS);
 	s.conn->stream.tx.cursor = cur;
 	s.conn->stream.reads_done = 1;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 1);
+	fills(1);
 }
 
 CASE(nothing_is_sent_behind_a_request_that_failed)
 {
 	post(IBV_WR_SEND, 8)->state = SOFT_DONE;
 	post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 0);
+	fills(0);
 }
 
 CASE(request_without_a_segment_ends_the_batch)
@@ -380,8 +377,7 @@ CASE(immediate_needs_room_in_the_window)
 {
 	s.conn->stream.tx.cursor.charged = SOFT_WINDOW - SOFT_CHARGE + 1;
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 8);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 1);
+	fills(1);
 	assert_true(cur.second);
 	s.conn->stream.tx.cursor = cur;
 	s.conn->stream.peer_consumed = 1;
@@ -421,31 +417,26 @@ CASE(nothing_follows_the_last_frame)
 	ask(0, 8);
 	for (int i = 0; i < 2; i++) {
 		*last[i] = true;
-		assert_int_equal(fill(), STEP_NOTHING);
-		assert_int_equal(b.frames, 0);
+		fills(0);
 		*last[i] = false;
 	}
 	soft_qp_set_state(s.qp, IBV_QPS_ERR);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 0);
+	fills(0);
 	soft_qp_set_state(s.qp, IBV_QPS_RTS);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 2);
+	fills(2);
 }
 
 CASE(initiator_begins_with_an_empty_write)
 {
 	s.conn->stream.tx.first = true;
 	post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 2);
+	fills(2);
 	assert_int_equal(segment(0).op, WIRE_WRITE);
 	assert_int_equal(segment(0).stag, 1);
 	assert_int_equal(segment(0).length, 0);
 	assert_int_equal(soft_swqe(s.qp, 0)->seq, 2);	/* the peer counts the write, too */
 	s.conn->stream.tx.cursor = cur;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 0);
+	fills(0);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
@@ -454,8 +445,7 @@ CASE(read_is_answered_in_full_segments)
 {
 	ask(50, TAGGED + 10);
 	ask(0, 0);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 3);
+	fills(3);
 	for (int i = 0; i < 2; i++) {
 		struct segment is = segment(i);
 
@@ -509,8 +499,7 @@ CASE(batch_with_crc_has_one_response)
 	assert_int_equal(b.frames, 1);
 	assert_memory_equal(segment(0).body, stream_device.memory->constant, 8);
 	s.conn->stream.crc = false;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 2);
+	fills(2);
 }
 
 /* None of the requests of this side is to blame. */
@@ -545,8 +534,7 @@ CASE(only_our_peers_get_interleaved_messages)
 {
 	post(IBV_WR_SEND, 2 * UNTAGGED);
 	ask(0, 2 * TAGGED);
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(b.frames, 4);
+	fills(4);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(segment(i).op, i % 2 ? WIRE_SEND : WIRE_READ_RESPONSE);
 	s.conn->stream.peer_is_dapl = false;

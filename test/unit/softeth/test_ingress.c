@@ -164,6 +164,12 @@ static void assert_steps(const char *expected)
 	forget_steps();
 }
 
+static void renewal_takes(const char *expected)
+{
+	assert_int_equal(eth_steer_renew(&port), 0);
+	assert_steps(expected);
+}
+
 static void attach_program(void)
 {
 	steer_rules(1);
@@ -179,8 +185,7 @@ static void attach_program(void)
 TEST(first_rule_that_steers_attaches_a_program)
 {
 	steer_rules(1);
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("counters make load attach unload");
+	renewal_takes("counters make load attach unload");
 	assert_int_equal(port.link, LINK);
 	assert_int_equal(port.counters, COUNTERS);
 }
@@ -190,8 +195,7 @@ TEST(program_is_replaced_while_it_is_attached)
 {
 	attach_program();
 	steer_rules(2);
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("make load replace unload");
+	renewal_takes("make load replace unload");
 	assert_int_equal(port.link, LINK);
 }
 
@@ -199,15 +203,12 @@ TEST(program_goes_with_the_last_rule_that_steers)
 {
 	attach_program();
 	port.steering = 0;		/* a rule that copies remains */
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("unlink");
+	renewal_takes("unlink");
 	assert_int_equal(port.link, -1);
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("");
+	renewal_takes("");
 	assert_int_equal(port.counters, COUNTERS);	/* a rule that was moved away is read later */
 	steer_rules(1);
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("make load attach unload");
+	renewal_takes("make load attach unload");
 }
 
 /* Rules that copy are in it, too: the first rule that matches decides. */
@@ -235,8 +236,7 @@ TEST(program_has_the_rules_in_their_order)
 TEST(xdp_program_stays_without_rules)
 {
 	port.xdp = (struct eth_xdp *)&port;	/* it is not looked at */
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("counters address make load xdp unload");
+	renewal_takes("counters address make load xdp unload");
 	assert_int_equal(made, 0);
 	steer_rules(2);
 	rules[0].id = 11;
@@ -244,16 +244,14 @@ TEST(xdp_program_stays_without_rules)
 	rules[1].rule.mode = ETH_DROP;
 	rules[1].id = 12;
 	rules[1].counter = 2;
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("address make load replace unload");
+	renewal_takes("address make load replace unload");
 	assert_int_equal(made_of[0].number, 11);
 	assert_int_equal(made_of[1].number, 2);
 	steer_rules(0);
 	failing = "address";
 	assert_int_equal(eth_steer_renew(&port), ENODEV);
 	assert_steps("address");
-	assert_int_equal(eth_steer_renew(&port), 0);
-	assert_steps("address make load replace unload");
+	renewal_takes("address make load replace unload");
 	eth_steer_detach(&port);
 	assert_steps("unlink");
 	assert_int_equal(port.link, -1);
@@ -278,8 +276,7 @@ TEST(program_that_cannot_be_attached_is_unloaded)
 		assert_true(port.link < 0);
 		assert_int_equal(port.counters, i ? COUNTERS : -1);
 		port.steering = 0;	/* the rule is refused */
-		assert_int_equal(eth_steer_renew(&port), 0);
-		assert_steps("");
+		renewal_takes("");
 		steer_rules(1);
 		assert_int_equal(eth_steer_renew(&port), 0);
 		assert_int_equal(port.link, LINK);

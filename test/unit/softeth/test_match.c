@@ -7,6 +7,13 @@
 
 static struct frame frame;
 
+static void assert_outer(const struct dapl_eth_key *expected)
+{
+	struct eth_headers h = parse(&frame);
+
+	assert_key(&h.outer, expected);
+}
+
 UNIT_FIXTURE(set_up) { frame.length = 0; }
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
@@ -30,27 +37,23 @@ TEST(frame_of_another_protocol_has_addresses_and_type)
 TEST(type_is_read_behind_two_tags)
 {
 	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
-	struct eth_headers h;
 
 	expected.vlan_tci = htons(0xe007);
 	frame_put_ethernet(&frame, ETH_P_8021AD);
 	FRAME_PUT(&frame, "\xe0\x07\x81\x00\x00\x09\x08\x00");
 	frame_put_ipv4(&frame, IPPROTO_ICMP);
-	h = parse(&frame);
-	assert_key(&h.outer, &expected);
+	assert_outer(&expected);
 }
 
 TEST(third_tag_is_the_type)
 {
 	struct dapl_eth_key expected = key_of_ethernet(ETH_P_8021Q);
-	struct eth_headers h;
 
 	expected.vlan_tci = htons(7);
 	frame_put_ethernet(&frame, ETH_P_8021Q);
 	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x81\x00\x00\x0a\x08\x00");
 	frame_put_ipv4(&frame, IPPROTO_ICMP);
-	h = parse(&frame);
-	assert_key(&h.outer, &expected);
+	assert_outer(&expected);
 }
 
 /* The kernel has taken it from the frame, so the one in the bytes is the second. */
@@ -112,15 +115,13 @@ TEST(ports_are_those_of_tcp_udp_and_sctp)
 TEST(ipv4_options_are_skipped)
 {
 	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_TCP);
-	struct eth_headers h;
 
 	frame_put_ethernet_ipv4(&frame, IPPROTO_TCP);
 	frame.bytes[ETH_HLEN] = 0x47;
 	FRAME_PUT(&frame, "\x01\x01\x01\x01\x01\x01\x01\x00");
 	frame_put_udp(&frame, 80);
 	key_set_ports(&expected, 80);
-	h = parse(&frame);
-	assert_key(&h.outer, &expected);
+	assert_outer(&expected);
 }
 
 TEST(header_of_another_version_is_not_read)
@@ -196,7 +197,6 @@ TEST(fragments_of_ipv6_are_told_apart)
 TEST(extension_headers_are_skipped)
 {
 	struct dapl_eth_key expected = key_of_ipv6(IPPROTO_TCP);
-	struct eth_headers h;
 
 	key_set_ports(&expected, 80);
 	frame_put_ethernet(&frame, ETH_P_IPV6);
@@ -206,8 +206,7 @@ TEST(extension_headers_are_skipped)
 		  "\x3c\x02\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10");
 	FRAME_PUT(&frame, "\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
 	frame_put_udp(&frame, 80);
-	h = parse(&frame);
-	assert_key(&h.outer, &expected);
+	assert_outer(&expected);
 }
 
 TEST(extension_headers_have_a_limit)

@@ -205,6 +205,12 @@ UNIT_FIXTURE(tear_down)
 static int send_one(void) { return eth_send(&port, out[0].iov, out[0].n, out[0].how, &wrong); }
 static int send_batch(int n) { return eth_send_batch(&port, out, n, &sent, &wrong); }
 
+static void batch_leaves(int n, int err, int until)
+{
+	assert_int_equal(send_batch(n), err);
+	assert_int_equal(sent, until);
+}
+
 static void segment(unsigned i)
 {
 	hows[i] = (struct dapl_eth_send){ .flags = ETH_SEND_TSO, .mss = SEGMENT, .header_length = HEADERS };
@@ -337,8 +343,7 @@ UNIT_CASE(frames_before_a_message_above_the_mtu_leave)
 {
 	segment(2);
 	mtu = PACKET - 1;
-	assert_int_equal(send_batch(5), EMSGSIZE);
-	assert_int_equal(sent, 2);
+	batch_leaves(5, EMSGSIZE, 2);
 	assert_null(wrong);
 	assert_steps("batch");
 	assert_left(2);
@@ -349,8 +354,7 @@ UNIT_CASE(full_queue_before_a_message_above_the_mtu_is_told_first)
 	segment(2);
 	mtu = PACKET - 1;
 	errors[0] = EAGAIN;
-	assert_int_equal(send_batch(5), EAGAIN);
-	assert_int_equal(sent, 0);
+	batch_leaves(5, EAGAIN, 0);
 }
 
 /* --- times of departure ----------------------------------------------------------------------------------------- */
@@ -414,8 +418,7 @@ UNIT_CASE(older_times_are_forgotten_before_a_frame_is_sent)
 
 UNIT_CASE(batch_leaves_by_one_call)
 {
-	assert_int_equal(send_batch(5), 0);
-	assert_int_equal(sent, 5);
+	batch_leaves(5, 0, 5);
 	assert_null(wrong);
 	assert_steps("batch");
 	assert_left(5);
@@ -426,8 +429,7 @@ UNIT_CASE(batch_leaves_by_one_call)
 
 UNIT_CASE(batch_has_a_largest_size)
 {
-	assert_int_equal(send_batch(MANY), 0);
-	assert_int_equal(sent, BATCH);
+	batch_leaves(MANY, 0, BATCH);
 	assert_steps("batch");
 	assert_left(BATCH);
 }
@@ -435,8 +437,7 @@ UNIT_CASE(batch_has_a_largest_size)
 UNIT_CASE(rest_of_a_batch_is_sent_at_once)
 {
 	accepts = 2;
-	assert_int_equal(send_batch(5), 0);
-	assert_int_equal(sent, 5);
+	batch_leaves(5, 0, 5);
 	assert_steps("batch batch batch");
 	assert_left(5);
 }
@@ -445,8 +446,7 @@ UNIT_CASE(error_of_a_frame_is_that_behind_those_that_left)
 {
 	accepts = 3;
 	errors[1] = EAGAIN;
-	assert_int_equal(send_batch(5), EAGAIN);
-	assert_int_equal(sent, 3);
+	batch_leaves(5, EAGAIN, 3);
 	assert_null(wrong);
 	assert_left(3);
 }
@@ -454,8 +454,7 @@ UNIT_CASE(error_of_a_frame_is_that_behind_those_that_left)
 UNIT_CASE(frames_before_a_wrong_one_leave)
 {
 	hows[3].flags = ETH_SEND_CSUM;		/* there is no IP header */
-	assert_int_equal(send_batch(5), EINVAL);
-	assert_int_equal(sent, 3);
+	batch_leaves(5, EINVAL, 3);
 	assert_non_null(wrong);
 	assert_left(3);
 	assert_int_equal(eth_send_batch(&port, out + 3, 2, &sent, &wrong), EINVAL);
@@ -470,8 +469,7 @@ UNIT_CASE(wrong_frame_behind_an_error_is_not_told)
 	hows[3].flags = ETH_SEND_CSUM;
 	accepts = 1;
 	errors[1] = ENOBUFS;
-	assert_int_equal(send_batch(5), ENOBUFS);
-	assert_int_equal(sent, 1);
+	batch_leaves(5, ENOBUFS, 1);
 	assert_null(wrong);
 	assert_left(1);
 }
@@ -485,8 +483,7 @@ UNIT_CASE(batch_is_tried_again_on_a_device_that_was_down)
 	assert_left(4);
 	call = 0;
 	errors[0] = errors[1] = ENETDOWN;
-	assert_int_equal(send_batch(4), ENETDOWN);
-	assert_int_equal(sent, 0);
+	batch_leaves(4, ENETDOWN, 0);
 	assert_left(4);
 	call = 0;
 	errors[1] = 0;
@@ -509,12 +506,10 @@ UNIT_CASE(batch_with_a_message_to_segment_ends_the_bypass)
 	assert_steps("batch");
 	segment(1);
 	failing = "unbypass";
-	assert_int_equal(send_batch(3), ENOBUFS);
-	assert_int_equal(sent, 0);
+	batch_leaves(3, ENOBUFS, 0);
 	assert_true(port.bypass);
 	assert_steps("unbypass");
-	assert_int_equal(send_batch(3), 0);
-	assert_int_equal(sent, 3);
+	batch_leaves(3, 0, 3);
 	assert_steps("unbypass batch");
 	assert_int_equal(send_batch(3), 0);
 	assert_steps("batch");
@@ -524,12 +519,10 @@ UNIT_CASE(batch_with_a_message_to_segment_ends_the_bypass)
 UNIT_CASE(batch_without_memory_is_one_frame)
 {
 	no_memory = true;
-	assert_int_equal(send_batch(5), 0);
-	assert_int_equal(sent, 1);
+	batch_leaves(5, 0, 1);
 	assert_left(1);
 	errors[1] = EAGAIN;
-	assert_int_equal(send_batch(5), EAGAIN);
-	assert_int_equal(sent, 0);
+	batch_leaves(5, EAGAIN, 0);
 	assert_steps("send send");
 }
 
