@@ -254,7 +254,7 @@ libsofteth_la_SOURCES = \
 	dapl/softeth/port.c dapl/softeth/port.h dapl/softeth/port_types.h \
 	dapl/softeth/counters.c dapl/softeth/counters.h \
 	dapl/softeth/receive.c dapl/softeth/receive.h \
-	dapl/softeth/bpf.c dapl/softeth/bpf.h \
+	dapl/softeth/bpf.c dapl/softeth/bpf.h common/bpf_code.c common/bpf_code.h \
 	dapl/softeth/change.c dapl/softeth/change.h \
 	dapl/softeth/filter.c dapl/softeth/filter.h \
 	dapl/softeth/filter_hash.c dapl/softeth/filter_hash.h \

@@ -827,7 +827,7 @@ test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 
 # libdaplsoft-eth, without a network.
 unit_softeth = \
-	test/unit/common/test_frame_layout test/unit/common/test_tunnel \
+	test/unit/common/test_bpf_code test/unit/common/test_frame_layout test/unit/common/test_tunnel \
 	test/unit/softeth/test_bpf \
 	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_filter_hash \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
@@ -839,10 +839,12 @@ unit_softeth = \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate \
 	test/unit/softeth/test_xdp test/unit/softeth/test_xsk
 unit_softeth_libs = libsofteth.la $(unit_soft_libs)
+test_unit_common_test_bpf_code_LDADD = $(unit_softeth_libs)
+test_unit_common_test_bpf_code_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
 test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_bpf_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_bpf_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall,--wrap=uname,--wrap=close,--wrap=calloc
+test_unit_softeth_test_bpf_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall,--wrap=uname,--wrap=close
 test_unit_softeth_test_change_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 test_unit_softeth_test_filter_SOURCES = test/unit/softeth/test_filter.c $(softeth_cbpf) $(softeth_parsed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_bpf.c - the assembler of eBPF programs, what bpf(2) is asked for, and whether the kernel has tcx. The system
- * call is replaced here; what programs do is steer.c's matter. */
+/* test_bpf.c - what bpf(2) is asked for, and whether the kernel has tcx. The system call is replaced here; what
+ * programs do is steer.c's matter. */
 #include <limits.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -8,7 +8,7 @@
 #include "test/unit/child.h"
 #include "test/unit/unit.h"
 
-/* Descriptors that the process does not have. Memory is counted from 1; 0: none fails. */
+/* Descriptors that the process does not have. */
 enum { PROGRAM = 1000, MAP, LINK, COMMANDS = BPF_LINK_UPDATE + 1, INGRESS = 46, ENTRIES = 4 };
 
 static struct bpf_code code;
@@ -17,14 +17,14 @@ static union bpf_attr asked;		/* of the last call, and its size */
 static unsigned asked_size, calls, closed;	/* closed: a bit for each descriptor */
 static uint64_t map[ENTRIES][2];
 static const char *release;		/* of the kernel; NULL: uname() fails */
-static unsigned allocations, fails;	/* which one of them */
 
 /* --- the kernel ------------------------------------------------------------------------------------------------- */
 
 /* In place of syscall(), with the arguments of bpf(2). */
 long __wrap_syscall(long number, int command, const void *attr, unsigned size);
-REPLACE(uname)
-EXTEND(close, calloc)
+int __wrap_uname(struct utsname *name);
+int __real_close(int fd);
+int __wrap_close(int fd);
 
 static bool ends_with_exit(const union bpf_attr *attr)
 {
@@ -91,11 +91,6 @@ int __wrap_close(int fd)
 	return 0;
 }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return n == BPF_LONGEST && ++allocations == fails ? NULL : __real_calloc(n, size);
-}
-
 /* --- a case ---------------------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -104,111 +99,27 @@ static int set_up(void **state)
 	result_of[BPF_PROG_LOAD] = PROGRAM;
 	result_of[BPF_MAP_CREATE] = MAP;
 	result_of[BPF_LINK_CREATE] = LINK;
-	calls = closed = allocations = fails = 0;
+	calls = closed = 0;
 	release = NULL;
 	return bpf_code_begin(&code);
 }
 
-UNIT_FIXTURE(tear_down) { bpf_code_end(&code); }
-
-static void emit(int n)
+UNIT_FIXTURE(tear_down)
 {
-	for (int i = 0; i < n; i++)
-		bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, i);
+	bpf_code_end(&code);
 }
 
-static void assert_insn(int at, uint8_t op, int dst, int src, int off, int32_t imm)
-{
-	const struct bpf_insn *i = &code.insns[at];
-
-	assert_in_range(at, 0, code.n - 1);
-	assert_int_equal(i->code, op);
-	assert_int_equal(i->dst_reg, dst);
-	assert_int_equal(i->src_reg, src);
-	assert_int_equal(i->off, off);
-	assert_int_equal(i->imm, imm);
-}
-
-/* --- assembling ------------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(instruction_has_what_it_is_given)
-{
-	bpf_emit(&code, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
-	bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
-	bpf_load_map(&code, 1, 77);
-	assert_int_equal(code.n, 4);
-	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
-	assert_insn(1, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
-	/* a number of 64 bits: two instructions */
-	assert_insn(2, BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, 77);
-	assert_insn(3, 0, 0, 0, 0, 0);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
-}
-
-UNIT_CASE(jumps_lead_to_their_labels)
-{
-	int end = bpf_label(&code), middle = bpf_label(&code);
-
-	bpf_jump_if(&code, BPF_JEQ, 4, 99, end);
-	bpf_jump(&code, middle);
-	emit(2);
-	bpf_here(&code, middle);
-	bpf_jump(&code, end);
-	bpf_jump_if(&code, BPF_JLT, 2, -1, end);
-	bpf_here(&code, end);
-	emit(1);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_insn(0, BPF_JMP32 | BPF_JEQ | BPF_K, 4, 0, 5, 99);
-	assert_insn(1, BPF_JMP | BPF_JA, 0, 0, 2, 0);
-	assert_insn(4, BPF_JMP | BPF_JA, 0, 0, 1, 0);
-	assert_insn(5, BPF_JMP32 | BPF_JLT | BPF_K, 2, 0, 0, -1);
-}
-
-UNIT_CASE(program_has_a_longest_length)
-{
-	int end = bpf_label(&code);
-
-	bpf_jump(&code, end);
-	emit(BPF_LONGEST - 2);
-	bpf_here(&code, end);
-	emit(1);
-	assert_int_equal(code.n, BPF_LONGEST);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_insn(0, BPF_JMP | BPF_JA, 0, 0, BPF_LONGEST - 2, 0);
-	bpf_jump(&code, end);		/* they write nothing behind the end: a sanitizer would see it */
-	bpf_jump_if(&code, BPF_JEQ, 0, 0, end);
-	assert_int_equal(code.n, BPF_LONGEST);
-	assert_int_equal(bpf_resolve(&code), E2BIG);
-}
-
-/* The last one that was given out is of use, so the caller need not check each. */
-UNIT_CASE(program_has_a_limit_of_labels)
-{
-	for (int i = 0; i < BPF_LABELS; i++)
-		assert_int_equal(bpf_label(&code), i);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_in_range(bpf_label(&code), 0, BPF_LABELS - 1);
-	assert_int_equal(bpf_resolve(&code), E2BIG);
-}
-
-UNIT_CASE(assembler_needs_memory)
-{
-	struct bpf_code other;
-
-	for (fails = 1; fails <= 2; fails++) {
-		allocations = 0;
-		assert_int_equal(bpf_code_begin(&other), ENOMEM);
-		bpf_code_end(&other);
-	}
-}
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 
 /* --- bpf(2) ------------------------------------------------------------------------------------------------------ */
 
 /* Members that a command does not use must be 0, or the kernel refuses the call. */
-static void assert_asked(const union bpf_attr *expected) { assert_memory_equal(&asked, expected, sizeof asked); }
+static void assert_asked(const union bpf_attr *expected)
+{
+	assert_memory_equal(&asked, expected, sizeof asked);
+}
 
-UNIT_CASE(program_is_loaded_for_traffic_control)
+TEST(program_is_loaded_for_traffic_control)
 {
 	union bpf_attr expected;
 
@@ -224,7 +135,7 @@ UNIT_CASE(program_is_loaded_for_traffic_control)
 	assert_asked(&expected);
 }
 
-UNIT_CASE(map_has_two_numbers_an_entry)
+TEST(map_has_two_numbers_an_entry)
 {
 	union bpf_attr expected;
 
@@ -238,7 +149,7 @@ UNIT_CASE(map_has_two_numbers_an_entry)
 }
 
 /* Before the programs of others (BPF_F_BEFORE); with the members of tcx: kernels refuse a length that ends in them. */
-UNIT_CASE(program_is_attached_to_the_ingress)
+TEST(program_is_attached_to_the_ingress)
 {
 	uint32_t words[8];
 
@@ -249,7 +160,7 @@ UNIT_CASE(program_is_attached_to_the_ingress)
 }
 
 /* ETH-40. Where the driver refuses it the kernel runs it; not if another program is there. */
-UNIT_CASE(xdp_program_is_attached_to_the_driver_or_the_kernel)
+TEST(xdp_program_is_attached_to_the_driver_or_the_kernel)
 {
 	uint32_t words[8];
 
@@ -267,7 +178,7 @@ UNIT_CASE(xdp_program_is_attached_to_the_driver_or_the_kernel)
 	assert_int_equal(calls, 4);
 }
 
-UNIT_CASE(map_of_sockets_is_made)
+TEST(map_of_sockets_is_made)
 {
 	union bpf_attr expected;
 
@@ -279,7 +190,7 @@ UNIT_CASE(map_of_sockets_is_made)
 	assert_asked(&expected);
 }
 
-UNIT_CASE(link_gets_another_program)
+TEST(link_gets_another_program)
 {
 	union bpf_attr expected;
 
@@ -290,7 +201,7 @@ UNIT_CASE(link_gets_another_program)
 	assert_asked(&expected);
 }
 
-UNIT_CASE(counters_are_read_and_cleared)
+TEST(counters_are_read_and_cleared)
 {
 	uint64_t counters[2];
 
@@ -307,7 +218,7 @@ UNIT_CASE(counters_are_read_and_cleared)
 }
 
 /* Descriptors and errors share a number below 0; calls without a descriptor return a positive errno. */
-UNIT_CASE(error_of_the_kernel_is_returned)
+TEST(error_of_the_kernel_is_returned)
 {
 	uint64_t counters[2];
 
@@ -350,7 +261,7 @@ static int look(int load, int attach)
 }
 
 /* Kernels without tcx do not get so far as to look for the device. */
-UNIT_CASE(tcx_is_there_if_only_the_device_is_missing)
+TEST(tcx_is_there_if_only_the_device_is_missing)
 {
 	assert_int_equal(look(PROGRAM, -ENODEV), HAS_TCX | AGAIN);
 	assert_int_equal(look(PROGRAM, -EINVAL), 0);
@@ -358,7 +269,7 @@ UNIT_CASE(tcx_is_there_if_only_the_device_is_missing)
 }
 
 /* A process that may not ask goes by the version, so that the capability it lacks can be named. */
-UNIT_CASE(version_tells_a_process_that_may_load_no_program)
+TEST(version_tells_a_process_that_may_load_no_program)
 {
 	static const struct {
 		const char *release;
