@@ -40,11 +40,13 @@ doc/man/datsock.conf.5: $(srcdir)/doc/man/datsock.conf.5.in Makefile
 dist_man_MANS += doc/man/libdatsock.7 doc/man/man3/dat_socket.3
 if DATINFO
 bin_PROGRAMS += datsock
-datsock_SOURCES = tools/sock/datsock.c tools/parse_json.c tools/parse_json.h tools/cli.c tools/cli.h
+datsock_SOURCES = tools/sock/datsock.c tools/sock/network.c tools/sock/network.h \
+	tools/sock/attach.c tools/sock/attach.h tools/sock/option.c tools/sock/option.h \
+	common/bpf_code.c common/bpf_code.h common/sock_mark.h tools/parse_json.c tools/parse_json.h tools/cli.c tools/cli.h
 datsock_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DLIBDIR='"$(libdir)"'
 datsock_LDADD = $(JANSSON_LIBS)
 dist_man_MANS += doc/man/datsock.1
-TESTS += test/sock/datsock
+TESTS += test/sock/datsock test/sock/rendezvous
 endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
@@ -52,7 +54,7 @@ TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kern
 	test/sock/registrations test/sock/streams test/sock/users
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock
-EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py \
+	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/rendezvous
+EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/namespaces.py \
 	test/sock/preload.py test/sock/programs
 CLEANFILES += doc/man/datsock.conf.5

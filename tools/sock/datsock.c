@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "tools/cli.h"
 #include "tools/parse_json.h"
+#include "tools/sock/network.h"
 
 static const char usage_text[] =
 	"usage: datsock run PROGRAM [ARGUMENT...]   start a program whose TCP connections may move\n"
@@ -20,23 +21,30 @@ static const char usage_text[] =
 	"       datsock stat [-d] [-r]         counts of each program\n"
 	"       datsock config [NAME=VALUE...] show, change settings of running programs\n"
 	"       datsock enable | disable       new connections may move, or not\n"
+	"       datsock enable | disable --network\n"
+	"                                      TCP tells ends on other hosts of each other, or not; for root\n"
 	"       datsock drain                  all connections back to TCP\n"
 	"\n"
 	"  -d, --detail   of stat: bytes, calls and wake-ups of each connection\n"
 	"  -r, --reset    of stat: set the counts of the programs to 0 after they are shown\n"
 	"  -p, --pid PID  only this program\n"
+	"      --network  of enable and disable: attach programs in the kernel, or remove them\n"
+	"      --cgroup DIR\n"
+	"                 of enable --network: for processes of this control group only\n"
 	"      --json     the answers of the programs, as an array\n"
 	"  -h, --help     this text\n"
 	"      --version  the version\n"
 	"\n"
 	"Exit status: 0; 1 if something failed; 2 for a wrong option. run: that of the program.\n";
 
-enum { JSON = 256, VERSION, ANSWER = 1 << 20, DRAIN_MS = 10000 };
+enum { JSON = 256, VERSION, NETWORK, CGROUP, ANSWER = 1 << 20, DRAIN_MS = 10000 };
 
 static const struct option names[] = {
 	{ "detail", no_argument, NULL, 'd' },
 	{ "reset", no_argument, NULL, 'r' },
 	{ "pid", required_argument, NULL, 'p' },
+	{ "network", no_argument, NULL, NETWORK },
+	{ "cgroup", required_argument, NULL, CGROUP },
 	{ "json", no_argument, NULL, JSON },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, VERSION },
@@ -263,8 +271,8 @@ static void drain(bool json)
 
 int main(int argc, char **argv)
 {
-	bool detail = false, reset = false, json = false;
-	const char *command;
+	bool detail = false, reset = false, json = false, network = false;
+	const char *command, *cgroup = NULL;
 	json_t *all;
 	int c;
 
@@ -282,6 +290,12 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			only_pid = cli_number("--pid", optarg, 1, 1 << 30);
+			break;
+		case NETWORK:
+			network = true;
+			break;
+		case CGROUP:
+			cgroup = optarg;
 			break;
 		case JSON:
 			json = true;
@@ -307,6 +321,13 @@ int main(int argc, char **argv)
 		usage_error("%s takes no argument: \"%s\"", command, argv[optind]);
 	if ((detail || reset) && strcmp(command, "stat"))
 		usage_error("-d and -r belong to stat");
+	if ((network && strcmp(command, "enable") && strcmp(command, "disable")) ||
+	    (cgroup && !(network && *command == 'e')))
+		usage_error("--network belongs to enable and disable, --cgroup to enable --network");
+	if (network) {
+		*command == 'e' ? network_enable(cgroup) : network_disable();
+		cli_finish();
+	}
 	if (!strcmp(command, "drain")) {
 		drain(json);
 		cli_finish();
