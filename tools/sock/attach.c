@@ -287,7 +287,7 @@ int attach_read_socket(int map, int socket, struct option_socket *state)
 	return -call(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* Version 2 may be mounted beside version 1, at any place. */
 static int open_root(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* attach.h - loads the BPF programs of option.h, attaches them to a control group, and pins them in /sys/fs/bpf/datsock:
- * they stay until attach_end() or a restart of the host. For root. */
+/* attach.h - loads the BPF programs of option.h, attaches them to a control group, and pins them in
+ * /sys/fs/bpf/datsock: they stay until attach_end() or a restart of the host. For root. */
 #ifndef SOCK_ATTACH_H
 #define SOCK_ATTACH_H
 #include <stdbool.h>

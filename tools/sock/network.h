@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* network.h - datsock enable --network and disable --network: whether the ends of connections between hosts learn of each
- * other. */
+/* network.h - datsock enable --network and disable --network: whether the ends of connections between hosts learn of
+ * each other. */
 #ifndef SOCK_NETWORK_H
 #define SOCK_NETWORK_H
 

@@ -452,7 +452,7 @@ int option_make_handshake(struct bpf_code *c, const struct option_maps *maps)
 	return bpf_resolve(c);
 }
 
-/* --- the program that marks ------------------------------------------------------------------------------------------ */
+/* --- the program that marks -------------------------------------------------------------------------------- */
 
 #define SOCKOPT(field) ((int)offsetof(struct bpf_sockopt, field))
 
