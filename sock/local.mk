@@ -46,7 +46,16 @@ datsock_SOURCES = tools/sock/datsock.c tools/sock/network.c tools/sock/network.h
 datsock_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DLIBDIR='"$(libdir)"'
 datsock_LDADD = $(JANSSON_LIBS)
 dist_man_MANS += doc/man/datsock.1
-TESTS += test/sock/datsock test/sock/rendezvous
+sbin_PROGRAMS = datsockd
+datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients.h \
+	tools/sock/dispose.c tools/sock/dispose.h tools/sock/loop.c tools/sock/loop.h tools/sock/point.c tools/sock/point.h \
+	tools/sock/attach.c tools/sock/attach.h tools/sock/option.c tools/sock/option.h \
+	common/bpf_code.c common/bpf_code.h common/sock_mark.h common/sock_service.c common/sock_service.h \
+	common/env.h tools/cli.c tools/cli.h
+datsockd_CPPFLAGS = $(AM_CPPFLAGS)
+datsockd_LDADD = libdat2.la -lpthread
+dist_man_MANS += doc/man/datsockd.8
+TESTS += test/sock/datsock test/sock/datsockd test/sock/rendezvous
 endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
@@ -54,7 +63,7 @@ TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kern
 	test/sock/registrations test/sock/streams test/sock/users
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/rendezvous
+	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd test/sock/rendezvous
 EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/namespaces.py \
 	test/sock/preload.py test/sock/programs
 CLEANFILES += doc/man/datsock.conf.5

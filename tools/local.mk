@@ -105,11 +105,14 @@ dist_man_MANS += doc/man/datinfo.1
 
 # datctl for devices that exist from the start of the system on.
 units = tools/units/dapl-rxe@.service tools/units/dapl-siw@.service
-EXTRA_DIST += $(units:=.in)
+if SOCK
+units += tools/units/datsockd.service
+endif
+EXTRA_DIST += tools/units/dapl-rxe@.service.in tools/units/dapl-siw@.service.in tools/units/datsockd.service.in
 nodist_systemdsystemunit_DATA = $(units)
 CLEANFILES += $(units)
 $(units): %: %.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's,@bindir[@],$(bindir),' $(srcdir)/$@.in > $@.new && mv $@.new $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's,@bindir[@],$(bindir),; s,@sbindir[@],$(sbindir),' $(srcdir)/$@.in > $@.new && mv $@.new $@
 
 bin_PROGRAMS += datctl
 datctl_SOURCES = \

@@ -161,7 +161,7 @@ def look_up(table, key, size):
 def state(table, sock):
     """(own token, peer's token, flags) of a socket; None if it was not marked."""
     try:
-        return struct.unpack('QQII', look_up(table, struct.pack('i', sock.fileno()), 24))[:3]
+        return struct.unpack_from('QQII', look_up(table, struct.pack('i', sock.fileno()), 64))[:3]
     except FileNotFoundError:
         return None
 

@@ -52,6 +52,7 @@ unit_common = \
 	test/unit/common/test_post_lock \
 	test/unit/common/test_rate \
 	test/unit/common/test_rtnl \
+	test/unit/common/test_sock_service \
 	test/unit/common/test_trace
 unit_common_libs = libcommon.la $(CMOCKA_LIBS)
 test_unit_common_test_address_LDADD = $(unit_common_libs)
@@ -71,6 +72,9 @@ test_unit_common_test_lock_check_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_post_lock_SOURCES = test/unit/common/test_post_lock.c common/post_lock.c common/lock_check.c
 test_unit_common_test_post_lock_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
 test_unit_common_test_post_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
+test_unit_common_test_sock_service_SOURCES = test/unit/common/test_sock_service.c common/sock_service.c
+test_unit_common_test_sock_service_CPPFLAGS = $(AM_CPPFLAGS)
+test_unit_common_test_sock_service_LDADD = $(CMOCKA_LIBS)
 test_unit_common_test_post_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_common_test_log_LDADD = $(unit_common_libs)
 test_unit_common_test_json_LDADD = $(unit_common_libs)

@@ -135,7 +135,7 @@ static int create_keys(void)
 static const char *create_maps(struct option_maps *maps)
 {
 	*maps = (struct option_maps){ create_sockets(), create_keys(),
-				      create_map("datsock_tuples", BPF_MAP_TYPE_LRU_HASH, OPTION_TUPLE_LENGTH,
+				      create_map("datsock_tuples", BPF_MAP_TYPE_LRU_HASH, sizeof(struct option_tuple),
 						 sizeof(uint64_t), OPTION_TUPLES) };
 	if (maps->sockets < 0)
 		return failed("the kernel makes no map of sockets", -maps->sockets);

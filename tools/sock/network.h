@@ -4,8 +4,8 @@
 #ifndef SOCK_NETWORK_H
 #define SOCK_NETWORK_H
 
-/* Attaches the programs of the kernel to a control group, NULL: to the root of all. Both end the program with a line if
- * that fails. */
+/* Attaches the programs of the kernel and starts datsockd, now and at each start of the system. With a control group,
+ * only the former. Both end the program with a line if something fails. */
 void network_enable(const char *cgroup);
 void network_disable(void);
 

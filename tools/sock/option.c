@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 /* Registers. Those from CTX on are kept over calls. */
+_Static_assert(sizeof(struct option_tuple) == 40, "the tuple has no gaps: it is a key of a map, and is hashed");
 enum { R0, R1, R2, R3, R4, R5, CTX, STATE, KEYS, FLAGS, FP };
 
 enum {
@@ -22,7 +23,7 @@ enum {
 	OPTION = -20,			/* 12 bytes; the token lies at a multiple of 8 */
 	TOKEN = OPTION + 4,
 	ENTRY = -24,			/* 0, the entry of the array of keys */
-	TUPLE = -64,			/* OPTION_TUPLE_LENGTH bytes */
+	TUPLE = -64,			/* struct option_tuple */
 	MESSAGE = TUPLE - 8,		/* the hash is over one word, the time or the SYN's token, and the tuple */
 	MESSAGE_WORDS = 6,
 	TCP_FIN_TO_ACK = 0x17, SYN = 2, SYN_ACK = 0x12,		/* flags of a segment */
@@ -184,6 +185,15 @@ static void store_tuple(struct bpf_code *c)
 	store(c, BPF_W, FP, TUPLE + 36, R1);
 }
 
+/* The state has the tuple from now on. */
+static void keep_tuple(struct bpf_code *c)
+{
+	for (int i = 0; i < (int)sizeof(struct option_tuple); i += 8) {
+		load(c, BPF_DW, R1, FP, TUPLE + i);
+		store(c, BPF_DW, STATE, MEMBER(tuple) + i, R1);
+	}
+}
+
 static void map_of_tuples(struct bpf_code *c, const struct option_maps *maps, int function)
 {
 	bpf_load_map(c, R1, maps->tuples);
@@ -315,6 +325,7 @@ static void on_connect(struct bpf_code *c, const struct option_maps *maps, int e
 {
 	find_state(c, maps, end);
 	store_tuple(c);
+	keep_tuple(c);
 	call(c, BPF_FUNC_ktime_get_ns);
 	store(c, BPF_DW, FP, MESSAGE, R0);
 	find_keys(c, maps, offsetof(struct option_keys, connector), end);
@@ -407,6 +418,7 @@ static void on_accepted(struct bpf_code *c, const struct option_maps *maps, int 
 
 	find_state(c, maps, end);
 	store_tuple(c);
+	keep_tuple(c);
 	map_of_tuples(c, maps, BPF_FUNC_map_lookup_elem);
 	bpf_jump_if_null(c, R0, unaware);
 	load(c, BPF_DW, R1, R0, 0);

@@ -13,7 +13,12 @@ enum {
 	OPTION_KIND = 254,		/* of RFC 6994: an experiment, which the next two bytes name */
 	OPTION_LENGTH = 12,		/* bytes: kind, length, name, token */
 	OPTION_TUPLES = 16384,		/* handshakes that listeners remember, of all network namespaces; 2 MB */
-	OPTION_TUPLE_LENGTH = 40,	/* bytes: both addresses as those of IPv6, both ports */
+};
+
+struct option_tuple {
+	uint8_t local[16], remote[16];	/* addresses; IPv4 as a mapped address of IPv6 */
+	uint32_t local_port;		/* host byte order */
+	uint32_t remote_port;		/* network byte order, as the kernel has it in a word */
 };
 
 /* What the kernel keeps of a socket that was marked. */
@@ -21,6 +26,7 @@ struct option_socket {
 	uint64_t mine, theirs;		/* tokens */
 	uint32_t flags;			/* OPTION_* */
 	uint32_t reserved;
+	struct option_tuple tuple;	/* of the connection */
 };
 enum {
 	OPTION_MARKED = 1,

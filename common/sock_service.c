@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* sock_service.c - encodes and checks what sock_service.h describes. */
+#include "common/sock_service.h"
+#include <endian.h>
+#include <string.h>
+
+/* question: name (8), version (1), kind (1), zeros (6), key (16)
+ * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16) */
+static const char name[8] = "DATSOCK1";
+enum { VERSION_AT = 8, KIND_AT = 9, KEY_AT = 16, CODE_AT = 8, QUALIFIER_AT = 14, KIND_SERVICE = 2 };
+
+bool sock_service_is_request(const struct sock_service_request *r, size_t size)
+{
+	return size == sizeof *r && r->magic == SOCK_SERVICE_MAGIC && r->version == SOCK_SERVICE_VERSION &&
+	       r->type >= SOCK_SERVICE_EXPECT && r->type <= SOCK_SERVICE_FORGET && !r->reserved &&
+	       (r->type == SOCK_SERVICE_HERE ? r->qualifier && r->qualifier <= UINT16_MAX : !r->qualifier);
+}
+
+bool sock_service_is_answer(const struct sock_service_answer *a, size_t size)
+{
+	return size == sizeof *a && a->magic == SOCK_SERVICE_MAGIC && a->version == SOCK_SERVICE_VERSION &&
+	       (a->type == SOCK_SERVICE_EXPECT || a->type == SOCK_SERVICE_ASK) && a->result < SOCK_SERVICE_RESULTS &&
+	       memchr(a->ia, 0, sizeof a->ia) &&
+	       (a->result || a->type == SOCK_SERVICE_EXPECT || (a->qualifier && a->qualifier <= UINT16_MAX));
+}
+
+/* Whether data begin with the name, and have only zeros behind the part that is used. */
+static bool is_ours(const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	if (!data || size < SOCK_SERVICE_PRIVATE || memcmp(bytes, name, sizeof name))
+		return false;
+	for (size_t i = SOCK_SERVICE_PRIVATE; i < size; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+void sock_service_encode_question(uint8_t data[SOCK_SERVICE_PRIVATE], const uint8_t key[SOCK_SERVICE_KEY])
+{
+	memset(data, 0, SOCK_SERVICE_PRIVATE);
+	memcpy(data, name, sizeof name);
+	data[VERSION_AT] = SOCK_SERVICE_VERSION;
+	data[KIND_AT] = KIND_SERVICE;
+	memcpy(data + KEY_AT, key, SOCK_SERVICE_KEY);
+}
+
+bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOCK_SERVICE_KEY])
+{
+	const uint8_t *bytes = data;
+
+	if (!is_ours(data, size) || bytes[VERSION_AT] != SOCK_SERVICE_VERSION || bytes[KIND_AT] != KIND_SERVICE)
+		return false;
+	memcpy(key, bytes + KEY_AT, SOCK_SERVICE_KEY);
+	return true;
+}
+
+void sock_service_encode_reply(uint8_t data[SOCK_SERVICE_PRIVATE], enum sock_service_code code, uint16_t qualifier)
+{
+	uint16_t wire = htobe16(qualifier);
+
+	memset(data, 0, SOCK_SERVICE_PRIVATE);
+	memcpy(data, name, sizeof name);
+	data[CODE_AT] = (uint8_t)code;
+	memcpy(data + QUALIFIER_AT, &wire, sizeof wire);
+}
+
+bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_code *code, uint16_t *qualifier)
+{
+	const uint8_t *bytes = data;
+	uint16_t wire;
+
+	if (!is_ours(data, size) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT || bytes[CODE_AT] > SOCK_SERVICE_REFUSE)
+		return false;
+	memcpy(&wire, bytes + QUALIFIER_AT, sizeof wire);
+	if (!wire != (bytes[CODE_AT] != SOCK_SERVICE_REDIRECT))
+		return false;
+	*code = bytes[CODE_AT];
+	*qualifier = be16toh(wire);
+	return true;
+}

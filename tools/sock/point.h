@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* point.h - the service points of datsockd on RDMA adapters, where services of other hosts ask, and the questions of
+ * this service to theirs. A question is a DAT connect, which is always rejected; its private data and those of the
+ * reject are in common/sock_service.h. */
+#ifndef SOCK_POINT_H
+#define SOCK_POINT_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "tools/sock/clients.h"
+
+/* Opens an IA, and listens there. Returns false, with a line on stderr, if that fails; point_tick() tries it again. */
+bool point_open(const char *ia, uint16_t qualifier);
+/* Which IA has that address, -1: none. IPv4 as a mapped address of IPv6. */
+int point_for(const uint8_t address[16]);
+const char *point_name(int ia);
+/* Asks the service at the peer's address. Returns false if too many questions are under way. Else clients_answered()
+ * will be called. */
+bool point_ask(const struct clients_ask *ask);
+/* Does what is due. Returns whether anything waits for a time. */
+bool point_tick(void);
+void point_close(void);
+
+#endif
