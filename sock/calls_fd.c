@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include "sock/aware.h"
 
 /* The number is about to be another file's, or none. */
 static void release(int fd)
@@ -88,6 +89,8 @@ EXPORT int connect(int fd, const struct sockaddr *sa, socklen_t length)
 
 	if (c && length >= sizeof sa->sa_family && sa && sa->sa_family == AF_UNSPEC)
 		move_back(c, DAT_SOCKET_WHY_CALL, true, BACK_FOR_EVER);
+	if (c)
+		aware_before_connect(fd, sa, length);
 	result = REAL(connect)(fd, sa, length);
 	if (c && (!result || errno == EINPROGRESS || errno == EINTR) && !c->connector) {
 		c->connector = true;
@@ -96,6 +99,13 @@ EXPORT int connect(int fd, const struct sockaddr *sa, socklen_t length)
 	return result;
 }
 extern int __connect(int, const struct sockaddr *, socklen_t) ALIAS(connect);
+
+EXPORT int listen(int fd, int backlog)
+{
+	if (conn_of(fd))
+		aware_before_listen(fd);
+	return REAL(listen)(fd, backlog);
+}
 
 EXPORT int shutdown(int fd, int how)
 {

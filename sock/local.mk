@@ -19,6 +19,7 @@ libsockparts_la_SOURCES = \
 libdatsock_la_SOURCES = \
 	sock/answers.c sock/answers.h \
 	sock/api.c \
+	sock/aware.c sock/aware.h common/sock_mark.h \
 	sock/calls.h sock/calls_data.c sock/calls_fd.c sock/calls_process.c sock/calls_wait.c \
 	sock/conn_types.h \
 	sock/epoll.c sock/epoll.h \

@@ -48,6 +48,7 @@
 	X(int, accept, (int, struct sockaddr *, socklen_t *)) \
 	X(int, accept4, (int, struct sockaddr *, socklen_t *, int)) \
 	X(int, connect, (int, const struct sockaddr *, socklen_t)) \
+	X(int, listen, (int, int)) \
 	X(int, shutdown, (int, int)) \
 	X(int, setsockopt, (int, int, int, const void *, socklen_t)) \
 	X(int, getsockopt, (int, int, int, void *, socklen_t *)) \

@@ -442,7 +442,7 @@ static void await_peer(struct conn *c, uint32_t own_inode)
 	int length = unix_name(&sa, own_inode);
 	int fd = own_fd(REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
-	if (fd < 0 || bind(fd, (void *)&sa, length) || listen(fd, 4)) {
+	if (fd < 0 || bind(fd, (void *)&sa, length) || REAL(listen)(fd, 4)) {
 		/* Another process may have bound the name. That is no shortage, and must not look like one. */
 		bool taken = fd >= 0 && errno == EADDRINUSE;
 

@@ -326,6 +326,7 @@ struct wanted {
 	int family;
 	const unsigned char *address;
 	unsigned port;
+	bool other_host;
 };
 
 static int match_network(char *item, void *arg)
@@ -334,9 +335,8 @@ static int match_network(char *item, void *arg)
 	struct network n;
 	unsigned whole, rest;
 
-	/* Only connections within this host move, so each of them is local. */
 	if (!strcmp(item, "local"))
-		return 1;
+		return !w->other_host;
 	if (!parse_network(item, &n) || n.family != w->family)
 		return 0;
 	whole = n.prefix / 8, rest = n.prefix % 8;
@@ -354,7 +354,7 @@ static int match_port(char *item, void *arg)
 
 bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, bool connector)
 {
-	struct wanted w;
+	struct wanted w = { .other_host = false };
 	unsigned other;
 	const unsigned char *bytes;
 
@@ -368,6 +368,32 @@ bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, b
 		w.port = other;
 	}
 	return for_items(settings.port_range_list, match_port, &w);
+}
+
+static int is_network(char *item, void *arg)
+{
+	(void)arg;
+	return strcmp(item, "local") != 0;
+}
+
+bool settings_have_networks(void)
+{
+	return settings.enabled && *settings.port_range_list && *settings.ip_addr_list &&
+	       for_items(settings.ip_addr_list, is_network, NULL);
+}
+
+bool settings_allow_network(const struct sockaddr *peer, const struct sockaddr *server)
+{
+	struct wanted w = { .other_host = true };
+	unsigned other;
+	const unsigned char *bytes;
+
+	if (!settings_have_networks())
+		return false;
+	w.family = address_of(peer, &w.address, &other);
+	address_of(server, &bytes, &w.port);
+	return for_items(settings.ip_addr_list, match_network, &w) &&
+	       for_items(settings.port_range_list, match_port, &w);
 }
 
 static int match_user(char *item, void *arg)

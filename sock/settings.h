@@ -37,6 +37,10 @@ void settings_write(FILE *out);
 void settings_write_origins(FILE *out);
 /* Whether a connection between these addresses may move. */
 bool settings_allow(const struct sockaddr *local, const struct sockaddr *peer, bool connector);
+/* Whether connections to other hosts may move at all: enabled, with networks beside "local" in ip_addr_list. */
+bool settings_have_networks(void);
+/* Whether a connection to this address of another host may move. server: the address with the server's port. */
+bool settings_allow_network(const struct sockaddr *peer, const struct sockaddr *server);
 /* Whether connections to processes of that user may move. The own user may always. */
 bool settings_allow_user(uid_t peer, uid_t own);
 /* Connections of this process that stream through large rings. Atomic. */

@@ -43,6 +43,20 @@ static bool is_allowed(const char *local, int local_port, const char *peer, int 
 	return settings_allow((void *)&a, (void *)&b, connector);
 }
 
+/* A peer on another host, whose program has connected to the server's port. */
+static bool allows_network(const char *peer, int port)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	if (!strchr(peer, ':')) {
+		assert_int_equal(inet_pton(AF_INET, peer, &in.sin_addr), 1);
+		return settings_allow_network((void *)&in, (void *)&in);
+	}
+	assert_int_equal(inet_pton(AF_INET6, peer, &in6.sin6_addr), 1);
+	return settings_allow_network((void *)&in6, (void *)&in6);
+}
+
 static bool allows_peer(const char *peer)
 {
 	return is_allowed("127.0.0.1", 1000, peer, 80, true);
@@ -146,6 +160,35 @@ TEST(disabled_library_moves_nothing)
 {
 	set("enabled", "0");
 	assert_false(allows_peer("127.0.0.1"));
+}
+
+TEST(local_is_no_network)
+{
+	assert_false(settings_have_networks());
+	assert_false(allows_network("10.1.2.3", 80));
+	set("ip_addr_list", "");
+	assert_false(settings_have_networks());
+	assert_false(allows_network("10.1.2.3", 80));
+}
+
+TEST(networks_are_of_other_hosts_too)
+{
+	set("ip_addr_list", "local,10.1.0.0/16,fd00::/8");
+	set("port_range_list", "80,443");
+	assert_true(settings_have_networks());
+	assert_true(allows_network("10.1.2.3", 80));
+	assert_true(allows_network("::ffff:10.1.2.3", 443));
+	assert_true(allows_network("fd12::1", 80));
+	assert_false(allows_network("10.2.2.3", 80));
+	assert_false(allows_network("fe80::1", 80));
+	assert_false(allows_network("10.1.2.3", 81));
+	assert_true(allows_peer("10.2.2.3")); /* on this host */
+	set("enabled", "0");
+	assert_false(settings_have_networks());
+	assert_false(allows_network("10.1.2.3", 80));
+	set("enabled", "1");
+	set("port_range_list", "");
+	assert_false(settings_have_networks());
 }
 
 TEST(memory_is_limited)
