@@ -33,6 +33,7 @@ struct options {
 	unsigned loops;			/* 0: until a signal */
 	const char *frame, *varies[MAX_VARIES];		/* make */
 	unsigned vary_count;
+	uint64_t seed;			/* of random values; 0: another one each time */
 	uint8_t dst[6], src[6];
 	bool set_dst, set_src;
 };

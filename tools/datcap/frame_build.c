@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ETHERNET = 14, TAG = 4, IPV4 = 20, IPV6 = 40, UDP = 8, TCP = 20, TUNNEL = 8, NO_NEXT_HEADER = 59,
-	NO_PROTOCOL = 256 };
+enum { ETHERNET = 14, TAG = 4, ARP = 28, IPV4 = 20, IPV6 = 40, UDP = 8, TCP = 20, ICMP = 8, TUNNEL = 8,
+	NO_NEXT_HEADER = 59, NO_PROTOCOL = 256 };
 
 struct place {				/* offsets of the headers of a layer; 0: it has none */
 	uint32_t ip, l4;
@@ -28,7 +28,8 @@ static bool is_tcp(const struct frame_layer *l)
 static uint32_t headers_of(const struct frame_layer *l)
 {
 	return ETHERNET + TAG * l->tags + (l->version == 6 ? IPV6 : l->version ? IPV4 : 0) +
-		(is_tcp(l) ? TCP : l->ports ? UDP : 0) + (l->tunnel ? TUNNEL : 0);
+		(is_tcp(l) ? TCP : l->ports ? UDP : 0) + (l->icmp ? ICMP : 0) + (l->arp ? ARP : 0) +
+		(l->tunnel ? TUNNEL : 0);
 }
 
 static uint8_t *put_ethernet(uint8_t *to, const struct frame_layer *l)
@@ -40,7 +41,8 @@ static uint8_t *put_ethernet(uint8_t *to, const struct frame_layer *l)
 		to = put_be16(to, i + 1 < l->tags ? 0x88a8 : 0x8100);
 		to = put_be16(to, l->vlan[i]);
 	}
-	return put_be16(to, l->type ? l->type : l->version == 6 ? 0x86dd : l->version ? 0x0800 : 0x88b5);
+	return put_be16(to, l->type ? l->type : l->arp ? 0x0806 : l->version == 6 ? 0x86dd : l->version ? 0x0800 :
+			0x88b5);
 }
 
 /* Writes the IP header without lengths and checksum, which complete() adds. */
@@ -66,6 +68,30 @@ static uint8_t *put_ip(uint8_t *to, const struct frame_layer *l)
 	return to + 8;
 }
 
+static uint8_t *put_arp(uint8_t *to, const struct frame_layer *l)
+{
+	to = put_be32(to, 0x00010800);	/* Ethernet, IPv4 */
+	to = put_be16(to, 0x0604);	/* bytes of their addresses */
+	to = put_be16(to, l->arp);
+	memcpy(to, l->src, 6);
+	memcpy(to + 6, l->ip_src, 4);
+	if (l->arp == FRAME_ARP_REQUEST)
+		memset(to + 10, 0, 6);
+	else
+		memcpy(to + 10, l->dst, 6);
+	memcpy(to + 16, l->ip_dst, 4);
+	return to + 20;
+}
+
+static uint8_t *put_icmp(uint8_t *to, const struct frame_layer *l)
+{
+	*to++ = (uint8_t)l->icmp_type;
+	*to++ = (uint8_t)l->icmp_code;
+	to = put_be16(to, 0);
+	to = put_be16(to, l->icmp_id);
+	return put_be16(to, l->icmp_seq);
+}
+
 static uint8_t *put_l4(uint8_t *to, const struct frame_layer *l)
 {
 	to = put_be16(to, l->sport);
@@ -85,18 +111,33 @@ static uint8_t *put_tunnel(uint8_t *to, const struct frame_layer *l)
 	return put_be32(to, l->tunnel_id << 8);
 }
 
+/* Returns the sum of the pseudo header. */
+static uint32_t pseudo_header(const struct frame_layer *l, uint32_t length)
+{
+	const uint32_t bytes = l->version == 6 ? 16 : 4;
+
+	return sum16(l->ip_src, bytes, sum16(l->ip_dst, bytes, protocol_of(l) + length));
+}
+
+/* Sets the checksum of ICMP, which has no pseudo header in IPv4, over bytes [at->l4, end). */
+static void complete_icmp(uint8_t *frame, const struct frame_layer *l, const struct place *at, uint32_t end)
+{
+	const uint32_t length = end - at->l4;
+
+	put_be16(frame + at->l4 + 2, ~sum16(frame + at->l4, length, l->version == 6 ? pseudo_header(l, length) : 0));
+}
+
 /* Sets the length of UDP, and the checksum of TCP or UDP over bytes [at->l4, end). */
 static void complete_l4(uint8_t *frame, const struct frame_layer *l, const struct place *at, uint32_t end)
 {
-	uint32_t length = end - at->l4, bytes = l->version == 6 ? 16 : 4, sum;
+	uint32_t length = end - at->l4, sum;
 	uint8_t *field = frame + at->l4 + (is_tcp(l) ? 16 : 6);
 
 	if (!is_tcp(l))
 		put_be16(frame + at->l4 + 4, length);
 	if (!l->version)
 		return;
-	sum = sum16(l->ip_src, bytes, sum16(l->ip_dst, bytes, protocol_of(l) + length));
-	sum = ~sum16(frame + at->l4, length, sum) & 0xffff;
+	sum = ~sum16(frame + at->l4, length, pseudo_header(l, length)) & 0xffff;
 	put_be16(field, !sum && !is_tcp(l) ? 0xffff : sum);
 }
 
@@ -104,6 +145,8 @@ static void complete(uint8_t *frame, const struct frame_layer *l, const struct p
 {
 	if (l->ports)
 		complete_l4(frame, l, at, end);
+	else if (l->icmp)
+		complete_icmp(frame, l, at, end);
 	if (l->version == 6) {
 		put_be16(frame + at->ip + 4, end - at->ip - IPV6);
 	} else if (l->version) {
@@ -122,15 +165,22 @@ static uint8_t *put_layer(uint8_t *frame, uint8_t *to, const struct frame_layer 
 	if (l->ports) {
 		at->l4 = (uint32_t)(to - frame);
 		to = put_l4(to, l);
+	} else if (l->icmp) {
+		at->l4 = (uint32_t)(to - frame);
+		to = put_icmp(to, l);
+	} else if (l->arp) {
+		to = put_arp(to, l);
 	}
 	return l->tunnel ? put_tunnel(to, l) : to;
 }
 
-/* Falsifies the checksum of TCP or UDP, or else that of the IPv4 header. */
+/* Falsifies the checksum of TCP, UDP or ICMP, or else that of the IPv4 header. */
 static void spoil(uint8_t *frame, const struct frame_layer *l, const struct place *at)
 {
 	if (l->ports)
 		frame[at->l4 + (is_tcp(l) ? 16 : 6)] ^= 0x55;
+	else if (l->icmp)
+		frame[at->l4 + 2] ^= 0x55;
 	else if (l->version == 4)
 		frame[at->ip + 10] ^= 0x55;
 }

@@ -14,7 +14,7 @@
 enum { WORD_MAX = 2 * FRAME_PAYLOAD + 8 };
 
 /* What a layer must have, so that a word has an effect. */
-enum need { NEED_NOTHING, NEED_IP, NEED_IP4, NEED_IP6, NEED_PORTS, NEED_TCP, NEEDS };
+enum need { NEED_NOTHING, NEED_IP, NEED_IP4, NEED_IP6, NEED_PORTS, NEED_TCP, NEED_ICMP, NEEDS };
 
 struct parser {
 	const char *text, *at;
@@ -139,6 +139,52 @@ static bool ports(struct parser *p, uint32_t protocol)
 	return good || wrong(p, "two ports like 1>2");
 }
 
+/* Reads "request A>B" or "reply A>B". */
+static bool arp(struct parser *p)
+{
+	next(p);
+	p->layer->arp = !strcmp(p->word, "request") ? FRAME_ARP_REQUEST : !strcmp(p->word, "reply") ? FRAME_ARP_REPLY :
+		FRAME_NO_ARP;
+	if (!p->layer->arp)
+		return wrong(p, "request or reply");
+	if (p->layer->version)
+		return wrong(p, "either arp or an IP header");
+	if (!addresses(p, 4))
+		return false;
+	p->layer->version = 0;
+	return true;
+}
+
+/* Reads the type of ICMP, and perhaps its code: "echo", "3/1". Called behind the IP header, which says the version. */
+static bool icmp(struct parser *p)
+{
+	const bool version6 = p->layer->version == 6;
+	uint64_t type = 0, code = 0;
+	char *slash;
+	bool good;
+
+	next(p);
+	slash = strchr(p->word, '/');
+	if (slash)
+		*slash = 0;
+	good = is_number(p->word, 255, &type);
+	if (!strcmp(p->word, "echo")) {
+		type = version6 ? 128 : 8;
+		good = true;
+	} else if (!strcmp(p->word, "echo-reply")) {
+		type = version6 ? 129 : 0;
+		good = true;
+	}
+	good = good && (!slash || is_number(slash + 1, 255, &code));
+	if (slash)
+		*slash = '/';
+	p->layer->icmp = true;
+	p->layer->icmp_type = (uint32_t)type;
+	p->layer->icmp_code = (uint32_t)code;
+	p->layer->protocol = version6 ? 58 : 1;
+	return good || wrong(p, "echo, echo-reply, or a type up to 255, perhaps with /CODE");
+}
+
 /* Reads a VLAN and perhaps its priority: "5" or "5/3". */
 static bool tag(struct parser *p)
 {
@@ -220,6 +266,7 @@ static bool end_layer(struct parser *p)
 		[NEED_IP6] = { l->version == 6, "ip6 A>B" },
 		[NEED_PORTS] = { l->ports, "udp A>B or tcp A>B" },
 		[NEED_TCP] = { l->ports && l->protocol == 6, "tcp A>B" },
+		[NEED_ICMP] = { l->icmp, "icmp TYPE" },
 	};
 
 	for (int i = 0; i < NEEDS; i++)
@@ -274,6 +321,7 @@ static bool numeric(struct parser *p, bool *found)
 		{ "flow", &l->flow, 0xfffff, NEED_IP6 }, { "proto", &l->protocol, 255, NEED_IP },
 		{ "sport", &l->sport, 65535, NEED_PORTS }, { "dport", &l->dport, 65535, NEED_PORTS },
 		{ "seq", &l->seq, 0xffffffff, NEED_TCP }, { "ack", &l->ack, 0xffffffff, NEED_TCP },
+		{ "icmpid", &l->icmp_id, 65535, NEED_ICMP }, { "icmpseq", &l->icmp_seq, 65535, NEED_ICMP },
 		{ "len", &p->frame->length, 65535, NEED_NOTHING },
 	};
 
@@ -299,6 +347,10 @@ static bool parse_word(struct parser *p)
 		need(p, NEED_IP);
 		return ports(p, *p->word == 'u' ? 17 : 6);
 	}
+	if (!strcmp(p->word, "arp"))
+		return arp(p);
+	if (!strcmp(p->word, "icmp"))
+		return p->layer->version ? icmp(p) : wrong(p, "ip or ip6 before icmp");
 	if (!strcmp(p->word, "vlan"))
 		return tag(p);
 	if (!strcmp(p->word, "flags")) {
@@ -318,8 +370,8 @@ static bool parse_word(struct parser *p)
 	if (!numeric(p, &found))
 		return false;
 	return found ||
-	       wrong(p, "dst, src, vlan, type, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, "
-			"seq, ack, vxlan, geneve, payload, badsum or len");
+	       wrong(p, "dst, src, vlan, type, arp, ip, ip6, tos, ttl, id, flow, proto, udp, tcp, sport, dport, flags, "
+			"seq, ack, icmp, icmpid, icmpseq, vxlan, geneve, payload, badsum or len");
 }
 
 bool frame_parse(const char *text, const uint8_t src[6], struct frame *frame, struct frame_fault *fault)
@@ -393,13 +445,15 @@ static bool field_of(struct parser *p, struct frame_vary *vary, uint64_t *max)
 	const struct { const char *word; uint32_t *number; uint8_t *address; unsigned size; uint64_t max; bool there; }
 	fields[] = {
 		{ "dst", NULL, l->dst, 6, 0, true }, { "src", NULL, l->src, 6, 0, true },
-		{ "ipsrc", NULL, l->ip_src, ip_size, 0, l->version },
-		{ "ipdst", NULL, l->ip_dst, ip_size, 0, l->version },
+		{ "ipsrc", NULL, l->ip_src, ip_size, 0, l->version || l->arp },
+		{ "ipdst", NULL, l->ip_dst, ip_size, 0, l->version || l->arp },
 		{ "sport", &l->sport, NULL, 0, 65535, l->ports }, { "dport", &l->dport, NULL, 0, 65535, l->ports },
 		{ "tos", &l->tos, NULL, 0, 255, l->version }, { "ttl", &l->ttl, NULL, 0, 255, l->version },
 		{ "id", &l->id, NULL, 0, 65535, l->version == 4 },
 		{ "flow", &l->flow, NULL, 0, 0xfffff, l->version == 6 },
 		{ "seq", &l->seq, NULL, 0, 0xffffffff, l->protocol == 6 }, { "type", &l->type, NULL, 0, 65535, true },
+		{ "icmpid", &l->icmp_id, NULL, 0, 65535, l->icmp },
+		{ "icmpseq", &l->icmp_seq, NULL, 0, 65535, l->icmp },
 		{ "len", &p->frame->length, NULL, 0, 65535, true },
 		{ "tunnel", &p->frame->layer[0].tunnel_id, NULL, 0, 0xffffff, p->frame->layer[0].tunnel },
 	};
@@ -413,7 +467,7 @@ static bool field_of(struct parser *p, struct frame_vary *vary, uint64_t *max)
 			*max = fields[i].max;
 			return true;
 		}
-	return wrong(p, "dst src ipsrc ipdst sport dport tos ttl id flow seq type tunnel len");
+	return wrong(p, "dst src ipsrc ipdst sport dport tos ttl id flow seq icmpid icmpseq type tunnel len");
 }
 
 bool frame_parse_vary(const char *text, struct frame *frame, struct frame_vary *vary, struct frame_fault *fault)
@@ -422,19 +476,21 @@ bool frame_parse_vary(const char *text, struct frame *frame, struct frame_vary *
 		.layer = &frame->layer[frame->layers - 1] };
 	uint64_t max = 0;
 	uint32_t step = 1;
+	bool random;
 
 	next(&p);
 	if (!field_of(&p, vary, &max) || !range(&p, vary, max))
 		return false;
 	if (!next(&p))
 		return true;
-	if (strcmp(p.word, "step"))
-		return wrong(&p, "step N, or the end");
-	if (!number(&p, "the step", 0xffffffff, &step))
+	random = !strcmp(p.word, "random");
+	if (!random && strcmp(p.word, "step"))
+		return wrong(&p, "step N, random N, or the end");
+	if (!number(&p, random ? "frames with random values" : "the step", 0xffffffff, random ? &vary->random : &step))
 		return false;
 	vary->step = step;
-	if (!step)
-		return wrong(&p, "a step above 0");
+	if (!(random ? vary->random : step))
+		return wrong(&p, random ? "frames above 0" : "a step above 0");
 	return !next(&p) || wrong(&p, "the end");
 }
 
@@ -442,12 +498,30 @@ uint64_t frame_vary_count(const struct frame_vary *vary)
 {
 	uint64_t steps = (vary->last - vary->first) / vary->step;
 
+	if (vary->random)
+		return 1;
 	return steps == UINT64_MAX ? steps : steps + 1;
+}
+
+/* Returns the n-th number of a sequence (splitmix64). */
+static uint64_t random_number(uint64_t seed, uint64_t n)
+{
+	uint64_t z = seed + (n + 1) * 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
 }
 
 void frame_vary_set(const struct frame_vary *vary, uint64_t i)
 {
+	const uint64_t span = vary->last - vary->first + 1;	/* 0: all 2^64 values */
 	uint64_t value = vary->first + i * vary->step;
+
+	if (vary->random) {
+		value = random_number(vary->seed, i);
+		value = vary->first + (span ? value % span : value);
+	}
 
 	if (vary->number) {
 		*vary->number = (uint32_t)value;

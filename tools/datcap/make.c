@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* make.c - `datcap make`: sends frames that are described on the command line, or in a file, one on each
- * line. --vary makes a frame for each value of its range; several --vary make a frame for each combination
- * of values. */
+ * line. --vary makes a frame for each value of its range, or a number of frames with random values of it; several
+ * --vary make a frame for each combination of values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include "datcap.h"
 #include "frame.h"
 #include "frame_file.h"
@@ -19,6 +20,7 @@ enum {
 
 struct made {
 	struct sender *sender;
+	uint64_t seed;			/* of random values */
 	uint64_t count;
 };
 
@@ -38,20 +40,19 @@ static void add(struct made *m, const char *where, const struct frame *frame)
 	memcpy(sender_add(m->sender, length, 0), bytes, length);
 }
 
-/* Adds the frames of all combinations. The value of the first --vary changes fastest. */
-static void add_all(struct made *m, const struct options *o, const char *where, struct frame *frame)
+/* Adds the frames of all combinations of values in turn. The value of the first --vary changes fastest. */
+static void add_combinations(struct made *m, const struct options *o, const char *where, const struct frame *frame,
+			     const struct frame_vary *vary)
 {
-	struct frame_vary vary[MAX_VARIES];
 	uint64_t at[MAX_VARIES] = { 0 };
-	struct frame_fault fault;
 	unsigned i;
 
-	for (i = 0; i < o->vary_count; i++) {
-		if (!frame_parse_vary(o->varies[i], frame, &vary[i], &fault))
-			usage_error("--vary, column %u: %s", fault.column, fault.text);
+	for (i = 0; i < o->vary_count; i++)
 		frame_vary_set(&vary[i], 0);
-	}
 	do {
+		for (i = 0; i < o->vary_count; i++)
+			if (vary[i].random)
+				frame_vary_set(&vary[i], m->count);
 		add(m, where, frame);
 		for (i = 0; i < o->vary_count; i++) {
 			at[i] = (at[i] + 1) % frame_vary_count(&vary[i]);
@@ -60,6 +61,23 @@ static void add_all(struct made *m, const struct options *o, const char *where, 
 				break;
 		}
 	} while (i < o->vary_count);
+}
+
+/* Adds all frames. Random values multiply the combinations of the others: each field of a frame has one of its own. */
+static void add_all(struct made *m, const struct options *o, const char *where, struct frame *frame)
+{
+	struct frame_vary vary[MAX_VARIES];
+	struct frame_fault fault;
+	uint32_t rounds = 1;
+
+	for (unsigned i = 0; i < o->vary_count; i++) {
+		if (!frame_parse_vary(o->varies[i], frame, &vary[i], &fault))
+			usage_error("--vary, column %u: %s", fault.column, fault.text);
+		vary[i].seed = m->seed + i;
+		rounds = vary[i].random > rounds ? vary[i].random : rounds;
+	}
+	for (uint32_t round = 0; round < rounds; round++)
+		add_combinations(m, o, where, frame, vary);
 }
 
 static void parse(struct made *m, const struct options *o, const char *where, const char *separator, const char *text)
@@ -101,8 +119,10 @@ static void read_file(struct made *m, const struct options *o)
 
 int make_run(const struct options *o)
 {
-	struct made m = { .sender = sender_open(o) };
+	struct made m = { .sender = sender_open(o), .seed = o->seed };
 
+	if (!o->seed && getrandom(&m.seed, sizeof m.seed, 0) != sizeof m.seed)
+		fail("no random number: %m");
 	if (o->frame)
 		parse(&m, o, "--frame", ", column ", o->frame);
 	else

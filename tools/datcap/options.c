@@ -116,6 +116,11 @@ static void read_count(const char *option, const char *text)
 	o.count = cli_number(option, text, 1, ~0ul);
 }
 
+static void read_seed(const char *option, const char *text)
+{
+	o.seed = cli_number(option, text, 1, ~0ul);
+}
+
 static void read_pid(const char *option, const char *text)
 {
 	o.pid = (int)cli_number(option, text, 1, 1 << 22);
@@ -154,6 +159,7 @@ static const struct row {
 	{ 0, "speed", "X", .read = read_speed, .help = { [REPLAY] = "X times as fast as captured" } },
 	{ 0, "frame", "TEXT", .text = &o.frame, .help = { [MAKE] = "like 'ip 10.0.0.1>10.0.0.2 udp 1>2 len 64'" } },
 	{ 0, "vary", "TEXT", .read = read_vary, .help = { [MAKE] = "a frame for each value, as 'sport 1-1000'" } },
+	{ 0, "seed", "N", .read = read_seed, .help = { [MAKE] = "of random values: the same frames again" } },
 	{ 'w', "write", "FILE", .text = &o.file, .help = {
 		[CAPTURE] = "file to write; - is standard output", [RDMA] = "file to write; else it prints lines" } },
 	{ 'c', "count", "N", .read = read_count, .help = {
