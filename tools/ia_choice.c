@@ -67,11 +67,13 @@ bool ia_is_configured(const char *name)
 
 void ia_make_up(const char *name, const char *params)
 {
+	static int fd = -1;		/* all entries */
 	char path[64], line[256];
-	int fd = memfd_create("dat.conf", MFD_CLOEXEC);
 	int n = snprintf(line, sizeof line, "%s u2.0 threadsafe default libdaplsoft.so.2 dapl.2.0 \"%s\" \"\"\n", name,
 			 params);
 
+	if (fd < 0)
+		fd = memfd_create("dat.conf", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, line, (size_t)n) != n)
 		fail("%s: no memory file for its entry of dat.conf: %s", name, cli_write_error(errno));
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

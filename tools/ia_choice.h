@@ -11,7 +11,8 @@ const char *only_ia(const char *option);
 
 /* Returns whether dat.conf has an entry of this name. */
 bool ia_is_configured(const char *name);
-/* Makes an entry of the software device with this name and these ia_params the whole dat.conf of this process. */
+/* Makes an entry of the software device with this name and these ia_params. Such entries are the whole dat.conf of this
+ * process. Call it before the registry reads its entries, at the first look for one. */
 void ia_make_up(const char *name, const char *params);
 
 /* Returns the adapter for `name`, the value of `option`; NULL: only_ia(). The name of an entry stays as it is. Of a

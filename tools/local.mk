@@ -162,7 +162,9 @@ bin_PROGRAMS += datcap
 datcap_SOURCES = \
 	tools/datcap/main.c tools/datcap/datcap.h \
 	tools/datcap/options.c tools/datcap/options.h tools/datcap/stop.c tools/datcap/stop.h \
-	tools/datcap/capture.c \
+	tools/datcap/capture.c tools/datcap/lines.c tools/datcap/lines.h \
+	tools/datcap/dissect.c tools/datcap/dissect.h common/tunnel.c common/tunnel.h \
+	tools/datcap/devices.c \
 	tools/datcap/replay.c \
 	tools/datcap/frame_file.c tools/datcap/frame_file.h \
 	tools/datcap/pcapng_read.c tools/datcap/pcapng_read.h \
@@ -210,6 +212,11 @@ TESTS += test/unit/tools/test_pcapng
 test_unit_tools_test_pcapng_SOURCES = test/unit/tools/test_pcapng.c tools/datcap/pcapng.c
 test_unit_tools_test_pcapng_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(PCAP_CFLAGS)
 test_unit_tools_test_pcapng_LDADD = $(CMOCKA_LIBS) $(PCAP_LIBS)
+check_PROGRAMS += test/unit/tools/test_dissect
+TESTS += test/unit/tools/test_dissect
+test_unit_tools_test_dissect_SOURCES = test/unit/tools/test_dissect.c tools/datcap/dissect.c common/tunnel.c
+test_unit_tools_test_dissect_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_tools_test_dissect_LDADD = $(CMOCKA_LIBS)
 check_PROGRAMS += test/unit/tools/test_pcapng_read
 TESTS += test/unit/tools/test_pcapng_read
 test_unit_tools_test_pcapng_read_SOURCES = test/unit/tools/test_pcapng_read.c tools/datcap/pcapng_read.c

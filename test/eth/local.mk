@@ -2,8 +2,8 @@
 # Raw Ethernet endpoints, in network namespaces of the tests' own (needs root); match and toeplitz need none.
 eth_tests = test/eth/endpoint test/eth/receive test/eth/offload test/eth/pace test/eth/take test/eth/move test/eth/shared test/eth/match test/eth/toeplitz test/eth/rss test/eth/group test/eth/moderate test/eth/stamp test/eth/more test/eth/qdisc test/eth/gone test/eth/tcpdump test/eth/launch test/eth/xdp
 check_PROGRAMS += $(eth_tests)
-TESTS += $(eth_tests) test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-device test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-wireshark test/eth/datcap-make test/eth/examples
-dist_check_SCRIPTS += test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-device test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-wireshark test/eth/datcap-make test/eth/examples
+TESTS += $(eth_tests) test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-device test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-wireshark test/eth/datcap-make test/eth/datcap-lines test/eth/examples
+dist_check_SCRIPTS += test/eth/datcap test/eth/datcap-files test/eth/datcap-filter test/eth/datcap-device test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-roce test/eth/datcap-wireshark test/eth/datcap-make test/eth/datcap-lines test/eth/examples
 eth_wire = test/eth/wire.c test/eth/wire.h $(life_common)
 eth_host = test/eth/host.c test/eth/host.h $(eth_wire)
 test_eth_endpoint_SOURCES = test/eth/endpoint.c $(eth_wire)

@@ -93,7 +93,8 @@ int caps_run(const struct options *o)
 	DAT_ETH_ATTR attr;
 	char address[20];
 
-	device_open(&d, o->interface, "");
+	device_make_up(o->interface, "");
+	device_open(&d, o->interface);
 	device_capabilities(&d, &attr, &carrier);
 	snprintf(address, sizeof address, "%02x:%02x:%02x:%02x:%02x:%02x", attr.address[0], attr.address[1],
 		 attr.address[2], attr.address[3], attr.address[4], attr.address[5]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* capture.c - `datcap capture` and `datcap stat`: reads the ring, filters and counts frames, and hands them
- * to the thread of writer.c. While that thread is behind, frames wait in the ring; those that do not fit are
- * counted as lost "here". */
+/* capture.c - `datcap capture` and `datcap stat`: reads the rings of the devices, filters and counts frames, and prints
+ * them or hands them to the thread of writer.c. While that thread is behind, frames wait in the rings; those that do
+ * not fit are counted as lost "here". */
 #include <jansson.h>
+#include <net/if.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "datcap.h"
 #include "device.h"
 #include "filter_rules.h"
+#include "lines.h"
 #include "output.h"
 #include "print.h"
 #include "rule.h"
@@ -38,15 +40,27 @@ struct losses {			/* lost frames, by the place of the loss */
 	uint64_t ring, here;
 };
 
+struct source {			/* a device that is captured */
+	struct device device;
+	uint64_t kept;			/* frames of it that passed the filter */
+	uint64_t lost;			/* frames lost since the last frame that passed the filter */
+};
+
+enum mode { STATS, LINES, FILES };	/* counts frames, prints them, writes them to a file */
+
 struct capture {
 	const struct options *o;
-	struct device device;
+	enum mode mode;
+	struct source sources[MAX_DEVICES];
+	unsigned count;
+	char names[MAX_DEVICES * IF_NAMESIZE];	/* of the devices, for a line */
 	struct bpf_program filter;
-	bool filtered, output_ended, gone, broken, hardware;
+	bool filtered, output_ended, hardware;
+	const struct source *gone, *broken;	/* one whose device was removed, or whose ring cannot be read */
 	bool terminal;			/* shows the number of frames there */
 	long nap, naps_left;		/* ns: of one sleep; of sleeps left before it waits for an event */
 	uint64_t kept, bytes;		/* frames that passed the filter */
-	uint64_t lost;			/* frames lost since the last frame that passed the filter */
+	uint64_t file_bytes;		/* of these frames in the file */
 	uint64_t unwritten;		/* frames that were taken and not written */
 	uint64_t progress;		/* of the writer, at the last call of look_at_writer() */
 	bool stuck;			/* between the last two calls it wrote none of the waiting batches */
@@ -69,13 +83,15 @@ static void compile_filter(struct capture *c)
 		pcap_close(dead);
 }
 
-/* Applies the filter to the frame with its VLAN tag, which the device has stripped. */
+/* Applies --direction. Applies the filter to the frame with its VLAN tag, which the device has stripped. */
 static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 {
 	static uint8_t tagged[FILTER_MAX + VLAN_TAG];
 	struct pcap_pkthdr header = { .caplen = f->length, .len = f->wire_length + vlan_tag_size(f) };
 	const uint8_t *data = f->data;
 
+	if (c->o->direction && (c->o->direction == OUTGOING) != !!(f->flags & DAT_ETH_FRAME_OUTGOING))
+		return false;
 	if (!c->filtered)
 		return true;
 	if (vlan_tag_size(f) && f->length >= VLAN_OFFSET) {
@@ -105,16 +121,34 @@ static json_t *number(uint64_t n)
 }
 
 /* Returns whether the summary and the lines of --stats are JSON: not if standard output has the frames. */
-static bool prints_json(const struct options *o)
+static bool prints_json(const struct capture *c)
 {
-	return o->json && !(o->file && !strcmp(o->file, "-"));
+	return c->o->json && (c->mode == STATS || (c->mode == FILES && strcmp(c->o->file, "-") != 0));
 }
 
-/* Reads the statistics. Attributes the losses in the ring since the last call to the program if the writer
+/* Adds up the statistics of all devices. */
+static void read_stats(struct capture *c, DAT_ETH_STATS *sum)
+{
+	*sum = (DAT_ETH_STATS){ .size = sizeof *sum };
+	for (unsigned i = 0; i < c->count; i++) {
+		DAT_ETH_STATS s;
+
+		device_stats(&c->sources[i].device, &s);
+		sum->received += s.received;
+		sum->lost += s.lost;
+		sum->cut += s.cut;
+		if (s.lost_device == ~(uint64_t)0 || sum->lost_device == ~(uint64_t)0)
+			sum->lost_device = ~(uint64_t)0;
+		else
+			sum->lost_device += s.lost_device;
+	}
+}
+
+/* Reads the statistics. Attributes the losses in the rings since the last call to the program if the writer
  * was stuck. */
 static void settle(struct capture *c, DAT_ETH_STATS *s)
 {
-	device_stats(&c->device, s);
+	read_stats(c, s);
 	if (c->stuck)
 		c->lost_stuck += s->lost - c->settled;
 	c->settled = s->lost;
@@ -136,24 +170,30 @@ static void summary(struct capture *c, const DAT_ETH_STATS *s)
 	char text[100];
 
 	put_losses(text, sizeof text, &lost);
-	if (prints_json(c->o))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->o->interface,
+	if (prints_json(c))
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->names,
 				     "received", number(s->received), "frames", number(written),
 				     "bytes", number(c->bytes), "seconds", seconds,
 				     "lost_device", number(lost.device), "lost_ring", number(lost.ring),
 				     "lost_here", number(lost.here), "time", time));
 	else
-		fprintf(stderr, "%s: %s, %s in %.1f s; %s; time: %s\n", c->o->interface, counted(written, "frame"),
+		fprintf(stderr, "%s: %s, %s in %.1f s; %s; time: %s\n", c->names, counted(written, "frame"),
 			size_text(c->bytes), seconds, text, time);
 }
 
 /* Joined segments (BIG TCP) may be longer than a block of the ring. */
-static void tell_cut(const struct options *o, const DAT_ETH_STATS *s)
+static void tell_cut(struct capture *c)
 {
-	if (s->cut)
-		cli_warn("%s: %s frames are without their end: longer than the 128 KiB that the ring has for one; "
-			 "\"ip link set %s gro_max_size 65536 gso_max_size 65536\" makes them shorter", o->interface,
-			 grouped(s->cut), o->interface);
+	for (unsigned i = 0; i < c->count; i++) {
+		const char *name = c->sources[i].device.name;
+		DAT_ETH_STATS s;
+
+		device_stats(&c->sources[i].device, &s);
+		if (s.cut)
+			cli_warn("%s: %s frames are without their end: longer than the 128 KiB that the ring has for "
+				 "one; \"ip link set %s gro_max_size 65536 gso_max_size 65536\" makes them shorter",
+				 name, grouped(s.cut), name);
+	}
 }
 
 /* Returns how much a count has grown, or ~0 if one of its values is ~0, not known. */
@@ -175,17 +215,17 @@ static void line(struct capture *c, bool to_stdout)
 	lost = (struct losses){ difference(c->lost_before.device, now.device), now.ring - c->lost_before.ring,
 		now.here - c->lost_before.here };
 	put_losses(text, sizeof text, &lost);
-	if (prints_json(c->o))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "device", c->o->interface, "frames",
+	if (prints_json(c))
+		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "device", c->names, "frames",
 				     number(frames), "bits", number(bytes * 8), "lost_device", number(lost.device),
 				     "lost_ring", number(lost.ring), "lost_here", number(lost.here)));
 	else if (to_stdout)
-		print("%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames), (double)bytes * 8 / 1e6,
+		print("%s: %s frames/s, %.3f Mb/s; %s\n", c->names, grouped(frames), (double)bytes * 8 / 1e6,
 		      text);
 	else
-		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->o->interface, grouped(frames),
+		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->names, grouped(frames),
 			(double)bytes * 8 / 1e6, text);
-	if (to_stdout || prints_json(c->o))
+	if (to_stdout || prints_json(c))
 		c->output_ended |= !print_flush();
 	c->kept_before = c->kept;
 	c->bytes_before = c->bytes;
@@ -204,26 +244,44 @@ static void show_count(struct capture *c)
 /* --- the loop ----------------------------------------------------------------------------- */
 
 /* Returns whether the filter keeps the frame, and counts it then. */
-static bool take(struct capture *c, DAT_ETH_FRAME *f)
+static bool take(struct capture *c, struct source *s, DAT_ETH_FRAME *f)
 {
-	c->lost += f->lost;
+	s->lost += f->lost;
 	if (!passes(c, f))
 		return false;
-	f->lost = (DAT_UINT32)c->lost;	/* includes losses before rejected frames */
-	c->lost = 0;
+	f->lost = (DAT_UINT32)s->lost;	/* includes losses before rejected frames */
+	s->lost = 0;
+	s->kept++;
 	c->kept++;
+	if (c->o->size)
+		c->file_bytes += output_frame_size(f);
 	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
 	c->bytes += f->wire_length + vlan_tag_size(f);
 	return true;
 }
 
-static bool enough(const struct capture *c, bool write)
+static bool enough(const struct capture *c)
 {
-	return write ? c->o->count && c->kept >= c->o->count : c->o->count && c->seconds_printed >= c->o->count;
+	if (c->o->size && c->file_bytes >= c->o->size)
+		return true;
+	return c->o->count && (c->mode == STATS ? c->seconds_printed : c->kept) >= c->o->count;
+}
+
+static bool is_over(const struct capture *c)
+{
+	return c->o->duration > 0 && (double)(clock_now_ns() - c->begin) >= c->o->duration;
+}
+
+static void look_for_devices(struct capture *c)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		if (device_is_gone(&c->sources[i].device))
+			c->gone = &c->sources[i];
 }
 
 /* Waits for frames, at most for a moment. While frames keep coming, sleeps instead of waiting for an event:
- * an event costs two switches of threads, and one long sleep is cheaper than several short ones. */
+ * an event costs two switches of threads, and one long sleep is cheaper than several short ones. With several devices
+ * it always sleeps: an EVD has the events of one. */
 static void wait_for_frames(struct capture *c)
 {
 	const struct timespec nap = { .tv_nsec = c->nap };
@@ -236,12 +294,14 @@ static void wait_for_frames(struct capture *c)
 		return;
 	}
 
-	if (dat_eth_arm(c->device.ep) == DAT_SUCCESS)
-		dat_evd_wait(c->device.recv, WAIT_US, 1, &event, &more);
-	c->gone = device_is_gone(&c->device);
+	if (c->count > 1)
+		nanosleep(&nap, NULL);
+	else if (dat_eth_arm(c->sources[0].device.ep) == DAT_SUCCESS)
+		dat_evd_wait(c->sources[0].device.recv, WAIT_US, 1, &event, &more);
+	look_for_devices(c);
 }
 
-/* Updates c->stuck. Called when the ring is empty, or when all batches wait for the writer. */
+/* Updates c->stuck. Called when the rings are empty, or when all batches wait for the writer. */
 static void look_at_writer(struct capture *c)
 {
 	bool behind, stuck;
@@ -255,21 +315,23 @@ static void look_at_writer(struct capture *c)
 	c->progress = progress;
 }
 
-/* Fills a batch from the ring. Returns false if there is no frame, or if the ring cannot be read any
+/* Fills a batch from the ring of a source. Returns false if there is no frame, or if the ring cannot be read any
  * more. */
-static bool poll_batch(struct capture *c, struct writer_batch *b, bool write)
+static bool poll_batch(struct capture *c, struct source *s, struct writer_batch *b)
 {
-	DAT_RETURN ret = dat_eth_poll(c->device.ep, b->frames, WRITER_BATCH, &b->taken);
+	DAT_RETURN ret = dat_eth_poll(s->device.ep, b->frames, WRITER_BATCH, &b->taken);
 
 	if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
 		return false;
 	if (ret != DAT_SUCCESS) {
-		c->broken = true;
+		c->broken = s;
 		return false;
 	}
+	b->ep = s->device.ep;
+	b->device = (unsigned)(s - c->sources);
 	b->kept = 0;
-	for (DAT_COUNT i = 0; i < b->taken && !(write && enough(c, write)); i++) {
-		if (!take(c, &b->frames[i]))
+	for (DAT_COUNT i = 0; i < b->taken && (c->mode == STATS || !enough(c)); i++) {
+		if (!take(c, s, &b->frames[i]))
 			continue;
 		if (b->kept != i)
 			b->frames[b->kept] = b->frames[i];
@@ -278,32 +340,47 @@ static bool poll_batch(struct capture *c, struct writer_batch *b, bool write)
 	return true;
 }
 
-/* Takes a batch of frames and releases it, without a writer. Returns false if there is no frame. */
+/* Takes a batch of frames of each device and releases it, without a writer; prints the frames if it is to. Returns
+ * false if there is no frame. */
 static bool count_some(struct capture *c)
 {
 	struct writer_batch batch;
+	bool any = false;
 
-	if (!poll_batch(c, &batch, false))
-		return false;
-	dat_eth_release(c->device.ep, batch.taken);
-	return true;
+	for (unsigned i = 0; i < c->count; i++) {
+		struct source *s = &c->sources[i];
+
+		if (!poll_batch(c, s, &batch))
+			continue;
+		for (DAT_COUNT n = 0; n < batch.kept && c->mode == LINES && !c->output_ended; n++)
+			c->output_ended |= !lines_print(&batch.frames[n], c->count > 1 ? s->device.name : NULL,
+							c->o->json);
+		dat_eth_release(s->device.ep, batch.taken);
+		any = true;
+	}
+	if (c->mode == LINES)
+		c->output_ended |= !print_flush();
+	return any;
 }
 
-/* Takes a batch of frames and hands it to the writer. Returns false if there is no frame; true if there may
- * be frames, but all batches wait for the writer. */
+/* Takes a batch of frames of each device and hands it to the writer. Returns false if there is no frame; true if there
+ * may be frames, but all batches wait for the writer. */
 static bool take_some(struct capture *c)
 {
-	struct writer_batch *b = writer_batch();
+	struct writer_batch *b = NULL;
+	bool any = false;
 
-	if (b && poll_batch(c, b, true)) {
-		writer_put();
-		return true;
-	}
-	look_at_writer(c);
-	return !b;
+	for (unsigned i = 0; i < c->count && (b = writer_batch()); i++)
+		if (poll_batch(c, &c->sources[i], b)) {
+			writer_put();
+			any = true;
+		}
+	if (!any)
+		look_at_writer(c);
+	return any || !b;
 }
 
-/* Takes the frames that had arrived before a signal. They are in the ring, or the device delivers them
+/* Takes the frames that had arrived before the end of the capture. They are in the ring, or the device delivers them
  * within the first nap. Frames that arrive meanwhile are taken, too, for at most DRAIN_NS. If the writer has
  * stopped, the frames are counted as lost. */
 static void drain(struct capture *c)
@@ -312,65 +389,76 @@ static void drain(struct capture *c)
 	uint64_t until = clock_now_ns() + DRAIN_NS, kept;
 
 	nanosleep(&nap, NULL);
-	while (!enough(c, true) && clock_now_ns() < until && take_some(c))
+	if (c->mode == LINES) {
+		while (!c->output_ended && !enough(c) && clock_now_ns() < until && count_some(c))
+			;
+		return;
+	}
+	while (!enough(c) && clock_now_ns() < until && take_some(c))
 		;
 	c->unwritten = writer_finish();
 	kept = c->kept;
 	until = clock_now_ns() + DRAIN_NS;
-	while (writer_has_ended() && !enough(c, true) && clock_now_ns() < until && count_some(c))
+	while (writer_has_ended() && !enough(c) && clock_now_ns() < until && count_some(c))
 		;
 	c->unwritten += c->kept - kept;
 }
 
-static void loop(struct capture *c, bool write)
+static void loop(struct capture *c)
 {
+	const bool write = c->mode == FILES, stat = c->mode == STATS;
 	DAT_ETH_STATS s;
 
-	while (!stop_requested && !c->output_ended && !c->gone && !c->broken && !enough(c, write)) {
+	while (!stop_requested && !c->output_ended && !c->gone && !c->broken && !enough(c) && !is_over(c)) {
 		if (write ? take_some(c) : count_some(c))
 			c->naps_left = NAPS_NS;
 		else
 			wait_for_frames(c);
-		if ((!write || c->o->stats) && clock_now_ns() >= c->next_line)
-			line(c, !write);
+		if ((stat || c->o->stats) && clock_now_ns() >= c->next_line)
+			line(c, stat);
 		else if (c->terminal && clock_now_ns() >= c->next_line)
 			show_count(c);
 		c->output_ended |= write && writer_has_ended();
 	}
-	if (!write)
+	if (stat)
 		return;
 	if (c->terminal)
 		fprintf(stderr, "\r");
-	if (c->gone || c->broken)
-		c->unwritten = writer_finish();
-	else
+	if (!c->gone && !c->broken)
 		drain(c);
+	else if (write)
+		c->unwritten = writer_finish();
 	settle(c, &s);
 }
 
 /* Checks that the device can do what --take and --time need. */
-static void check_device(struct capture *c, const DAT_ETH_ATTR *attr)
+static void check_device(const struct capture *c, const char *name, const DAT_ETH_ATTR *attr)
 {
 	if (c->o->xdp && !(attr->caps & DAT_ETH_CAP_XDP))
-		fail("%s: --xdp: the device has no AF_XDP sockets", c->o->interface);
+		fail("%s: --xdp: the device has no AF_XDP sockets", name);
 	if (c->o->take && !c->o->xdp && !(attr->caps & DAT_ETH_CAP_TAKE))
-		fail("%s: --take: the device cannot keep frames from the kernel", c->o->interface);
+		fail("%s: --take: the device cannot keep frames from the kernel", name);
+	if (c->o->direction == OUTGOING && !(attr->caps & DAT_ETH_CAP_EGRESS))
+		fail("%s: --direction out: the device does not show frames that this host sends", name);
 	if (c->o->hardware_time && attr->clock != DAT_ETH_CLOCK_HARDWARE)
-		fail("%s: --time hw: the device gives no hardware time stamps to raw endpoints", c->o->interface);
+		fail("%s: --time hw: the device gives no hardware time stamps to raw endpoints", name);
 	if (c->o->software_time && attr->clock != DAT_ETH_CLOCK_SOFTWARE)
-		fail("%s: --time sw: the device gives no software time stamps to raw endpoints", c->o->interface);
+		fail("%s: --time sw: the device gives no software time stamps to raw endpoints", name);
 }
 
 /* Creates the ring. Sets the length of sleeps so that 10 Gb/s (1.25 bytes/ns) fill at most half of it. */
-static void open_ring(struct capture *c, const DAT_ETH_ATTR *attr)
+static void open_ring(struct capture *c, struct source *s, const DAT_ETH_ATTR *attr)
 {
+	long nap;
+
 	unsigned snap = c->o->snap;
 	unsigned frame = FRAME_OVERHEAD + (snap && snap < attr->max_frame ? snap : attr->max_frame);
 	unsigned frames = c->o->frames ? c->o->frames : c->o->xdp ? XDP_FRAMES : RING_BYTES / frame;
 	double ns = (double)frames * frame / 1.25 / 2;
 
-	c->nap = ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : (long)ns;
-	device_receive(&c->device, c->o->xdp, frames, snap);
+	nap = ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : (long)ns;
+	c->nap = c->nap && c->nap < nap ? c->nap : nap;
+	device_receive(&s->device, c->o->xdp, frames, snap);
 }
 
 /* If the losses of the device are not known, they count as none. */
@@ -383,24 +471,24 @@ static bool has_losses(const struct capture *c, const DAT_ETH_STATS *s)
 static int status_of(const struct capture *c, const DAT_ETH_STATS *s)
 {
 	if (c->gone)
-		fail("%s: the device is gone", c->o->interface);
+		fail("%s: the device is gone", c->gone->device.name);
 	if (c->broken)
-		fail("%s: the device cannot be read any more", c->o->interface);
+		fail("%s: the device cannot be read any more", c->broken->device.name);
 	return c->o->strict && has_losses(c, s) ? STATUS_LOST : 0;
 }
 
-static void tell_rules(const struct options *o, const struct filter_rules *made)
+static void tell_rules(const char *name, const struct filter_rules *made)
 {
 	if (*made->expressed)
-		fprintf(stderr, "%s: a rule of the endpoint: \"%s\"\n", o->interface, made->expressed);
+		fprintf(stderr, "%s: a rule of the endpoint: \"%s\"\n", name, made->expressed);
 	if (*made->left)
-		fprintf(stderr, "%s: a filter in the program: \"%s\"\n", o->interface, made->left);
+		fprintf(stderr, "%s: a filter in the program: \"%s\"\n", name, made->left);
 }
 
 /* Adds the rules of the user. If there are none, adds rules that express the filter, so that other frames
  * are not even copied; except on RDMA devices, whose flows compare bytes instead of parsed headers, and
  * except if --snap may cut headers, since rules compare what is left of them. */
-static void add_rules(struct capture *c, const char *carrier)
+static void add_rules(struct capture *c, struct source *s, const char *carrier)
 {
 	const struct options *o = c->o;
 	const bool all = o->rule_count == 1 && !rule_has_condition(&o->rules[0]);
@@ -410,43 +498,58 @@ static void add_rules(struct capture *c, const char *carrier)
 	if (c->filtered && all && !strncmp(carrier, "PACKET", 6) && (!o->snap || o->snap >= RULES_SNAP_MIN))
 		filter_rules_make(&made, o->filter, o->promiscuous);
 	if (o->verbose && c->filtered)
-		tell_rules(o, &made);
+		tell_rules(s->device.name, &made);
 	for (unsigned i = 0; i < made.n; i++) {
 		DAT_ETH_RULE rule = made.rules[i];
 
 		rule.mode = o->rules[0].mode;
 		rule.flags = o->rules[0].flags;
 		rule.priority = rule.tag = i;
-		device_add_rule(&c->device, &rule);
+		device_add_rule(&s->device, &rule);
 	}
 	for (unsigned i = 0; !made.n && i < o->rule_count; i++)
-		device_add_rule(&c->device, &o->rules[i]);
+		device_add_rule(&s->device, &o->rules[i]);
 }
 
-static void tell_xdp(struct capture *c)
+static void tell_xdp(struct source *source)
 {
 	DAT_ETH_STATS s;
 
-	device_stats(&c->device, &s);
-	fprintf(stderr, "%s: AF_XDP, %s\n", c->o->interface, s.flags & DAT_ETH_STATS_ZERO_COPY ? "with zero copy" :
+	device_stats(&source->device, &s);
+	fprintf(stderr, "%s: AF_XDP, %s\n", source->device.name, s.flags & DAT_ETH_STATS_ZERO_COPY ? "with zero copy" :
 		"and the kernel copies: the driver has no zero copy");
 }
 
-static void start(struct capture *c, const struct options *o)
+static void start_source(struct capture *c, const char *name)
 {
+	struct source *s = &c->sources[c->count++];
+	size_t used = strlen(c->names);
 	const char *carrier;
 	DAT_ETH_ATTR attr;
 
-	*c = (struct capture){ .o = o };
+	snprintf(c->names + used, sizeof c->names - used, "%s%s", used ? "," : "", name);
+	device_open(&s->device, name);
+	device_capabilities(&s->device, &attr, &carrier);
+	check_device(c, name, &attr);
+	open_ring(c, s, &attr);
+	if (c->o->verbose && c->o->xdp)
+		tell_xdp(s);
+	add_rules(c, s, carrier);
+	device_warn_if_down(&s->device);
+}
+
+static void start(struct capture *c, const struct options *o, enum mode mode)
+{
+	unsigned network_devices = 0;
+
+	*c = (struct capture){ .o = o, .mode = mode };
 	compile_filter(c);
-	device_open(&c->device, o->interface, "");
-	device_capabilities(&c->device, &attr, &carrier);
-	check_device(c, &attr);
-	open_ring(c, &attr);
-	if (o->verbose && o->xdp)
-		tell_xdp(c);
-	add_rules(c, carrier);
-	device_warn_if_down(&c->device);
+	for (unsigned i = 0; i < o->interface_count; i++)
+		network_devices += device_make_up(o->interfaces[i], "");
+	if (network_devices && network_devices < o->interface_count)
+		fail("some of the devices are no network devices; an IA of dat.conf is captured beside other IAs only");
+	for (unsigned i = 0; i < o->interface_count; i++)
+		start_source(c, o->interfaces[i]);
 	if (o->user)
 		device_drop_privileges(o->user);
 	c->begin = clock_now_ns();
@@ -456,50 +559,65 @@ static void start(struct capture *c, const struct options *o)
 
 static void end(struct capture *c)
 {
-	device_close(&c->device);
+	for (unsigned i = 0; i < c->count; i++)
+		device_close(&c->sources[i].device);
 	pcap_freecode(&c->filter);
 }
 
 static struct capture capturing;	/* of capture_run() */
 
-/* Completes the statistics of a file of a ring. Called by the thread that writes, so it reads nothing that changes. */
+/* Completes the statistics of a device. Called by the thread that writes, too, so it reads nothing that changes. */
 static void complete_statistics(struct pcapng_statistics *statistics)
 {
 	DAT_ETH_STATS s;
 
-	device_stats(&capturing.device, &s);
+	device_stats(&capturing.sources[statistics->interface].device, &s);
 	statistics->start = capturing.first_time;
 	statistics->received = s.received + s.lost;
 	statistics->dropped_by_interface = s.lost_device;
 	statistics->dropped_by_kernel = s.lost;
 }
 
+static void close_output(struct capture *c)
+{
+	const uint64_t now = clock_read_ns(CLOCK_REALTIME);
+	struct pcapng_statistics statistics[MAX_DEVICES];
+
+	for (unsigned i = 0; i < c->count; i++) {
+		statistics[i] = (struct pcapng_statistics){ .interface = i, .time = now,
+			.accepted = c->sources[i].kept, .delivered = c->sources[i].kept };
+		complete_statistics(&statistics[i]);
+	}
+	output_close(statistics);
+	c->unwritten += output_unwritten();
+}
+
 int capture_run(const struct options *o)
 {
 	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
-		.ring_size = o->ring_size, .device = o->interface, .filter = o->filter, .snap = o->snap,
+		.ring_size = o->ring_size, .devices = o->interfaces, .device_count = o->interface_count,
+		.filter = o->filter, .snap = o->snap,
 		.statistics = complete_statistics };
-	struct pcapng_statistics statistics;
 	struct capture *c = &capturing;
 	DAT_ETH_STATS s;
 
-	start(c, o);
-	output_open(&output);
-	c->terminal = !o->stats && isatty(STDERR_FILENO);
+	start(c, o, o->file ? FILES : LINES);
+	if (o->file)
+		output_open(&output);
+	c->terminal = o->file && !o->stats && isatty(STDERR_FILENO);
 	if (c->terminal)
-		fprintf(stderr, "capturing on %s; Ctrl-C ends\n", o->interface);
-	writer_start(c->device.ep);
-	loop(c, true);
-	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME), .accepted = c->kept,
-		.delivered = c->kept };
-	complete_statistics(&statistics);
-	output_close(&statistics);
-	c->unwritten += output_unwritten();
-	device_stats(&c->device, &s);
+		fprintf(stderr, "capturing on %s; Ctrl-C ends\n", c->names);
+	if (o->file)
+		writer_start();
+	loop(c);
+	if (o->file)
+		close_output(c);
+	read_stats(c, &s);
 	summary(c, &s);
-	tell_cut(o, &s);
+	tell_cut(c);
 	end(c);
-	output_check();
+	if (o->file)
+		output_check();
 	return status_of(c, &s);
 }
 
@@ -508,9 +626,9 @@ int stat_run(const struct options *o)
 	struct capture c;
 	DAT_ETH_STATS s;
 
-	start(&c, o);
-	loop(&c, false);
-	device_stats(&c.device, &s);
+	start(&c, o, STATS);
+	loop(&c);
+	read_stats(&c, &s);
 	end(&c);
 	return status_of(&c, &s);
 }

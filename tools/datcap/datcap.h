@@ -8,11 +8,19 @@
 #include <dat/dat_eth_extensions.h>
 
 /* STATUS_LOST is the exit status with --strict if frames were lost. */
-enum { MAX_RULES = 16, MAX_VARIES = 4, STATUS_LOST = 3 };
+enum { MAX_RULES = 16, MAX_VARIES = 4, MAX_DEVICES = 16, STATUS_LOST = 3 };
+
+enum ways { BOTH_WAYS, INCOMING, OUTGOING };
 
 struct options {
 	const char *command;
-	const char *interface, *file, *filter, *user;
+	const char *interface, *file, *filter, *user;	/* interface: the first of `interfaces` */
+	const char *interfaces[MAX_DEVICES];
+	unsigned interface_count;
+	bool list;			/* -D */
+	enum ways direction;	/* of the frames to keep */
+	double duration;		/* ns until the end; 0: no limit */
+	uint64_t size;			/* bytes of the file; 0: no limit */
 	const char *ia;			/* rdma */
 	const char *wireshark;		/* rdma: the directory of a profile to write; NULL: none */
 	int pid;			/* rdma; 0: all programs of this user */
@@ -45,5 +53,6 @@ int replay_run(const struct options *o);
 int make_run(const struct options *o);
 int rdma_run(const struct options *o);
 int caps_run(const struct options *o);
+int devices_run(const struct options *o);
 
 #endif

@@ -40,22 +40,28 @@ static void fail_unknown(const char *name)
 	if (all)
 		if_freenameindex(all);
 	fail("\"%s\" is neither a network device nor an IA of dat.conf%s; network devices here: %s", name,
-	     strcmp(name, "any") ? "" : ", and all devices at once are not possible", list);
+	     strcmp(name, "any") ? "" : ": -i is repeated for several devices", list);
 }
 
-void device_open(struct device *d, const char *name, const char *option)
+bool device_make_up(const char *name, const char *option)
 {
 	char params[160];
+
+	if (!if_nametoindex(name))
+		return false;
+	snprintf(params, sizeof params, "raw:%s 0 %s", name, option);
+	ia_make_up(name, params);
+	return true;
+}
+
+void device_open(struct device *d, const char *name)
+{
 	DAT_RETURN ret;
 
 	*d = (struct device){ .name = name, .async = DAT_HANDLE_NULL, .ep = DAT_HANDLE_NULL };
 	d->index = if_nametoindex(name);
-	if (d->index) {
-		snprintf(params, sizeof params, "raw:%s 0 %s", name, option);
-		ia_make_up(name, params);
-	} else if (!ia_is_configured(name)) {
+	if (!d->index && !ia_is_configured(name))
 		fail_unknown(name);
-	}
 	messages_hold();
 	ret = dat_ia_open((DAT_NAME_PTR)name, 8, &d->async, &d->ia);
 	check(ret, name, "the IA cannot be opened: ");

@@ -18,10 +18,12 @@ struct device {
 
 /* The functions below end the program with one line if they fail. */
 
-/* Opens the IA of the network device `name`, with an entry of dat.conf that is made up for it. `option` is
- * an option of the software device, or "". If there is no such network device, opens the IA `name` of
- * dat.conf, without `option`. */
-void device_open(struct device *d, const char *name, const char *option);
+/* Makes an entry of dat.conf for the network device `name`, instead of all entries of the file. `option` is an
+ * option of the software device, or "". Returns false if there is no such device: the name may be that of an IA.
+ * Call it for all devices before device_open(), since the library reads its entries once. */
+bool device_make_up(const char *name, const char *option);
+/* Opens the IA `name`: that of device_make_up(), or of dat.conf. */
+void device_open(struct device *d, const char *name);
 void device_capabilities(struct device *d, DAT_ETH_ATTR *attr, const char **carrier);
 /* Creates an endpoint that receives into a ring of `frames` frames, and keeps the first `snap` bytes of
  * each, or whole frames if `snap` is 0. `xdp`: by AF_XDP, `frames` for each receive queue. */

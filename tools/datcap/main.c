@@ -15,20 +15,23 @@
 
 /* --- help: less than a screen for each command ----------------------------------------------- */
 
-#define CAPTURE_LINE "datcap capture -i DEVICE -w FILE [OPTIONS]    frames into a file\n"
+#define CAPTURE_LINE "datcap capture -i DEVICE [-w FILE] [OPTIONS]  frames: lines, or a file\n"
 #define STAT_LINE "datcap stat -i DEVICE [OPTIONS]               rates, once a second\n"
 #define REPLAY_LINE "datcap replay -i DEVICE FILE [OPTIONS]        frames of a file\n"
 #define MAKE_LINE "datcap make -i DEVICE FILE | --frame TEXT     frames described in words\n"
 #define RDMA_LINE "datcap rdma [--pid N | --ia NAME] [OPTIONS]   messages of programs\n"
 #define CAPS_LINE "datcap caps -i DEVICE [--json]                what the device can do\n"
+#define DEVICES_LINE "datcap devices [--json]                       network devices\n"
 #define FIRST "usage: "
 #define NEXT "       "
 
 static const char usage[] =
 	FIRST CAPTURE_LINE NEXT STAT_LINE NEXT REPLAY_LINE NEXT MAKE_LINE NEXT RDMA_LINE NEXT CAPS_LINE
+	NEXT DEVICES_LINE
 	"\n"
 	"  -i, --interface DEVICE  network device, or IA of dat.conf\n"
 	"  -c, --count N           ends after N frames (rdma: messages; stat: seconds)\n"
+	"  -D, --list-devices      like the command devices\n"
 	"  -h, --help, --version   behind a command, --help lists its options\n";
 
 static const struct command {
@@ -36,12 +39,13 @@ static const struct command {
 	int (*run)(const struct options *o);
 	bool needs_file;
 } commands[COMMANDS] = {
-	[CAPTURE] = { "capture", FIRST CAPTURE_LINE, capture_run, true },
+	[CAPTURE] = { "capture", FIRST CAPTURE_LINE, capture_run, false },
 	[STAT] = { "stat", FIRST STAT_LINE, stat_run, false },
 	[REPLAY] = { "replay", FIRST REPLAY_LINE, replay_run, true },
 	[MAKE] = { "make", FIRST MAKE_LINE, make_run, false },
 	[RDMA] = { "rdma", FIRST RDMA_LINE, rdma_run, false },
 	[CAPS] = { "caps", FIRST CAPS_LINE, caps_run, false },
+	[DEVICES] = { "devices", FIRST DEVICES_LINE, devices_run, false },
 };
 
 /* Returns COMMANDS if there is none of this name. */
@@ -56,8 +60,14 @@ static enum command_id find_command(const char *name)
 
 static void read_arguments(struct options *o, int argc, char **argv)
 {
+	if (o->list && optind < argc)
+		usage_error("-D takes no command: \"%s\" found", argv[optind]);
+	if (o->list) {
+		o->command = "devices";
+		return;
+	}
 	if (optind == argc)
-		usage_error("no command: expected capture, stat, replay, make, rdma or caps");
+		usage_error("no command: expected capture, stat, replay, make, rdma, caps or devices");
 	o->command = argv[optind++];
 	if ((!strcmp(o->command, "replay") || !strcmp(o->command, "make")) && optind < argc)
 		o->file = argv[optind++];
@@ -73,6 +83,8 @@ static void complete_rules(struct options *o)
 {
 	bool all = !o->rule_count, joins = false;
 
+	if (o->take && o->direction == OUTGOING)
+		usage_error("--take and --direction out exclude each other: it takes frames that come in");
 	if (o->xdp && !o->take)
 		usage_error("--xdp needs --take: it does not copy frames");
 	o->rule_count += all;
@@ -85,8 +97,8 @@ static void complete_rules(struct options *o)
 				    all ? "" : " that leaves frames out");
 		r->mode = o->take ? DAT_ETH_TAKE : DAT_ETH_COPY;
 		r->priority = r->tag = i;
-		r->flags = (o->take ? 0 : DAT_ETH_EGRESS) | (o->promiscuous ? DAT_ETH_ALL : 0) |
-			   (join ? DAT_ETH_JOIN : 0);
+		r->flags = (o->take || o->direction == INCOMING ? 0 : DAT_ETH_EGRESS) |
+			   (o->promiscuous ? DAT_ETH_ALL : 0) | (join ? DAT_ETH_JOIN : 0);
 		joins |= join;
 	}
 	if (o->join && !joins)
@@ -117,10 +129,18 @@ static void check_names(const struct options *o, enum command_id id)
 {
 	bool writes = id == CAPTURE || id == RDMA;
 
-	if (!o->interface && id != RDMA)
+	if (!o->interface && id != RDMA && id != DEVICES)
 		usage_error("%s needs -i DEVICE", o->command);
+	if (o->interface_count > 1 && id != CAPTURE && id != STAT)
+		usage_error("%s takes one device: %s and %s found", o->command, o->interfaces[0], o->interfaces[1]);
+	if (o->interface_count > 1 && o->pcap)
+		usage_error("--format pcap has no place for the device of a frame: expected pcapng for several");
+	if (o->size && !o->file)
+		usage_error("--size needs -w FILE");
+	if (o->size && o->ring_files)
+		usage_error("--size and --ring exclude each other");
 	if (commands[id].needs_file && !o->file)
-		usage_error("%s needs %s", o->command, id == REPLAY ? "a file to send" : "-w FILE");
+		usage_error("%s needs a file to send", o->command);
 	if (o->file && !*o->file)
 		usage_error("the name of the file is \"\"");
 	if (o->ring_files && !strcmp(o->file ? o->file : "-", "-"))
@@ -146,7 +166,8 @@ int main(int argc, char **argv)
 	read_arguments(o, argc, argv);
 	id = find_command(o->command);
 	if (id == COMMANDS)
-		usage_error("\"%s\" is no command: expected capture, stat, replay, make, rdma or caps", o->command);
+		usage_error("\"%s\" is no command: expected capture, stat, replay, make, rdma, caps or devices",
+			    o->command);
 	options_check_command(id, o->command);
 	check_names(o, id);
 	check_sending(o, id == MAKE);

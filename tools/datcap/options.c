@@ -111,6 +111,39 @@ static void read_clock(const char *option, const char *text)
 		usage_error("%s \"%s\": expected hw or sw", option, text);
 }
 
+static void read_interface(const char *option, const char *text)
+{
+	if (o.interface_count == MAX_DEVICES)
+		usage_error("%s: at most %d devices", option, MAX_DEVICES);
+	for (unsigned i = 0; i < o.interface_count; i++)
+		if (!strcmp(o.interfaces[i], text))
+			usage_error("%s: \"%s\" found twice", option, text);
+	o.interfaces[o.interface_count++] = text;
+	o.interface = o.interfaces[0];
+}
+
+static void read_direction(const char *option, const char *text)
+{
+	o.direction = !strcmp(text, "in") ? INCOMING : !strcmp(text, "out") ? OUTGOING : BOTH_WAYS;
+	if (!o.direction)
+		usage_error("%s \"%s\": expected in or out", option, text);
+}
+
+static void read_duration(const char *option, const char *text)
+{
+	o.duration = cli_microseconds(option, text) * 1e3;
+}
+
+static void read_size(const char *option, const char *text)
+{
+	char *end;
+	double size = scaled(text, 1024, &end);
+
+	if (!(size >= 1) || *end)
+		usage_error("%s \"%s\": expected bytes, like 500K, 100M or 2G", option, text);
+	o.size = (uint64_t)size;
+}
+
 static void read_count(const char *option, const char *text)
 {
 	o.count = cli_number(option, text, 1, ~0ul);
@@ -147,9 +180,11 @@ static const struct row {
 	void (*read)(const char *option, const char *text);
 	const char *help[COMMANDS];	/* NULL: the command does not take the option */
 } rows[] = {
-	{ 'i', "interface", "DEVICE", .text = &o.interface, .help = {
-		RECEIVES("network device, or IA of dat.conf"), SENDS("network device, or IA of dat.conf"),
+	{ 'i', "interface", "DEVICE", .read = read_interface, .help = {
+		RECEIVES("network device, or IA of dat.conf; may be repeated"),
+		SENDS("network device, or IA of dat.conf"),
 		[CAPS] = "network device, or IA of dat.conf" } },
+	{ 'D', "list-devices", .on = &o.list, .help = { [DEVICES] = "" } },
 	{ 0, "pid", "N", .read = read_pid, .help = {
 		[RDMA] = "messages of this process; else of all of this user" } },
 	{ 0, "ia", "NAME", .text = &o.ia, .help = { [RDMA] = "of processes that have this IA open" } },
@@ -161,16 +196,23 @@ static const struct row {
 	{ 0, "vary", "TEXT", .read = read_vary, .help = { [MAKE] = "a frame for each value, as 'sport 1-1000'" } },
 	{ 0, "seed", "N", .read = read_seed, .help = { [MAKE] = "of random values: the same frames again" } },
 	{ 'w', "write", "FILE", .text = &o.file, .help = {
-		[CAPTURE] = "file to write; - is standard output", [RDMA] = "file to write; else it prints lines" } },
+		[CAPTURE] = "file (- is standard output); else it prints lines",
+		[RDMA] = "file to write; else it prints lines" } },
 	{ 'c', "count", "N", .read = read_count, .help = {
 		[CAPTURE] = "ends after N frames", [STAT] = "ends after N seconds", SENDS("ends after N frames"),
 		[RDMA] = "ends after N messages" } },
+	{ 0, "duration", "TIME", .read = read_duration, .help = {
+		RECEIVES("ends after this time, as 500ms or 60s"), SENDS("ends after this time, as 500ms or 60s"),
+		[RDMA] = "ends after this time, as 500ms or 60s" } },
+	{ 0, "size", "SIZE", .read = read_size, .help = { WRITES("ends when the file has this size (K, M, G)") } },
 	{ 's', "snap", "BYTES", .number = &o.snap, .max = 65536, .help = { WRITES("keeps so much of each frame") } },
 	{ 'F', "format", "FORMAT", .read = read_format, .help = { WRITES("pcapng (the default) or pcap") } },
 	{ 0, "ring", "NxSIZE", .read = read_ring, .help = {
 		WRITES("N files FILE.0, FILE.1, ... of this size (K, M, G)") } },
 	{ 'f', "filter", "TEXT", .text = &o.filter, .help = {
 		RECEIVES("keeps frames that match; see pcap-filter(7)") } },
+	{ 'Q', "direction", "in|out", .read = read_direction, .help = {
+		RECEIVES("only frames that come in, or that this host sends") } },
 	{ 0, "rule", "TEXT", .read = read_rule, .help = {
 		RECEIVES("receives only what matches; several are allowed") } },
 	{ 0, "take", .on = &o.take, .help = { RECEIVES("the kernel does not get what the rules match") } },
@@ -198,7 +240,8 @@ static const struct row {
 		RECEIVES("becomes this user once the device is open"),
 		SENDS("becomes this user once the device is open") } },
 	{ 0, "json", .on = &o.json, .help = {
-		RECEIVES("prints JSON"), SENDS("prints JSON"), [RDMA] = "prints JSON", [CAPS] = "prints JSON" } },
+		RECEIVES("prints JSON"), SENDS("prints JSON"), [RDMA] = "prints JSON", [CAPS] = "prints JSON",
+		[DEVICES] = "prints JSON" } },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, OPT_ROW = 256, OPT_HELP = 'h', OPT_VERSION = OPT_ROW + ROWS };
@@ -215,7 +258,7 @@ const char *options_help(enum command_id command, const char *head)
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
 		char letter[8] = "    ", name[40];
 
-		if (!r->help[command])
+		if (!r->help[command] || !*r->help[command])
 			continue;
 		if (r->letter)
 			snprintf(letter, sizeof letter, "-%c, ", r->letter);

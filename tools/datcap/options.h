@@ -5,7 +5,7 @@
 #define DATCAP_OPTIONS_H
 #include "datcap.h"
 
-enum command_id { CAPTURE, STAT, REPLAY, MAKE, RDMA, CAPS, COMMANDS };
+enum command_id { CAPTURE, STAT, REPLAY, MAKE, RDMA, CAPS, DEVICES, COMMANDS };
 
 /* Returns the help of a command: `head`, and a line for each option that it takes. The text is in a static
  * buffer, valid until the next call. */

@@ -39,7 +39,7 @@ static unsigned file_number;
 static uint64_t files_begun;		/* of the ring */
 static int fd = -1;
 static bool output_ended;		/* write no more: no reader, a stuck reader, or a failed write */
-static uint64_t appended;		/* frames, of all files */
+static uint64_t appended[MAX_DEVICES];	/* frames of each device, of all files */
 static uint64_t unwritten;		/* frames */
 /* Why the file cannot be written. output_check() reports it, in the thread that ends the program. */
 static char failure[PATH_MAX + 100];
@@ -190,9 +190,8 @@ static void pcap_record(const struct pcapng_packet *p)
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* Returns the speed in bits a second; 0 if it is not known. Does not read sysfs, which may show the devices
- * of another network namespace. */
-static uint64_t link_speed(const char *device)
+/* Does not read sysfs, which may show the devices of another network namespace. */
+uint64_t output_link_speed(const char *device)
 {
 	struct ethtool_cmd command = { .cmd = ETHTOOL_GSET };
 	struct ifreq request = { .ifr_data = (void *)&command };
@@ -223,8 +222,9 @@ static void head(void)
 		snprintf(place, sizeof place, "file %llu of a ring of %u", (unsigned long long)files_begun,
 			 options.ring_files);
 	used += pcapng_section(buffer + used, os, "datcap " PACKAGE_VERSION, place);
-	used += pcapng_interface(buffer + used, options.device, options.filter, options.snap,
-				 link_speed(options.device));
+	for (unsigned i = 0; i < options.device_count; i++)
+		used += pcapng_interface(buffer + used, options.devices[i], options.filter, options.snap,
+					 output_link_speed(options.devices[i]));
 }
 
 static void open_file(void)
@@ -242,7 +242,7 @@ static void open_file(void)
 void output_open(const struct output_options *wanted)
 {
 	options = *wanted;
-	buffer = malloc(BUFFER + FRAME_MAX + PCAPNG_HEAD_MAX);
+	buffer = malloc(BUFFER + FRAME_MAX + (MAX_DEVICES + 1) * PCAPNG_HEAD_MAX);
 	if (!buffer)
 		fail("no memory");
 	open_file();
@@ -260,10 +260,12 @@ static void close_file(void)
 /* Each file of a ring has the statistics up to its end. */
 static void next_file(void)
 {
-	struct pcapng_statistics statistics = { .time = clock_read_ns(CLOCK_REALTIME), .accepted = appended,
-		.delivered = appended };
+	const uint64_t now = clock_read_ns(CLOCK_REALTIME);
 
-	if (!options.pcap) {
+	for (unsigned i = 0; i < options.device_count && !options.pcap; i++) {
+		struct pcapng_statistics statistics = { .interface = i, .time = now, .accepted = appended[i],
+			.delivered = appended[i] };
+
 		options.statistics(&statistics);
 		used += pcapng_interface_statistics(buffer + used, &statistics);
 	}
@@ -310,9 +312,9 @@ static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[VLAN_T
 
 /* Called after each frame. Writes the buffer if it is full, and starts the next file of a ring if this file
  * has reached its size and the next frame may be in another. Returns false like output_frame(). */
-static bool end_frame(bool joined)
+static bool end_frame(unsigned device, bool joined)
 {
-	appended++;
+	appended[device]++;
 	if (options.ring_files && !joined && written + used >= options.ring_size)
 		next_file();
 	else if (used >= BUFFER)
@@ -338,11 +340,12 @@ static bool fits(uint32_t captured)
 	return false;
 }
 
-bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool joined)
+static bool append(const DAT_ETH_FRAME *frame, unsigned device, const char *comment, bool joined)
 {
 	uint8_t tag[VLAN_TAG];
 	struct pcapng_packet p = packet_of(frame, tag);
 
+	p.interface = device;
 	p.comment = comment;
 	if (!fits(p.captured))
 		return false;
@@ -350,24 +353,30 @@ bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool join
 		pcap_record(&p);
 	else
 		used += pcapng_packet(buffer + used, &p);
-	return end_frame(joined);
+	return end_frame(device, joined);
+}
+
+bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool joined)
+{
+	return append(frame, 0, comment, joined);
 }
 
 /* HOT */
-bool output_frame(const DAT_ETH_FRAME *f)
+bool output_frame(const DAT_ETH_FRAME *f, unsigned device)
 {
 	if (options.pcap || f->lost || vlan_tag_size(f))
-		return output_commented(f, "", false);
+		return append(f, device, "", false);
 	if (!fits(f->length))
 		return false;
-	used += pcapng_plain_packet(buffer + used, f->time, f->data, f->length, f->wire_length, direction_of(f));
-	return end_frame(false);
+	used += pcapng_plain_packet(buffer + used, device, f->time, f->data, f->length, f->wire_length,
+				    direction_of(f));
+	return end_frame(device, false);
 }
 
 bool output_close(const struct pcapng_statistics *statistics)
 {
-	if (!options.pcap)
-		used += pcapng_interface_statistics(buffer + used, statistics);
+	for (unsigned i = 0; i < options.device_count && !options.pcap; i++)
+		used += pcapng_interface_statistics(buffer + used, &statistics[i]);
 	close_file();
 	return !output_ended;
 }
@@ -376,6 +385,19 @@ void output_check(void)
 {
 	if (*failure)
 		fail("%s", failure);
+}
+
+uint64_t output_frame_size(const DAT_ETH_FRAME *f)
+{
+	const uint32_t whole = f->length + vlan_tag_size(f);
+	const uint32_t captured = options.snap ? smaller(whole, options.snap) : whole;
+
+	return options.pcap ? PCAP_RECORD + captured : pcapng_packet_size(captured, f->lost);
+}
+
+uint64_t output_size(void)
+{
+	return written + used;
 }
 
 uint64_t output_files(void)

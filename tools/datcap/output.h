@@ -15,26 +15,35 @@ struct output_options {
 	bool pcap;			/* else pcapng */
 	unsigned ring_files;		/* 0: one file */
 	uint64_t ring_size;		/* bytes of each */
-	const char *device, *filter;
+	const char *const *devices;	/* their names, which stay valid */
+	unsigned device_count;		/* 1 to MAX_DEVICES; pcap has 1 */
+	const char *filter;
 	uint32_t snap;
-	/* Completes the statistics at the end of a file of a ring but the last, whose frames so far are in them.
-	 * Called by the thread that writes. */
+	/* Completes the statistics of a device at the end of a file of a ring but the last. They have its number and
+	 * its frames so far. Called by the thread that writes. */
 	void (*statistics)(struct pcapng_statistics *statistics);
 };
 
 void output_open(const struct output_options *options);
-/* Appends a frame, and puts a stripped VLAN tag back. Returns false if the pipe has no reader, or if a write
- * has failed. After a failed write the file ends with a whole block, and output_check() ends the program.
+/* Appends a frame of a device, and puts a stripped VLAN tag back. Returns false if the pipe has no reader, or if a
+ * write has failed. After a failed write the file ends with a whole block, and output_check() ends the program.
  * One thread at a time may call these functions. */
-bool output_frame(const DAT_ETH_FRAME *frame);
-/* output_frame() with a comment of at most 95 bytes. A pcap file has no comments. `joined`: the next frame must be in
- * the same file of a ring. */
+bool output_frame(const DAT_ETH_FRAME *frame, unsigned device);
+/* output_frame() of the first device with a comment of at most 95 bytes. A pcap file has no comments. `joined`: the
+ * next frame must be in the same file of a ring. */
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool joined);
+/* Returns the bytes that output_frame() adds to the file. Any thread may call it. */
+uint64_t output_frame_size(const DAT_ETH_FRAME *frame);
+/* Returns the bytes of the current file, with those that are not written yet. */
+uint64_t output_size(void);
+/* Returns the speed of a network device in bits a second; 0 if it is not known. */
+uint64_t output_link_speed(const char *device);
 /* Returns the number of files that were begun. */
 uint64_t output_files(void);
 /* Writes the frames that were appended. Call it each OUTPUT_FLUSH_NS while frames come slowly, so that a
  * reader sees them, and so that they outlive the process. Returns false like output_frame(). */
 bool output_flush(void);
+/* `statistics` has a structure for each device. */
 bool output_close(const struct pcapng_statistics *statistics);
 /* Ends the program with a line if a write has failed. Call it after output_close(). */
 void output_check(void);

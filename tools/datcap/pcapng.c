@@ -129,14 +129,14 @@ struct packet_flags {			/* option epb_flags */
 };
 
 /* HOT: copies one structure before the bytes of the frame, and one after them. */
-size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
-			   uint32_t flags)
+size_t pcapng_plain_packet(uint8_t *to, uint32_t interface, uint64_t time, const uint8_t *bytes, uint32_t captured,
+			   uint32_t length, uint32_t flags)
 {
 	const uint32_t padded = (captured + 3) & ~3u;
 	struct { struct packet_flags flags; uint32_t end, block_length; } tail = { { EPB_FLAGS, sizeof flags, flags },
 		OPT_END, (uint32_t)(sizeof(struct packet_head) + padded + sizeof tail) };
-	const struct packet_head head = { ENHANCED_PACKET, tail.block_length, 0, (uint32_t)(time >> 32), (uint32_t)time,
-		captured, length };
+	const struct packet_head head = { ENHANCED_PACKET, tail.block_length, interface, (uint32_t)(time >> 32),
+		(uint32_t)time, captured, length };
 
 	memcpy(to, &head, sizeof head);
 	to += sizeof head;
@@ -149,8 +149,8 @@ size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uin
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 {
 	struct block b = begin(to, ENHANCED_PACKET);
-	const struct { uint32_t interface, high, low, captured, length; } head = { 0, (uint32_t)(packet->time >> 32),
-		(uint32_t)packet->time, packet->captured, packet->wire_length };
+	const struct { uint32_t interface, high, low, captured, length; } head = { packet->interface,
+		(uint32_t)(packet->time >> 32), (uint32_t)packet->time, packet->captured, packet->wire_length };
 	const struct packet_flags flags = { EPB_FLAGS, sizeof packet->flags, packet->flags };
 
 	put(&b, &head, sizeof head);
@@ -167,6 +167,14 @@ size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 		text_option(&b, OPT_COMMENT, packet->comment);
 	end_options(&b);
 	return end(&b);
+}
+
+size_t pcapng_packet_size(uint32_t captured, bool dropped)
+{
+	const size_t loss = 4 + sizeof(uint64_t), options_end = 4, block_length = 4;
+
+	return sizeof(struct packet_head) + ((captured + 3) & ~3u) + sizeof(struct packet_flags) +
+	       (dropped ? loss : 0) + options_end + block_length;
 }
 
 bool pcapng_is_packet(const uint8_t *block)
@@ -188,7 +196,7 @@ size_t pcapng_interface_statistics(uint8_t *to, const struct pcapng_statistics *
 {
 	struct block b = begin(to, INTERFACE_STATISTICS);
 
-	put32(&b, 0);
+	put32(&b, s->interface);
 	put32(&b, (uint32_t)(s->time >> 32));
 	put32(&b, (uint32_t)s->time);
 	time_option(&b, ISB_STARTTIME, s->start);

@@ -26,6 +26,7 @@ enum pcapng_flag { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 
 struct pcapng_packet {
 	uint64_t time;			/* ns since 1970 */
+	uint32_t interface;		/* the number of its block in the file, from 0 on */
 	const uint8_t *pieces[3];	/* the bytes of the packet */
 	uint32_t lengths[3];
 	uint32_t captured, wire_length;
@@ -36,12 +37,15 @@ struct pcapng_packet {
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet);
 
 /* pcapng_packet() of a packet in one piece, without losses and without a comment. */
-size_t pcapng_plain_packet(uint8_t *to, uint64_t time, const uint8_t *bytes, uint32_t captured, uint32_t length,
-			   uint32_t flags);
+size_t pcapng_plain_packet(uint8_t *to, uint32_t interface, uint64_t time, const uint8_t *bytes, uint32_t captured,
+			   uint32_t length, uint32_t flags);
+/* Returns the bytes of the block of a packet without a comment. */
+size_t pcapng_packet_size(uint32_t captured, bool dropped);
 
 bool pcapng_is_packet(const uint8_t *block);
 
 struct pcapng_statistics {
+	uint32_t interface;
 	uint64_t time, start, received, dropped_by_interface, accepted, dropped_by_kernel, delivered;
 };
 size_t pcapng_interface_statistics(uint8_t *to, const struct pcapng_statistics *s);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "tools/cli.h"
 
@@ -60,6 +61,17 @@ const char *counted(uint64_t n, const char *what)
 	static char text[64];
 
 	snprintf(text, sizeof text, "%s %s%s", grouped(n), what, n == 1 ? "" : "s");
+	return text;
+}
+
+const char *time_text(uint64_t time)
+{
+	static char text[32];
+	const time_t seconds = (time_t)(time / 1000000000);
+	struct tm local;
+	size_t used = strftime(text, sizeof text, "%H:%M:%S", localtime_r(&seconds, &local));
+
+	snprintf(text + used, sizeof text - used, ".%09u", (unsigned)(time % 1000000000));
 	return text;
 }
 

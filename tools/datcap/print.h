@@ -23,6 +23,8 @@ void print_finish(int status) __attribute__((noreturn));
 const char *grouped(uint64_t n);
 /* Each returns a text in a static buffer, valid until its next call. Like "1 frame" or "2 000 frames": */
 const char *counted(uint64_t n, const char *what);
+/* A time of CLOCK_REALTIME in ns, like "12:34:56.000000789": */
+const char *time_text(uint64_t time);
 /* Like "3.5 MB", or "60 bytes" below 0.1 MB: */
 const char *size_text(uint64_t bytes);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "common/clock.h"
 #include "datcap.h"
 #include "flow.h"
@@ -27,7 +28,7 @@ enum {
 
 static struct {
 	const struct options *o;
-	uint64_t first;			/* CLOCK_REALTIME, ns, at the start */
+	uint64_t first, begin;		/* ns at the start: CLOCK_REALTIME, monotonic */
 	uint64_t messages, bytes;
 	uint64_t lost;			/* messages whose loss the file has reported */
 	uint64_t frames;		/* of all messages */
@@ -35,6 +36,7 @@ static struct {
 	uint64_t lost_here;		/* messages taken, or waiting in a ring, that are not in the file */
 	bool like_rpc;			/* a message in the file has a payload that analysers take for RPC over RDMA */
 	bool output_ended;
+	bool terminal;			/* shows the number of messages there */
 } run;
 
 struct frame_of {
@@ -130,9 +132,7 @@ static void print_message(const struct taps_message *m)
 	const struct tap_record *r = m->record;
 	bool posted = r->kind == TAP_POSTED;
 	const char *carrier = carrier_of(r, false);
-	char from[64], to[64], clock[32];
-	time_t seconds = (time_t)(r->time / 1000000000);
-	unsigned fraction = (unsigned)(r->time % 1000000000);
+	char from[64], to[64];
 
 	put_address(from, sizeof from, posted ? &r->ends.local : &r->ends.remote);
 	put_address(to, sizeof to, posted ? &r->ends.remote : &r->ends.local);
@@ -143,8 +143,7 @@ static void print_message(const struct taps_message *m)
 				  "bytes", (int)r->length, "carrier", carrier));
 		return;
 	}
-	strftime(clock, sizeof clock, "%H:%M:%S", localtime(&seconds));
-	run.output_ended |= !print("%s.%09u %ld %s > %s %s, %s %u bytes\n", clock, fraction, (long)m->pid, from, to,
+	run.output_ended |= !print("%s %ld %s > %s %s, %s %u bytes\n", time_text(r->time), (long)m->pid, from, to,
 				   carrier, operation(r), r->length);
 }
 
@@ -184,7 +183,13 @@ static void print_summary(double seconds)
 
 static bool is_enough(void)
 {
-	return run.output_ended || (run.o->count && run.messages >= run.o->count);
+	return run.output_ended || (run.o->count && run.messages >= run.o->count) ||
+	       (run.o->size && output_size() >= run.o->size);
+}
+
+static bool is_over(void)
+{
+	return run.o->duration > 0 && (double)(clock_now_ns() - run.begin) >= run.o->duration;
 }
 
 /* Takes messages from before `until`, at most `most`. Returns whether there are no more of them. */
@@ -231,7 +236,7 @@ static void loop(void)
 	uint64_t next = clock_now_ns() + 1000000000, next_find = 0;
 	bool all;
 
-	while (!stop_requested && !is_enough() && !(run.o->pid && !taps_count())) {
+	while (!stop_requested && !is_enough() && !(run.o->pid && !taps_count()) && !is_over()) {
 		all = take_messages(clock_read_ns(CLOCK_REALTIME) - SORT_NS, TAKE_MAX);
 		if (clock_now_ns() >= next_find) {
 			taps_find();
@@ -244,6 +249,8 @@ static void loop(void)
 			next = clock_now_ns() + 1000000000;
 			if (run.o->stats)
 				print_stats();
+			else if (run.terminal)
+				fprintf(stderr, "\r%s ", counted(run.messages, "message"));
 		}
 		if (all)
 			nanosleep(&pause, NULL);
@@ -262,18 +269,22 @@ static void complete_statistics(struct pcapng_statistics *s)
 
 int rdma_run(const struct options *o)
 {
+	const char *device = o->ia ? o->ia : "rdma";
 	struct output_options output = { .path = o->file, .pcap = o->pcap, .ring_files = o->ring_files,
-		.ring_size = o->ring_size, .device = o->ia ? o->ia : "rdma", .filter = "",
+		.ring_size = o->ring_size, .devices = &device, .device_count = 1, .filter = "",
 		.statistics = complete_statistics };
-	uint64_t begin = clock_now_ns();
 	struct pcapng_statistics statistics;
 
 	run.o = o;
+	run.begin = clock_now_ns();
 	run.first = clock_read_ns(CLOCK_REALTIME);
 	taps_start(o->pid, o->ia, o->snap ? o->snap : SNAP);
 	if (o->file)
 		output_open(&output);
+	run.terminal = o->file && !o->stats && isatty(STDERR_FILENO);
 	loop();
+	if (run.terminal)
+		fprintf(stderr, "\r");
 	taps_end();
 	take_messages(~(uint64_t)0, UINT64_MAX);
 	statistics = (struct pcapng_statistics){ .time = clock_read_ns(CLOCK_REALTIME) };
@@ -282,7 +293,7 @@ int rdma_run(const struct options *o)
 		output_close(&statistics);
 		count_lost();
 	}
-	print_summary((double)(clock_now_ns() - begin) / 1e9);
+	print_summary((double)(clock_now_ns() - run.begin) / 1e9);
 	taps_free();
 	if (o->file)
 		output_check();

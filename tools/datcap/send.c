@@ -67,7 +67,8 @@ struct sender *sender_open(const struct options *o)
 	const char *carrier, *route;
 
 	s->o = o;
-	device_open(&s->device, o->interface, "eth_qdisc=bypass");
+	device_make_up(o->interface, "eth_qdisc=bypass");
+	device_open(&s->device, o->interface);
 	device_capabilities(&s->device, &s->attr, &carrier);
 	/* Frames that are sent there can disturb more than a test. */
 	route = o->yes ? NULL : default_route_on(s->device.index, s->attr.address);
@@ -261,6 +262,14 @@ static bool is_timed(const struct options *o)
 	return o->rate > 0 || o->bit_rate > 0 || o->speed > 0;
 }
 
+/* Returns whether the time of --duration ends before the next frame, which is due `when` ns after the start. */
+static bool is_over(const struct options *o, uint64_t start, uint64_t when)
+{
+	const uint64_t now = clock_now_ns() - start;
+
+	return (double)(now > when ? now : when) >= o->duration;
+}
+
 static bool is_last(const struct sender *s, unsigned loop, size_t i)
 {
 	return (s->o->count && s->sent + 1 == s->o->count) || (loop + 1 == s->o->loops && i + 1 == s->count);
@@ -275,9 +284,13 @@ static void send_all(struct sender *s)
 	for (unsigned loop = 0; (!o->loops || loop < o->loops) && !stop_requested; loop++) {
 		for (size_t i = 0; i < s->count && !stop_requested; i++) {
 			const struct packet *p = &s->packets[i];
+			const uint64_t when = is_timed(o) ? due(s, p, begin) : 0;
+
+			if (o->duration > 0 && is_over(o, start, when))
+				return;
 
 			if (is_timed(o))
-				send_timed(s, p, start + due(s, p, begin));
+				send_timed(s, p, start + when);
 			else
 				send_one(s, p, !is_last(s, loop, i));
 			if (o->count && s->sent == o->count)

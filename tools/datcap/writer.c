@@ -19,7 +19,6 @@ enum {
 };
 
 static struct {
-	DAT_EP_HANDLE ep;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t put, written;
@@ -52,8 +51,8 @@ static void write_batch(const struct writer_batch *b)
 		if (w.closed)
 			w.lost++;
 		else
-			note(output_frame(&b->frames[i]));
-	dat_eth_release(w.ep, b->taken);
+			note(output_frame(&b->frames[i], b->device));
+	dat_eth_release(b->ep, b->taken);
 }
 
 /* Writes the buffer of output.c even if it is not full, since few frames would not fill it before the
@@ -94,11 +93,10 @@ static void *run(void *unused)
 	return NULL;
 }
 
-void writer_start(DAT_EP_HANDLE ep)
+void writer_start(void)
 {
 	pthread_condattr_t attr;
 
-	w.ep = ep;
 	w.batches = malloc(BATCHES * sizeof *w.batches);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);	/* the clock of clock_now_ns() */

@@ -13,12 +13,14 @@ enum { WRITER_BATCH = 64 };		/* frames taken at a time */
 
 struct writer_batch {
 	DAT_ETH_FRAME frames[WRITER_BATCH];
+	DAT_EP_HANDLE ep;		/* whose frames they are */
+	unsigned device;		/* its number in the file */
 	DAT_COUNT kept;			/* frames to write, at the start of `frames` */
 	DAT_COUNT taken;		/* frames to release to `ep` then, in the order of the batches */
 };
 
 /* Starts the thread. The output must be open. */
-void writer_start(DAT_EP_HANDLE ep);
+void writer_start(void);
 /* Returns the batch to fill next. If all batches are full, waits a moment for the thread, and returns NULL
  * if they are full still. */
 struct writer_batch *writer_batch(void);

@@ -64,7 +64,7 @@ UNIT_TEST_WITH(times_around_2_32_ns_are_kept, begin, NULL)
 		struct pcapng_packet packet = { .time = times[i], .pieces = { bytes }, .lengths = { 60 },
 			.captured = 60, .wire_length = 60, .flags = PCAPNG_INBOUND, .dropped = 1, .comment = "text" };
 
-		used += pcapng_plain_packet(file + used, times[i], bytes, 60, 60, PCAPNG_INBOUND);
+		used += pcapng_plain_packet(file + used, 0, times[i], bytes, 60, 60, PCAPNG_INBOUND);
 		used += pcapng_packet(file + used, &packet);
 	}
 	pcap = open_file(used);
@@ -82,7 +82,7 @@ UNIT_TEST_WITH(frames_of_each_length_are_kept, begin, NULL)
 	pcap_t *pcap;
 
 	for (uint32_t n = 0; n < FRAMES_MAX; n++)
-		used += pcapng_plain_packet(file + used, 5, bytes, n, n + 1000, PCAPNG_OUTBOUND);
+		used += pcapng_plain_packet(file + used, 0, 5, bytes, n, n + 1000, PCAPNG_OUTBOUND);
 	pcap = open_file(used);
 	for (uint32_t n = 0; n < FRAMES_MAX; n++) {
 		assert_int_equal(pcap_next_ex(pcap, &header, &data), 1);
@@ -104,8 +104,11 @@ UNIT_TEST_WITH(both_functions_write_the_same, begin, NULL)
 			.comment = "" };
 		size_t length = pcapng_packet(other, &packet);
 
-		assert_int_equal(pcapng_plain_packet(file, packet.time, bytes, n, n, PCAPNG_INBOUND), length);
+		assert_int_equal(pcapng_plain_packet(file, 0, packet.time, bytes, n, n, PCAPNG_INBOUND), length);
 		assert_memory_equal(file, other, length);
+		assert_int_equal(pcapng_packet_size(n, false), length);
+		packet.dropped = 1;
+		assert_int_equal(pcapng_packet_size(n, true), pcapng_packet(other, &packet));
 	}
 }
 
@@ -162,7 +165,7 @@ UNIT_TEST_WITH(losses_are_told_by_place, begin, NULL)
 	s.dropped_by_interface = ~(uint64_t)0;	/* not known */
 	pcapng_interface_statistics(file, &s);
 	assert_int_equal(statistic(file, 5), ~(uint64_t)0);
-	pcapng_plain_packet(file, 5, bytes, 61, 61, PCAPNG_INBOUND);
+	pcapng_plain_packet(file, 0, 5, bytes, 61, 61, PCAPNG_INBOUND);
 	assert_int_equal(pcapng_is_packet(file), 1);
 }
 
@@ -176,7 +179,7 @@ UNIT_TEST_WITH(a_file_that_is_cut_has_the_frames_before, begin, NULL)
 	assert_false(error);
 	for (int i = 0; i < 3; i++) {
 		last = used;
-		used += pcapng_plain_packet(file + used, 5, bytes, 61, 61, PCAPNG_INBOUND);
+		used += pcapng_plain_packet(file + used, 0, 5, bytes, 61, 61, PCAPNG_INBOUND);
 	}
 	for (size_t length = last; length < used; length++) {
 		assert_int_equal(count_frames(length, &error), 2);
