@@ -182,6 +182,13 @@ struct dapl_mapping {
 	size_t size;
 };
 
+/* Of a connection that TCP carries; see TCP_INFO in tcp(7). */
+struct dapl_tcp_state {
+	uint32_t rtt_us, rtt_var_us;	/* smoothed round-trip time, its mean deviation */
+	uint32_t cwnd;			/* congestion window, in segments */
+	uint32_t retransmits;		/* segments that were sent again, of all time */
+};
+
 struct dapl_device_ops {
 	const char *name;		/* "verbs", "soft" */
 	/* NULL, or the parameters that `open` reads with log_env_number(). The array ends with an entry
@@ -322,6 +329,9 @@ struct dapl_device_ops {
 	/* NULL: not supported. Returns what carries the data of a connection, as a constant word: "memory",
 	 * "tcp". Callable as `explain`. */
 	const char *(*carrier)(struct dapl_conn *conn);
+	/* NULL: not supported. Stores how TCP sees the path of a connection that it carries. Returns false for others.
+	 * Callable as `explain`. */
+	bool (*tcp_state)(struct dapl_conn *conn, struct dapl_tcp_state *state);
 	/* Core gives up conn in any state: the device abandons a pending set-up and refuses an unanswered
 	 * request. Never blocks, callable from any thread with core locks held. The device calls
 	 * dapl_up_released(owner) once, on the service thread, as the last upcall of conn, but not for a

@@ -14,6 +14,7 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/initiator.h"
 #include "dapl/soft/cm/listen.h"
+#include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/cm/mcast.h"
 #include "dapl/soft/eth/eth.h"
 #include "dapl/soft/fork.h"
@@ -266,6 +267,6 @@ const struct dapl_device_ops dapl_device_ops = {
 	.listen = listen_begin, .unlisten = listen_end,
 	.connect = initiator_connect, .accept = acceptor_accept, .reject = acceptor_reject,
 	.disconnect = soft_cm_disconnect, .explain = cm_explain,
-	.carrier = cm_carrier, .tap = soft_tap,
+	.carrier = cm_carrier, .tcp_state = cm_tcp_state, .tap = soft_tap,
 	.release = soft_cm_release,
 };

@@ -43,9 +43,9 @@ static const char usage_text[] =
 	"  -v, --verbose; --json       all attributes; the same as JSON\n"
 	"  -w, --wait SECONDS          for a provider (20), --neighbour (3) or --await\n"
 	"  -n, --interval SECONDS; -c, --count N     of --top: pause (1), N tables\n"
+	"  --by WHAT, --sort KEY, --filter TEXT      of --top: connections, users, ...\n"
 	"  -h, --help, --version       this text; the version\n"
-	"Exit status: 0; 1 if something failed or was not found; 2 for a wrong option;\n"
-	"3 if --route leads over the software device only.\n";
+	"Exit status: 0; 1 failure; 2 wrong option; 3 --route over software device only\n";
 
 enum mode { ADAPTERS, ENV, CONF, CHECK, DEVICES, DEVINFO, STAT, ROUTE, NEIGHBOUR, NICS, MONITOR,
 	PORTS, TRACE, DUMP, TIMELINE, TOP, METRICS, AWAIT, REPORT };
@@ -61,11 +61,12 @@ struct options {
 	const char *listen;		/* of --metrics */
 	char *const *files;		/* of --timeline, after the first */
 	int file_count;
+	const char *by, *sort, *filter;	/* of --top */
 	double interval;
 	unsigned long count;		/* of tables; 0: no limit, on a terminal */
 };
 
-enum { JSON = 256, VERSION, WATCH, LISTEN, ANONYMOUS, MODE };	/* MODE + a mode */
+enum { JSON = 256, VERSION, WATCH, LISTEN, ANONYMOUS, BY, SORT, FILTER, MODE };	/* MODE + a mode */
 static const struct option names[] = {
 	{ "env", no_argument, NULL, MODE + ENV },
 	{ "conf", no_argument, NULL, MODE + CONF },
@@ -87,6 +88,9 @@ static const struct option names[] = {
 	{ "await", required_argument, NULL, MODE + AWAIT },
 	{ "report", required_argument, NULL, MODE + REPORT },
 	{ "anonymous", no_argument, NULL, ANONYMOUS },
+	{ "by", required_argument, NULL, BY },
+	{ "sort", required_argument, NULL, SORT },
+	{ "filter", required_argument, NULL, FILTER },
 	{ "watch", no_argument, NULL, WATCH },
 	{ "listen", required_argument, NULL, LISTEN },
 	{ "count", required_argument, NULL, 'c' },
@@ -146,6 +150,8 @@ static void parse_operands(struct options *o, int argc, char **argv)
 		usage_error("--listen is an option of --metrics");
 	if (o->count && o->mode != TOP)
 		usage_error("--count is an option of --top");
+	if (o->mode != TOP && (o->by || o->sort || o->filter))
+		usage_error("--%s is an option of --top", o->by ? "by" : o->sort ? "sort" : "filter");
 	if (o->mode != TOP && !o->watch && o->interval > 0)
 		usage_error("--interval is an option of --top and --watch");
 	if (o->interval <= 0)
@@ -170,6 +176,9 @@ static struct options parse(int argc, char **argv)
 		case 'c': o.count = cli_number("--count", optarg, 1, 1 << 30); break;
 		case 'n': o.interval = cli_positive("--interval", optarg, 3600); break;
 		case WATCH: o.watch = true; break;
+		case BY: o.by = optarg; break;
+		case SORT: o.sort = optarg; break;
+		case FILTER: o.filter = optarg; break;
 		case ANONYMOUS: o.anonymous = true; break;
 		case LISTEN: o.listen = optarg; break;
 		case JSON: o.json = true; break;
@@ -218,6 +227,15 @@ static int show_metrics(const struct options *o)
 #endif
 }
 
+static int show_top(const struct options *o)
+{
+	struct top_options top = { .seconds = o->interval, .count = o->count, .json = o->json,
+		.by = o->by ? top_parse_by("--by", o->by) : TOP_ADAPTERS, .filter = o->filter ? o->filter : "" };
+
+	top.sort = o->sort ? top_parse_sort("--sort", o->sort) : TOP_BUSY;
+	return top_show(&top);
+}
+
 static pid_t pid_of(const struct options *o)
 {
 	char option[32];
@@ -249,7 +267,7 @@ int main(int argc, char **argv)
 	case TIMELINE: timeline_show(o.chosen.argument, o.files, o.file_count, o.json); break;
 	case REPORT: status = report_write(o.chosen.argument, o.anonymous); break;
 	case METRICS: status = show_metrics(&o); break;
-	case TOP: status = top_show(o.interval, o.count, o.json); break;
+	case TOP: status = show_top(&o); break;
 	default: status = show_adapters(&o, argv + optind, argc - optind);
 	}
 	cli_finish_with(status ? status : control_status());

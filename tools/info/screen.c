@@ -154,33 +154,47 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static bool key_ends(void)
+/* Returns the key that was pressed, or SCREEN_TIME if the input has ended. */
+static int read_key(void)
 {
-	char key;
+	unsigned char key;
 
-	if (read(STDIN_FILENO, &key, 1) != 1) {
-		reads_keys = false;	/* the input has ended */
-		return false;
-	}
-	return key == 'q' || key == 'Q' || key == 3;
+	if (read(STDIN_FILENO, &key, 1) == 1)
+		return key;
+	reads_keys = false;
+	return SCREEN_TIME;
 }
 
-bool screen_wait(double seconds)
+int screen_key(double seconds)
 {
 	double until = now() + seconds, left;
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	int key;
 
 	if (frame.stream)
 		print_frame();
 	if (fflush(stdout) || ferror(stdout))
-		return false;
-	while (!ended && (left = until - now()) > 0) {
-		int n = poll(&input, reads_keys, (int)(left * 1000) + 1);
+		return SCREEN_END;
+	while (!ended && (left = until - now()) > 0)
+		if (poll(&input, reads_keys, (int)(left * 1000) + 1) > 0 && (key = read_key()) != SCREEN_TIME)
+			return key;
+	return ended ? SCREEN_END : SCREEN_TIME;
+}
 
-		if (n > 0 && key_ends())
-			return false;
-	}
-	return !ended;
+bool screen_key_ends(int key)
+{
+	return key == SCREEN_END || key == 'q' || key == 'Q' || key == 3;
+}
+
+bool screen_wait(double seconds)
+{
+	double until = now() + seconds;
+	int key;
+
+	do
+		key = screen_key(until - now());
+	while (key != SCREEN_TIME && !screen_key_ends(key));
+	return key == SCREEN_TIME;
 }
 
 void screen_end(void)

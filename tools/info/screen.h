@@ -15,6 +15,11 @@ void screen_frame(void);
 bool screen_fits(void);		/* whether the lines of the frame so far fit the screen */
 /* Prints the rest of the frame and waits. Returns false if the user or a signal ended the view. */
 bool screen_wait(double seconds);
+/* Like screen_wait(), but returns at the first key: the key, SCREEN_TIME after `seconds`, or SCREEN_END after a
+ * signal. */
+enum { SCREEN_TIME = 0, SCREEN_END = -1 };
+int screen_key(double seconds);
+bool screen_key_ends(int key);	/* whether this result of screen_key() ends the view: 'q', Ctrl-C, SCREEN_END */
 void screen_end(void);
 int screen_rows(void);		/* 0: no limit */
 int screen_columns(void);	/* 0: no limit */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* top.c - see top.h. Each row is an IA of a program. Rates come from two samples of its counters; an
- * IA that is not in both has a rate of 0. */
+/* top.c - see top.h. Prints the rows of top_rows.c, and acts on keys. */
 #include "tools/info/top.h"
 #include "tools/cli.h"
-#include "tools/control/client.h"
-#include "tools/control/owner.h"
 #include "tools/info/output.h"
 #include "tools/info/screen.h"
-#include <inttypes.h>
-#include <stdint.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,108 +13,48 @@
 
 #define FIRST_S 0.2	/* seconds until the first frame, which a user waits for */
 
-enum { SENT, RECEIVED, READ, MESSAGES, SUMS };
-
-struct row {
-	long pid;
-	char user[OWNER_NAME], program[32], ia[64], object[32];
-	size_t endpoints;
-	int64_t sum[SUMS];
-	double rate[SUMS];	/* per second */
+enum {
+	ROOMY = 10,		/* lines of a screen that has room for an empty one below the title */
+	FILTER = 40,		/* bytes */
+	ESCAPE = 27, BACKSPACE = 8, DELETE = 127,
 };
 
-struct sample {
-	struct row *rows;
-	size_t count;
-	double at;
+static const char *const by_names[TOP_BY] = { "adapters", "connections", "programs", "users", "jobs" };
+static const struct { const char *name; char key; } sorts[TOP_SORTS] = {
+	[TOP_BUSY] = { "busy", 'b' }, [TOP_BY_SENT] = { "sent", 's' }, [TOP_BY_RECEIVED] = { "received", 'r' },
+	[TOP_BY_READ] = { "read", 'd' }, [TOP_BY_MESSAGES] = { "messages", 'm' }, [TOP_BY_RTT] = { "rtt", 't' },
+	[TOP_BY_RETRANSMITS] = { "retransmits", 'x' }, [TOP_BY_PID] = { "pid", 'p' },
 };
 
-static const struct {
-	int sum;
-	const char *counter;
-} counted[] = {
-	{ SENT, "POST_SEND_DATA" }, { SENT, "POST_SEND_UD_DATA" }, { SENT, "POST_WRITE_DATA" },
-	{ SENT, "POST_WRITE_IMM_DATA" }, { RECEIVED, "RECV_DATA" }, { RECEIVED, "RECV_UD_DATA" },
-	{ RECEIVED, "RECV_IMM_DATA" }, { READ, "POST_READ_DATA" },
-	{ MESSAGES, "POST_SEND" }, { MESSAGES, "POST_SEND_UD" }, { MESSAGES, "POST_WRITE" },
-	{ MESSAGES, "POST_WRITE_IMM" }, { MESSAGES, "POST_READ" }, { MESSAGES, "POST_CMP_SWAP" },
-	{ MESSAGES, "POST_FETCH_ADD" }, { MESSAGES, "RECV" }, { MESSAGES, "RECV_UD" },
-	{ MESSAGES, "RECV_IMM" },
+/* What the user has selected. */
+struct view {
+	const struct top_options *o;
+	enum top_by by;
+	enum top_sort sort;
+	char filter[FILTER];
+	bool renewed, typing, help;	/* in place; the filter is being typed; the keys are shown */
 };
 
-/* --- samples ------------------------------------------------------------------------- */
+/* --- options --------------------------------------------------------------------------- */
 
-static void add_ia(struct sample *sample, const json_t *answer, const json_t *ia)
+enum top_by top_parse_by(const char *option, const char *text)
 {
-	const json_t *totals = json_object_get(ia, "totals");
-	struct row *row;
-
-	sample->rows = realloc(sample->rows, (sample->count + 1) * sizeof *sample->rows);
-	if (!sample->rows)
-		fail("there is no memory left");
-	row = &sample->rows[sample->count++];
-	memset(row, 0, sizeof *row);
-	row->pid = (long)json_integer_value(json_object_get(answer, "pid"));
-	owner_user(row->user, (pid_t)row->pid);
-	snprintf(row->program, sizeof row->program, "%s", output_get(answer, "program"));
-	snprintf(row->ia, sizeof row->ia, "%s", output_get(ia, "name"));
-	snprintf(row->object, sizeof row->object, "%s", output_get(ia, "object"));
-	row->endpoints = json_array_size(json_object_get(ia, "endpoints"));
-	for (size_t c = 0; c < sizeof counted / sizeof *counted; c++)
-		row->sum[counted[c].sum] += json_integer_value(json_object_get(totals, counted[c].counter));
+	for (int i = 0; i < TOP_BY; i++)
+		if (!strcmp(by_names[i], text))
+			return (enum top_by)i;
+	usage_error("%s: \"%s\" found, adapters, connections, programs, users or jobs expected", option, text);
 }
 
-static struct sample take_sample(void)
+enum top_sort top_parse_sort(const char *option, const char *text)
 {
-	json_t *answers = control_ask_all(0, CONTROL_COUNTERS, NULL), *answer, *ia;
-	struct sample sample = { .count = 0 };
-	struct timespec time;
-	size_t i, j;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	sample.at = (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-	json_array_foreach(answers, i, answer)
-		json_array_foreach(json_object_get(answer, "ias"), j, ia)
-			add_ia(&sample, answer, ia);
-	json_decref(answers);
-	return sample;
+	for (int i = 0; i < TOP_SORTS; i++)
+		if (!strcmp(sorts[i].name, text))
+			return (enum top_sort)i;
+	usage_error("%s: \"%s\" found, busy, sent, received, read, messages, rtt, retransmits or pid expected", option,
+		    text);
 }
 
-static const struct row *find(const struct sample *sample, const struct row *row)
-{
-	for (size_t i = 0; i < sample->count; i++)
-		if (sample->rows[i].pid == row->pid && !strcmp(sample->rows[i].object, row->object))
-			return &sample->rows[i];
-	return NULL;
-}
-
-/* A sum is lower than before if the program has reset counters. The rate is then 0. */
-static void compute_rates(struct sample *now, const struct sample *before)
-{
-	double seconds = now->at - before->at;
-
-	for (size_t i = 0; i < now->count; i++) {
-		const struct row *old = find(before, &now->rows[i]);
-
-		for (int s = 0; old && seconds > 0 && s < SUMS; s++)
-			if (now->rows[i].sum[s] > old->sum[s])
-				now->rows[i].rate[s] =
-					(double)(now->rows[i].sum[s] - old->sum[s]) / seconds;
-	}
-}
-
-static int busiest_first(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-	double busy_x = x->rate[SENT] + x->rate[RECEIVED] + x->rate[READ] + x->rate[MESSAGES];
-	double busy_y = y->rate[SENT] + y->rate[RECEIVED] + y->rate[READ] + y->rate[MESSAGES];
-
-	if (busy_x != busy_y)
-		return busy_x < busy_y ? 1 : -1;
-	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid) : strcmp(x->object, y->object);
-}
-
-/* --- views ----------------------------------------------------------------------------- */
+/* --- tables ---------------------------------------------------------------------------- */
 
 /* Writes a value such as "1.2G", in at most 5 characters. */
 static const char *scaled(char text[16], double value)
@@ -135,44 +71,123 @@ static const char *scaled(char text[16], double value)
 	return text;
 }
 
-/* Prints the table in the lines that are left of the screen. */
-static void print_rows(const struct sample *sample, int lines_before)
+enum { COLUMNS = 11 };
+
+static void add_adapter(struct table *table, const struct top_row *row)
 {
-	static const char *const heads[] = { "PID", "USER", "PROGRAM", "IA", "EPS", "SENT/s", "RECV/s", "READ/s",
-		"MSG/s", "SENT", "RECV" };
-	static const int drop[] = { 10, 9, 4, 7, 3, 1, 8, 6, 0, -1 };
-	struct table *table = table_new(11, heads);
+	char pid[24], eps[24], text[TOP_SUMS + 2][16];
+	const char *cells[COLUMNS] = { pid, row->user, row->program, row->ia, eps };
 
-	for (size_t i = 0; i < sample->count; i++) {
-		const struct row *row = &sample->rows[i];
-		char pid[24], eps[24], text[SUMS + 2][16];
-		const char *cells[11] = { pid, row->user, row->program, row->ia, eps };
+	snprintf(pid, sizeof pid, "%ld", row->pid);
+	snprintf(eps, sizeof eps, "%zu", row->endpoints);
+	for (int s = 0; s < TOP_SUMS; s++)
+		cells[5 + s] = scaled(text[s], row->rate[s]);
+	cells[9] = scaled(text[TOP_SUMS], (double)row->sum[TOP_SENT]);
+	cells[10] = scaled(text[TOP_SUMS + 1], (double)row->sum[TOP_RECEIVED]);
+	table_add(table, cells);
+}
 
-		snprintf(pid, sizeof pid, "%ld", row->pid);
-		snprintf(eps, sizeof eps, "%zu", row->endpoints);
-		for (int s = 0; s < SUMS; s++)
-			cells[5 + s] = scaled(text[s], row->rate[s]);
-		cells[9] = scaled(text[SUMS], (double)row->sum[SENT]);
-		cells[10] = scaled(text[SUMS + 1], (double)row->sum[RECEIVED]);
-		table_add(table, cells);
+static void add_connection(struct table *table, const struct top_row *row)
+{
+	char pid[24], rtt[32] = "", resent[24] = "", text[TOP_MESSAGES][16];
+	const char *cells[COLUMNS] = { pid, row->user, row->program, row->ia, row->remote, row->carrier,
+		scaled(text[TOP_SENT], row->rate[TOP_SENT]), scaled(text[TOP_RECEIVED], row->rate[TOP_RECEIVED]),
+		scaled(text[TOP_READ], row->rate[TOP_READ]), rtt, resent };
+
+	snprintf(pid, sizeof pid, "%ld", row->pid);
+	if (row->has_tcp) {
+		snprintf(rtt, sizeof rtt, "%ld", row->rtt_us);
+		snprintf(resent, sizeof resent, "%ld", row->retransmits);
 	}
-	if (screen_rows() && sample->count)
+	table_add(table, cells);
+}
+
+static void add_group(struct table *table, const struct top_row *row)
+{
+	char programs[24], eps[24], text[TOP_SUMS + 2][16];
+	const char *cells[COLUMNS - 2] = { *row->program ? row->program : *row->user ? row->user : row->job, programs,
+		eps };
+
+	snprintf(programs, sizeof programs, "%zu", row->programs);
+	snprintf(eps, sizeof eps, "%zu", row->endpoints);
+	for (int s = 0; s < TOP_SUMS; s++)
+		cells[3 + s] = scaled(text[s], row->rate[s]);
+	cells[7] = scaled(text[TOP_SUMS], (double)row->sum[TOP_SENT]);
+	cells[8] = scaled(text[TOP_SUMS + 1], (double)row->sum[TOP_RECEIVED]);
+	table_add(table, cells);
+}
+
+/* A table of a view: heads, columns that give way to a narrow screen, the first to go first. */
+static const struct layout {
+	int columns;
+	const char *heads[COLUMNS];
+	int drop[COLUMNS];
+	void (*add)(struct table *table, const struct top_row *row);
+} layouts[TOP_BY] = {
+	[TOP_ADAPTERS] = { 11, { "PID", "USER", "PROGRAM", "IA", "EPS", "SENT/s", "RECV/s", "READ/s", "MSG/s", "SENT",
+		"RECV" }, { 10, 9, 4, 7, 3, 1, 8, 6, 0, -1 }, add_adapter },
+	[TOP_CONNECTIONS] = { 11, { "PID", "USER", "PROGRAM", "IA", "PEER", "CARRIER", "SENT/s", "RECV/s", "READ/s",
+		"RTT us", "RESENT" }, { 8, 1, 3, 5, 0, 10, 7, 9, 6, -1 }, add_connection },
+	[TOP_PROGRAMS] = { 9, { "PROGRAM", "COUNT", "EPS", "SENT/s", "RECV/s", "READ/s", "MSG/s", "SENT", "RECV" },
+		{ 8, 7, 2, 5, 6, 1, 4, -1 }, add_group },
+	[TOP_USERS] = { 9, { "USER", "PROGRAMS", "EPS", "SENT/s", "RECV/s", "READ/s", "MSG/s", "SENT", "RECV" },
+		{ 8, 7, 2, 5, 6, 1, 4, -1 }, add_group },
+	[TOP_JOBS] = { 9, { "JOB", "PROGRAMS", "EPS", "SENT/s", "RECV/s", "READ/s", "MSG/s", "SENT", "RECV" },
+		{ 8, 7, 2, 5, 6, 1, 4, -1 }, add_group },
+};
+
+/* Prints the table in the lines that are left of the screen. */
+static void print_rows(const struct top_rows *rows, enum top_by by, int lines_before)
+{
+	const struct layout *layout = &layouts[by];
+	struct table *table = table_new(layout->columns, layout->heads);
+
+	for (size_t i = 0; i < rows->count; i++)
+		layout->add(table, &rows->rows[i]);
+	if (screen_rows() && rows->count)
 		table_fit(table, 0, screen_columns(),
-			  screen_rows() > lines_before ? screen_rows() - lines_before : 0, drop);
+			  screen_rows() > lines_before ? screen_rows() - lines_before : 0, layout->drop);
 	table_print(table, 0);
 }
 
-static json_t *json_of(const struct row *row)
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static void add_tcp(json_t *object, const struct top_row *row)
+{
+	json_t *tcp = json_object();
+
+	output_set(tcp, "rtt_us", json_integer(row->rtt_us));
+	output_set(tcp, "rtt_var_us", json_integer(row->rtt_var_us));
+	output_set(tcp, "cwnd", json_integer(row->cwnd));
+	output_set(tcp, "retransmits", json_integer(row->retransmits));
+	output_set(object, "tcp", tcp);
+}
+
+static json_t *json_of(const struct top_row *row, enum top_by by)
 {
 	static const char *const names[] = { "sent", "received", "read", "messages" };
 	json_t *object = json_object(), *rates = json_object();
 
-	output_set(object, "pid", json_integer(row->pid));
-	owner_add(object);
-	output_set(object, "program", output_text(row->program));
-	output_set(object, "ia", output_text(row->ia));
-	output_set(object, "endpoints", json_integer((json_int_t)row->endpoints));
-	for (int s = 0; s < SUMS; s++) {
+	if (row->pid) {
+		output_set(object, "pid", json_integer(row->pid));
+		owner_add(object);
+		output_set(object, "program", output_text(row->program));
+		output_set(object, "ia", output_text(row->ia));
+	} else {
+		output_set(object, by == TOP_PROGRAMS ? "program" : by == TOP_USERS ? "user" : "job",
+			   output_text(by == TOP_PROGRAMS ? row->program : by == TOP_USERS ? row->user : row->job));
+		output_set(object, "programs", json_integer((json_int_t)row->programs));
+	}
+	if (by == TOP_CONNECTIONS) {
+		output_set(object, "local", output_text(row->local));
+		output_set(object, "remote", output_text(row->remote));
+		output_set(object, "carrier", output_text(row->carrier));
+	} else {
+		output_set(object, "endpoints", json_integer((json_int_t)row->endpoints));
+	}
+	if (row->has_tcp)
+		add_tcp(object, row);
+	for (int s = 0; s < (by == TOP_CONNECTIONS ? TOP_MESSAGES : TOP_SUMS); s++) {
 		output_set(object, names[s], json_integer(row->sum[s]));
 		output_set(rates, names[s], json_real((double)(int64_t)(row->rate[s] * 10 + 0.5) / 10));
 	}
@@ -180,19 +195,19 @@ static json_t *json_of(const struct row *row)
 	return object;
 }
 
-enum { ROOMY = 10 };	/* lines of a screen that has room for an empty one below the title */
-
-static void show_json(const struct sample *sample, bool on_a_line)
+static void show_json(const struct top_rows *rows, enum top_by by, bool on_a_line)
 {
-	json_t *rows = json_array();
+	json_t *list = json_array();
 
-	for (size_t i = 0; i < sample->count; i++)
-		output_append(rows, json_of(&sample->rows[i]));
+	for (size_t i = 0; i < rows->count; i++)
+		output_append(list, json_of(&rows->rows[i], by));
 	if (on_a_line)
-		output_json_line(rows);
+		output_json_line(list);
 	else
-		output_json(rows);
+		output_json(list);
 }
+
+/* --- views ------------------------------------------------------------------------------ */
 
 static void print_time(void)
 {
@@ -203,75 +218,184 @@ static void print_time(void)
 	printf("%s\n", text);
 }
 
-/* Shows the table; on a screen that is renewed below a title. */
-static void show(const struct sample *sample, bool renewed, double seconds)
+static void print_title(const struct view *view, bool roomy)
 {
-	int lines = 0;
+	char what[60] = "traffic";
 
-	if (renewed) {
-		lines = screen_rows() < ROOMY ? 1 : 2;
-		fprintf(output_stream(), "%sRDMA traffic of %s programs, every %g s; q ends%s%s", output_bold(),
-			geteuid() ? "this user's" : "all users'", seconds, output_plain(), lines == 1 ? "\n" : "\n\n");
-	}
-	print_rows(sample, lines);
-	if (!sample->count)
-		fputs("No program of this user has an adapter open in this network namespace.\n", output_stream());
+	if (view->by != TOP_ADAPTERS || view->sort != TOP_BUSY)
+		snprintf(what, sizeof what, "%s by %s", by_names[view->by], sorts[view->sort].name);
+	fprintf(output_stream(), "%sRDMA %s of %s programs, every %g s; q ends, h: keys%s", output_bold(), what,
+		geteuid() ? "this user's" : "all users'", view->o->seconds, output_plain());
+	if (*view->filter || view->typing)
+		fprintf(output_stream(), "; /%s%s", view->filter, view->typing ? "_" : "");
+	fputs(roomy ? "\n\n" : "\n", output_stream());
 }
 
-static struct sample next_sample(struct sample *before)
+static void print_keys(void)
 {
-	struct sample now = take_sample();
+	fprintf(output_stream(), "1 to 5: adapters, connections, programs, users, jobs\n"
+		"b s r d m: sort by all traffic, sent, received, read, messages a second\n"
+		"t x: sort by round-trip time and retransmissions of TCP; p: by PID\n"
+		"/ TEXT Enter: only rows with this text; Esc: all rows\n"
+		"any key: back; q: end\n");
+}
 
-	compute_rates(&now, before);
-	if (now.count)
-		qsort(now.rows, now.count, sizeof *now.rows, busiest_first);
-	free(before->rows);
-	return now;
+/* Shows the table; on a screen that is renewed below a title. */
+static void show(const struct view *view, const struct top_rows *all)
+{
+	struct top_rows rows = top_rows_select(all, view->by, view->sort, view->filter);
+	const bool roomy = screen_rows() >= ROOMY;
+
+	if (view->renewed)
+		print_title(view, roomy);
+	print_rows(&rows, view->by, !view->renewed ? 0 : roomy ? 2 : 1);
+	if (!all->count)
+		fprintf(output_stream(), "No program of this user has %s in this network namespace.\n",
+			view->by == TOP_CONNECTIONS ? "a connection" : "an adapter open");
+	else if (!rows.count)
+		fputs("No row has this text.\n", output_stream());
+	free(rows.rows);
+}
+
+static void renew(struct top_rows *all, enum top_by by)
+{
+	struct top_rows now = top_rows_take(by == TOP_CONNECTIONS);
+
+	if (now.connections == all->connections)
+		top_rows_rate(&now, all);
+	free(all->rows);
+	*all = now;
 }
 
 /* Prints tables below each other, until a signal or their number ends it. */
-static void show_count(double seconds, unsigned long count, bool json)
+static void show_count(const struct view *view)
 {
-	struct sample sample = take_sample();
+	struct top_rows all = top_rows_take(view->by == TOP_CONNECTIONS);
+	unsigned long count = view->o->count;
 
 	screen_catch_signals();
-	while (count-- && screen_wait(seconds)) {
-		sample = next_sample(&sample);
-		if (json) {
-			show_json(&sample, true);
+	while (count-- && screen_wait(view->o->seconds)) {
+		renew(&all, view->by);
+		if (view->o->json) {
+			struct top_rows rows = top_rows_select(&all, view->by, view->sort, view->filter);
+
+			show_json(&rows, view->by, true);
+			free(rows.rows);
 		} else {
 			print_time();
-			show(&sample, false, seconds);
+			show(view, &all);
 		}
 		fflush(stdout);
 	}
-	free(sample.rows);
+	free(all.rows);
 }
 
-static void show_renewed(double seconds, bool json)
+static void show_once(const struct view *view)
 {
-	struct sample sample = take_sample();
-	bool renewed = !json && screen_begin(), more;
+	struct top_rows all = top_rows_take(view->by == TOP_CONNECTIONS);
 
-	more = screen_wait(renewed && seconds > FIRST_S ? FIRST_S : seconds);
-	while (more) {
-		sample = next_sample(&sample);
-		screen_frame();
-		if (json)
-			show_json(&sample, false);
-		else
-			show(&sample, renewed, seconds);
-		more = renewed && screen_wait(seconds);
+	if (screen_wait(view->o->seconds)) {
+		renew(&all, view->by);
+		if (view->o->json) {
+			struct top_rows rows = top_rows_select(&all, view->by, view->sort, view->filter);
+
+			show_json(&rows, view->by, false);
+			free(rows.rows);
+		} else {
+			show(view, &all);
+		}
 	}
-	screen_end();
-	free(sample.rows);
+	free(all.rows);
 }
 
-int top_show(double seconds, unsigned long count, bool json)
+/* Adds a key to the filter, or ends its typing. */
+static void type_filter(struct view *view, int key)
 {
-	if (count)
-		show_count(seconds, count, json);
-	else
-		show_renewed(seconds, json);
+	size_t length = strlen(view->filter);
+
+	if (key == '\n' || key == '\r' || key == ESCAPE)
+		view->typing = false;
+	if (key == ESCAPE)
+		view->filter[0] = '\0';
+	else if ((key == BACKSPACE || key == DELETE) && length)
+		view->filter[length - 1] = '\0';
+	else if (isprint(key) && length + 1 < sizeof view->filter)
+		snprintf(view->filter + length, sizeof view->filter - length, "%c", key);
+}
+
+/* Acts on a key that does not end the view. */
+static void take_key(struct view *view, int key)
+{
+	if (view->typing) {
+		type_filter(view, key);
+		return;
+	}
+	if (view->help) {
+		view->help = false;
+		return;
+	}
+	if (key >= '1' && key < '1' + TOP_BY)
+		view->by = (enum top_by)(key - '1');
+	for (int i = 0; i < TOP_SORTS; i++)
+		if (key == sorts[i].key)
+			view->sort = (enum top_sort)i;
+	view->help = key == 'h' || key == '?';
+	view->typing = key == '/';
+	if (key == '/' || key == ESCAPE)
+		view->filter[0] = '\0';
+}
+
+static double seconds_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Renews the table in place. A key shows the rows of the last sample in another way at once; only for a change between
+ * adapters and connections other counters are read. */
+static void show_renewed(struct view *view)
+{
+	struct top_rows all = top_rows_take(view->by == TOP_CONNECTIONS);
+	double next = seconds_now() + (view->o->seconds > FIRST_S ? FIRST_S : view->o->seconds);
+	int key = screen_key(next - seconds_now());
+
+	while (view->typing ? key != SCREEN_END : !screen_key_ends(key)) {
+		if (key == SCREEN_TIME) {
+			renew(&all, view->by);
+			next = seconds_now() + view->o->seconds;
+		} else {
+			take_key(view, key);
+		}
+		if (all.connections != (view->by == TOP_CONNECTIONS)) {
+			renew(&all, view->by);
+			next = seconds_now() + (view->o->seconds > FIRST_S ? FIRST_S : view->o->seconds);
+		}
+		screen_frame();
+		if (view->help)
+			print_keys();
+		else
+			show(view, &all);
+		key = screen_key(next - seconds_now());
+	}
+	free(all.rows);
+}
+
+int top_show(const struct top_options *options)
+{
+	struct view view = { .o = options, .by = options->by, .sort = options->sort };
+
+	snprintf(view.filter, sizeof view.filter, "%s", options->filter);
+	if (options->count) {
+		show_count(&view);
+	} else if (!options->json && screen_begin()) {
+		view.renewed = true;
+		show_renewed(&view);
+		screen_end();
+	} else {
+		screen_catch_signals();
+		show_once(&view);
+	}
 	return 0;
 }

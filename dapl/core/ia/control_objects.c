@@ -114,6 +114,22 @@ static const char *carrier_of(struct dapl_ep *ep)
 	return dapl_device_ops.carrier(ep->conn);
 }
 
+/* Writes the state of TCP, if it carries the connection of the endpoint. */
+static void write_tcp(struct json_writer *json, struct dapl_ep *ep)
+{
+	struct dapl_tcp_state state;
+
+	if (!ep->conn || !dapl_device_ops.tcp_state || ep->state != DAT_EP_STATE_CONNECTED ||
+	    !dapl_device_ops.tcp_state(ep->conn, &state))
+		return;
+	json_write_open(json, "tcp", '{');
+	json_write_count(json, "rtt_us", state.rtt_us);
+	json_write_count(json, "rtt_var_us", state.rtt_var_us);
+	json_write_count(json, "cwnd", state.cwnd);
+	json_write_count(json, "retransmits", state.retransmits);
+	json_write_close(json, '}');
+}
+
 /* Writes the bytes that the program has posted, and that have arrived. RDMA reads and writes of the peer
  * are not counted, because the device executes them. */
 static void write_traffic(struct json_writer *json, struct dapl_ep *ep)
@@ -151,6 +167,7 @@ static void write_endpoint(struct json_writer *json, struct dapl_object *obj)
 	dapl_answer_address(json, "local", &ep->local);
 	dapl_answer_address(json, "remote", &ep->remote);
 	json_write_text(json, "carrier", carrier_of(ep));
+	write_tcp(json, ep);
 	dapl_mutex_unlock(&ep->lock);
 	write_traffic(json, ep);
 	json_write_close(json, '}');

@@ -79,6 +79,21 @@ bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now)
 	return now - conn->cm->silent_ns >= cm_patience_ms(&conn->cm->tuning) * 1000000ull;
 }
 
+bool cm_tcp_state(struct dapl_conn *conn, struct dapl_tcp_state *state)
+{
+	struct dapl_device *dev = conn->dev;
+	struct tcp_info info = { .tcpi_rtt = 0 };
+	socklen_t length = sizeof info;
+	bool carried;
+
+	soft_progress_lock(dev);
+	carried = !conn->cm->ud && !conn->shm && !getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	soft_progress_unlock(dev);
+	*state = (struct dapl_tcp_state){ .rtt_us = info.tcpi_rtt, .rtt_var_us = info.tcpi_rttvar,
+		.cwnd = info.tcpi_snd_cwnd, .retransmits = info.tcpi_total_retrans };
+	return carried;
+}
+
 void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning)
 {
 	int ms = cm_patience_ms(tuning), idle = ms / 1000 / KEEPALIVE_IDLE_PART, count = KEEPALIVE_PROBES;

@@ -9,6 +9,7 @@
 struct dapl_conn;
 struct dapl_conn_tuning;
 struct dapl_device;
+struct dapl_tcp_state;
 
 /* How long the TCP of a peer may be silent though an answer is due. 0: for ever. ack_timeout and
  * ack_retry, else DAPL_ACK_TIMER and DAPL_ACK_RETRY, mean what they mean on InfiniBand. */
@@ -17,6 +18,8 @@ void cm_set_keepalive(int fd, const struct dapl_conn_tuning *tuning);
 /* Returns true if the peer is silent for too long. Data, or a probe of its window, is sent again and again, and its
  * TCP acknowledges nothing. */
 bool cm_peer_is_lost(struct dapl_conn *conn, uint64_t now);
+/* The operation tcp_state of the device. The progress lock is not held. */
+bool cm_tcp_state(struct dapl_conn *conn, struct dapl_tcp_state *state);
 /* From now on the sweep looks whether the peer is lost. */
 void cm_watch_liveness(struct dapl_conn *conn);
 
