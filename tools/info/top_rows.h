@@ -36,8 +36,8 @@ struct top_rows {
 struct top_rows top_rows_take(bool connections);
 /* Computes rates since `before`. A row that is not in both has a rate of 0. */
 void top_rows_rate(struct top_rows *now, const struct top_rows *before);
-/* Returns rows of what `by` says, of which any text contains `filter` in any case ("": all), in the order of `sort`. The
- * caller frees the array. */
+/* Returns rows of what `by` says, of which any text contains `filter` in any case ("": all), in the order of `sort`.
+ * The caller frees the array. */
 struct top_rows top_rows_select(const struct top_rows *all, enum top_by by, enum top_sort sort, const char *filter);
 
 #endif
