@@ -177,18 +177,36 @@ double cli_microseconds(const char *option, const char *text)
 	usage_error("%s: \"%s\" found, a time like 5us, 1.5ms or 2s expected", option, text);
 }
 
-double cli_bit_rate(const char *option, const char *text)
+enum cli_rate cli_rate(const char *text, enum cli_rate unitless, double *value)
 {
 	static const char prefixes[] = "KMGT";
+	const char *prefix;
 	char *end;
-	double value = strtod(text, &end), unit = 1;
+	double n = strtod(text, &end);
 
-	for (const char *at = prefixes; *at && *end; at++) {
-		unit *= 1e3;
-		if (*end == *at && value > 0 && value <= 1e9 && (!end[1] || !strcmp(end + 1, "bit/s")))
-			return value * unit;
-	}
-	usage_error("%s: \"%s\" found, bits a second like 100M, 10G or 2.5Gbit/s expected", option, text);
+	if (end == text || !(n > 0))
+		return CLI_NO_RATE;
+	prefix = *end ? strchr(prefixes, toupper((unsigned char)*end)) : NULL;
+	for (const char *at = prefixes; prefix && at <= prefix; at++)
+		n *= 1e3;
+	end += prefix != NULL;
+	if (n > 1e15)
+		return CLI_NO_RATE;
+	*value = n;
+	if (!strcmp(end, "b/s") || !strcmp(end, "bit/s"))
+		return CLI_BITS;
+	if (!strcmp(end, "/s"))
+		return CLI_EVENTS;
+	return *end || !prefix ? CLI_NO_RATE : unitless;
+}
+
+double cli_bit_rate(const char *option, const char *text)
+{
+	double value;
+
+	if (cli_rate(text, CLI_BITS, &value) != CLI_BITS)
+		usage_error("%s: \"%s\" found, bits a second like 100M, 10G or 2.5Gbit/s expected", option, text);
+	return value;
 }
 
 struct cli_server cli_server(const char *option, const char *text, unsigned long max)

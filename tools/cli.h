@@ -59,8 +59,12 @@ double cli_positive(const char *option, const char *text, double max);
 
 /* Parses a time, as 5us, 1.5ms or 2s: a number above 0 and its unit. Returns microseconds. */
 double cli_microseconds(const char *option, const char *text);
-/* Parses a rate of bits, as 10G, 100M or 2.5Gbit/s: a number above 0, and K, M, G or T for powers of 1000. Returns
- * bits a second. */
+enum cli_rate { CLI_NO_RATE, CLI_BITS, CLI_EVENTS };
+/* Parses a rate: a number above 0, perhaps K, M, G or T for powers of 1000 (in any case), and perhaps a unit: "b/s" or
+ * "bit/s" for bits, "/s" for frames and the like. Stores the value. `unitless` is what a rate without a unit is of,
+ * which needs a prefix; CLI_NO_RATE: the unit is required. Returns CLI_NO_RATE for other text. */
+enum cli_rate cli_rate(const char *text, enum cli_rate unitless, double *value);
+/* Parses a rate of bits, as 10G, 100M, 10Gb/s or 2.5Gbit/s. Returns bits a second. */
 double cli_bit_rate(const char *option, const char *text);
 
 /* The server that an option names, as HOST, HOST:PORT, [V6] or [V6]:PORT. */

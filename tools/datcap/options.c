@@ -13,9 +13,9 @@ static struct options o = { .promiscuous = true, .filter = "" };
 
 /* --- values: each function reads the text of `option` ------------------------------------------- */
 
-/* Reads a number above 0, perhaps with K, M or G after it, which stand for powers of `base`. Returns 0 for
+/* Reads a number of bytes above 0, perhaps with K, M or G after it, which stand for powers of 1024. Returns 0 for
  * any other text. */
-static double scaled(const char *text, unsigned base, char **end)
+static double scaled(const char *text, char **end)
 {
 	double n = strtod(text, end);
 	static const char suffixes[] = "KMG";
@@ -27,7 +27,7 @@ static double scaled(const char *text, unsigned base, char **end)
 	if (suffix) {
 		(*end)++;
 		for (const char *s = suffixes; s <= suffix; s++)
-			n *= base;
+			n *= 1024;
 	}
 	return n;
 }
@@ -35,15 +35,13 @@ static double scaled(const char *text, unsigned base, char **end)
 /* Reads frames or bits a second: "100k/s", or "10Gb/s". */
 static void read_rate(const char *option, const char *text)
 {
-	char *end;
-	double n = scaled(text, 1000, &end);
-	bool bits = *end == 'b';
+	double n;
+	enum cli_rate rate = cli_rate(text, CLI_NO_RATE, &n);
 
-	end += bits;
-	if (!(n > 0) || strcmp(end, "/s"))
+	if (rate == CLI_NO_RATE)
 		usage_error("%s \"%s\": expected frames or bits a second with their unit, like 100k/s or 1Gb/s",
 			    option, text);
-	*(bits ? &o.bit_rate : &o.rate) = n;
+	*(rate == CLI_BITS ? &o.bit_rate : &o.rate) = n;
 }
 
 static void read_vary(const char *option, const char *text)
@@ -62,7 +60,7 @@ static void read_ring(const char *option, const char *text)
 	if (!isdigit((unsigned char)*text) || files < 2 || files > 10000 || *end != 'x')
 		usage_error("%s \"%s\": expected FILESxSIZE, like 10x1G, with 2 to 10000 files", option, text);
 	o.ring_files = (unsigned)files;
-	size = scaled(end + 1, 1024, &end);
+	size = scaled(end + 1, &end);
 	if (!(size > 0) || *end)
 		usage_error("%s \"%s\": expected FILESxSIZE, like 10x1G", option, text);
 	o.ring_size = (uint64_t)size;
@@ -137,7 +135,7 @@ static void read_duration(const char *option, const char *text)
 static void read_size(const char *option, const char *text)
 {
 	char *end;
-	double size = scaled(text, 1024, &end);
+	double size = scaled(text, &end);
 
 	if (!(size >= 1) || *end)
 		usage_error("%s \"%s\": expected bytes, like 500K, 100M or 2G", option, text);
