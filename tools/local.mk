@@ -28,6 +28,7 @@ datperf_SOURCES = \
 	tools/datperf/tcp.c tools/datperf/tcp.h \
 	tools/datperf/transfer.c \
 	tools/datperf/usage.c tools/datperf/usage.h \
+	tools/datperf/whole_file.c tools/datperf/whole_file.h \
 	tools/call.c tools/call.h \
 	tools/ia_choice.c tools/ia_choice.h \
 	common/nearest.c common/nearest.h common/variables.h \

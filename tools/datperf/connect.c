@@ -19,7 +19,7 @@ struct hello {
 	uint64_t session; /* a random number of the client's process */
 	uint8_t threads, thread; /* all, and that of this connection */
 	uint8_t log2_size;       /* of the target's bytes */
-	uint8_t reserved;
+	uint8_t shape;           /* see shape_of(); 0 of versions without */
 	uint16_t endpoints, endpoint; /* the same; `endpoint` of a probe is PROBE */
 };
 
@@ -42,6 +42,23 @@ enum reason {
 
 /* --- private data ------------------------------------------------------------ */
 
+/* Returns the bytes of a transfer and the operations in flight of an endpoint: powers of two above the usual ones, in
+ * four bits each. */
+static uint8_t shape_of(size_t block, unsigned most)
+{
+	return (uint8_t)(__builtin_ctzl(block / LINK_BLOCK) << 4 | __builtin_ctz(most / LINK_DEPTH));
+}
+
+static size_t block_of(const struct hello *h)
+{
+	return (size_t)LINK_BLOCK << (h->shape >> 4);
+}
+
+static unsigned most_of(const struct hello *h)
+{
+	return LINK_DEPTH << (h->shape & 15);
+}
+
 static struct hello our_hello(const struct link *l, unsigned threads, unsigned endpoint)
 {
 	return (struct hello){ .magic = htobe32(MAGIC),
@@ -51,6 +68,7 @@ static struct hello our_hello(const struct link *l, unsigned threads, unsigned e
 			       .threads = (uint8_t)threads,
 			       .thread = (uint8_t)l->index,
 			       .log2_size = (uint8_t)__builtin_ctzl(l->target.size),
+			       .shape = shape_of(l->block, l->most),
 			       .endpoints = htobe16((uint16_t)l->count),
 			       .endpoint = htobe16((uint16_t)endpoint) };
 }
@@ -68,9 +86,11 @@ static const char *read_hello(struct hello *h, const void *data, DAT_COUNT size)
 			     .threads = h->threads,
 			     .thread = h->thread,
 			     .log2_size = h->log2_size,
+			     .shape = h->shape,
 			     .endpoints = be16toh(h->endpoints),
 			     .endpoint = be16toh(h->endpoint) };
-	if (h->magic != MAGIC || h->log2_size >= 32 || 1u << h->log2_size > LINK_BLOCK)
+	if (h->magic != MAGIC || h->log2_size >= 32 || 1u << h->log2_size > block_of(h) ||
+	    block_of(h) > LINK_BLOCK_MAX || most_of(h) > LINK_DEPTH_MAX)
 		return "the peer is not datperf, or another version of it";
 	return NULL;
 }
@@ -240,6 +260,7 @@ static void check_shape(struct group *g, const struct hello *h, unsigned threads
 		     "expected",
 		     address, h->endpoints, h->threads, LINK_ENDPOINTS, GROUP_THREADS);
 	}
+	group_shape(g, block_of(h), most_of(h));
 	limit = group_limit(g, h->threads, h->endpoints);
 	if (limit) {
 		reject(g, REFUSED_ROOM, 0);
@@ -321,6 +342,9 @@ static void connect_endpoint(struct group *g, struct link *l, unsigned endpoint,
 	fault = read_hello(&theirs, data->private_data, data->private_data_size);
 	if (fault)
 		fail("%s: %s", what, fault);
+	if (theirs.shape != ours.shape)
+		fail("%s: the server is an older datperf, which has no sizes above 1M and no depth above %d", what,
+		     LINK_DEPTH);
 	take_hello(l, &theirs);
 }
 

@@ -62,6 +62,38 @@ uint64_t exchange_command(struct link *l, const struct command *c)
 	return exchange_hear(l);
 }
 
+static void take_message(struct link *l, size_t size)
+{
+	exchange_receive(l, size);
+	l->endpoints[l->from].credits++;
+}
+
+/* Returns whether the endpoint may send: if this side does not begin, not before the peer. */
+static bool may_send(const struct link *l, const struct endpoint *e, bool begins)
+{
+	return (begins || e->credits) && e->moved < e->credits + exchange_credit(l);
+}
+
+void exchange_stream(struct link *l, uint32_t count, size_t size, bool begins)
+{
+	uint32_t left = count;
+
+	for (unsigned e = 0; e < l->count; e++)
+		l->endpoints[e].moved = l->endpoints[e].credits = 0;
+	link_use(l, 0);
+	for (uint32_t i = 0; i < count; i++, link_next(l)) {
+		struct endpoint *e = &l->endpoints[l->turn];
+
+		for (; !may_send(l, e, begins); left--)
+			take_message(l, size);
+		link_send(l, size);
+		e->moved++;
+	}
+	for (; left; left--)
+		take_message(l, size);
+	link_finish(l);
+}
+
 static uint8_t mark(uint32_t round)
 {
 	return (uint8_t)(round % 251 + 1);

@@ -7,10 +7,6 @@
 #define DATPERF_EXCHANGE_H
 #include "link.h"
 
-enum {
-	CREDIT = LINK_DEPTH / 2 /* messages of a stream for each answer */
-};
-
 enum op {
 	OP_SEND_CHECK,
 	OP_TARGET_CHECK,
@@ -26,6 +22,7 @@ enum op {
 	OP_SIDE,
 	OP_WRITE_BACK,
 	OP_READ_BACK,
+	OP_STREAM_BACK,
 	OP_BYE
 };
 
@@ -52,6 +49,16 @@ void exchange_receive(struct link *l, size_t expected);
 
 /* Receives an answer. Returns its `value`. */
 uint64_t exchange_hear(struct link *l);
+/* Returns the messages of a stream for each answer. */
+static inline uint32_t exchange_credit(const struct link *l)
+{
+	return l->most / 2;
+}
+
+/* Sends `count` messages and receives as many, at the same time as the peer does. No side is more than half of its
+ * receives ahead of what it has received from the other, so that all messages find a receive. `begins`: this side
+ * sends first. */
+void exchange_stream(struct link *l, uint32_t count, size_t size, bool begins);
 /* Sends a command, in the byte order of the host. Returns the value of its answer. */
 uint64_t exchange_command(struct link *l, const struct command *c);
 

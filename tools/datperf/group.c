@@ -18,14 +18,30 @@ void group_open(struct group *g, const char *ia, enum memory_kind memory, bool s
 		fail("--dm: %s has no device memory (attribute " DAT_DM_ATTR_SIZE ")", ia);
 	g->memory = memory;
 	g->srq = srq;
-	link_open(&g->links[0], &g->adapter, 0, memory);
+	g->block = LINK_BLOCK;
+	g->most = LINK_DEPTH;
+	link_open(&g->links[0], &g->adapter, 0, memory, g->block);
 	g->opened = 1;
+}
+
+static void close_links(struct group *g)
+{
+	while (g->opened)
+		link_close(&g->links[--g->opened]);
+}
+
+void group_shape(struct group *g, size_t block, unsigned most)
+{
+	g->most = most;
+	if (block == g->block)
+		return;
+	close_links(g);
+	g->block = block;
 }
 
 void group_close(struct group *g)
 {
-	while (g->opened)
-		link_close(&g->links[--g->opened]);
+	close_links(g);
 	adapter_close(&g->adapter);
 }
 
@@ -46,18 +62,18 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 	if ((long long)threads * (endpoints + 1) > a->max_endpoints)
 		snprintf(text, sizeof text, "%s has no more than %d endpoints (attribute max_eps)%s", a->name,
 			 a->max_endpoints, descriptors_limit(a->max_endpoints) ? ": raise \"ulimit -n\"" : "");
-	else if (a->max_dtos < LINK_DEPTH)
+	else if (a->max_dtos < (DAT_COUNT)g->most)
 		snprintf(text, sizeof text,
-			 "%s has endpoints for no more than %d operations, and %d are needed (attribute "
-			 "max_dto_per_ep)", a->name, a->max_dtos, LINK_DEPTH);
-	else if (2 * LINK_DEPTH * (long long)endpoints > a->max_events)
+			 "%s has endpoints for no more than %d operations, and %u are needed (attribute "
+			 "max_dto_per_ep)", a->name, a->max_dtos, g->most);
+	else if (2 * (long long)g->most * endpoints > a->max_events)
 		snprintf(text, sizeof text,
 			 "%s has EVDs for no more than %d endpoints (attribute max_evd_qlen)",
-			 a->name, a->max_events / (2 * LINK_DEPTH));
-	else if (g->srq && LINK_DEPTH * (long)endpoints > a->max_srq_receives)
+			 a->name, a->max_events / (2 * (int)g->most));
+	else if (g->srq && (long)g->most * (long)endpoints > a->max_srq_receives)
 		snprintf(text, sizeof text,
 			 "%s has SRQs for no more than %d endpoints (attribute max_recv_per_srq)",
-			 a->name, a->max_srq_receives / LINK_DEPTH);
+			 a->name, a->max_srq_receives / (int)g->most);
 	else if (g->srq && (long)threads > a->max_srqs)
 		snprintf(text, sizeof text, "%s has no more than %d SRQs (attribute max_srqs)",
 			 a->name, a->max_srqs);
@@ -72,11 +88,11 @@ const char *group_limit(const struct group *g, unsigned threads, unsigned endpoi
 void group_create_endpoints(struct group *g, unsigned threads, unsigned endpoints)
 {
 	for (; g->opened < threads; g->opened++)
-		link_open(&g->links[g->opened], &g->adapter, g->opened, g->memory);
+		link_open(&g->links[g->opened], &g->adapter, g->opened, g->memory, g->block);
 	g->threads = threads;
 	g->endpoints = endpoints;
 	for (unsigned i = 0; i < threads; i++)
-		link_create_endpoints(&g->links[i], threads, endpoints, g->srq);
+		link_create_endpoints(&g->links[i], threads, endpoints, g->most, g->srq);
 }
 
 void group_free_endpoints(struct group *g)

@@ -11,7 +11,9 @@ struct group {
 	struct adapter adapter;
 	enum memory_kind memory;
 	bool srq; /* each link has an SRQ */
-	char carrier[32]; /* of a client: "memory", "tcp", "rdma, MTU 1024"; "": not known */
+	size_t block;  /* of the links that are opened next: see struct link */
+	unsigned most;
+	char carrier[32]; /* of a client: "memory", "tcp, MTU 1500", "rdma, MTU 1024"; "": not known */
 	struct link links[GROUP_THREADS];
 	unsigned opened;             /* links that have memory */
 	unsigned threads, endpoints; /* links in use; endpoints of each */
@@ -20,6 +22,9 @@ struct group {
 
 /* Opens the adapter and the first link. */
 void group_open(struct group *g, const char *ia, enum memory_kind memory, bool srq);
+/* Sets the bytes of a transfer and the operations in flight of an endpoint. Frees memory of another size. There must be
+ * no endpoints. */
+void group_shape(struct group *g, size_t block, unsigned most);
 /* Closes the links and the adapter. There must be no endpoints. */
 void group_close(struct group *g);
 

@@ -5,12 +5,8 @@
 #include "config.h"
 #include "origin.h"
 #include "../cli.h"
-#include <limits.h>
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
 	CELL = 56,	/* a side of a square: room for 6 characters */
@@ -124,23 +120,12 @@ static void draw_all(FILE *f, const struct matrix *m)
 	fputs("</svg>\n", f);
 }
 
-void matrix_draw(const struct matrix *m, const char *file)
+void matrix_draw(const struct matrix *m, struct whole_file *file)
 {
-	char beside[PATH_MAX];
-	mode_t mask = umask(0);
-	FILE *f = NULL;
-	int fd = -1;
+	bool written = whole_file_begin(file);
 
-	umask(mask);
-	if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", file) < sizeof beside)
-		fd = mkstemp(beside);
-	if (fd >= 0)
-		f = fdopen(fd, "w");
-	if (!f || fchmod(fd, 0666 & ~mask))
-		fail("--plot: %s: %m", file);
-	draw_all(f, m);
-	if (fflush(f) || ferror(f) || fclose(f) || rename(beside, file)) {
-		unlink(beside);
-		fail("--plot: %s: %m", file);
-	}
+	if (written)
+		draw_all(file->file, m);
+	if (!written || !whole_file_end(file))
+		fail("--plot: %s: %s", file->name, cli_write_error(errno));
 }

@@ -11,13 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
-	WORDS = 48,		/* of a command, with those of the launcher */
+	LAUNCHER_WORDS = 24, WORDS = 48,	/* of the launcher; of a command with them */
 	OUTPUT = 4096,		/* bytes of a command's standard output that are read */
 	START_SECONDS = 60,	/* until the server serves: the launcher may have to log in */
 	RUN_SECONDS = 120,	/* for the client beyond what it measures */
+	END_SECONDS = 20,	/* for a command that has printed all, until SIGTERM */
+	KILL_SECONDS = 3,	/* from SIGTERM until SIGKILL */
+	PAUSE_NS = 20000000,	/* between looks whether a command has ended */
 };
 static const char IDLE[] = "--once=60";	/* a server whose client never comes ends by itself, behind any launcher */
 
@@ -50,15 +54,27 @@ void hosts_read(struct hosts *h, const char *list)
 
 /* --- commands ------------------------------------------------------------------------ */
 
-/* Splits the launcher into words, in `copy`, and appends them. */
+/* Splits the launcher into words, in `copy`, and stores LAUNCHER_WORDS of them at most. Returns their number. */
 static int add_launcher(char **words, char *copy)
 {
 	int n = 0;
 
 	for (char *word; (word = strsep(&copy, " "));)
-		if (*word && n < WORDS / 2)
-			words[n++] = word;
+		if (*word && n++ < LAUNCHER_WORDS)
+			words[n - 1] = word;
 	return n;
+}
+
+void hosts_check_launcher(const struct hosts *h)
+{
+	char *words[LAUNCHER_WORDS], *copy = strdup(h->launcher);
+	int n = copy ? add_launcher(words, copy) : 1;
+
+	free(copy);
+	if (!n)
+		usage_error("--launcher: \"%s\" found, a command expected, like ssh", h->launcher);
+	if (n > LAUNCHER_WORDS)
+		usage_error("--launcher: %d words found, up to %d expected", n, LAUNCHER_WORDS);
 }
 
 /* Starts a command on a host; `arguments` ends with NULL. */
@@ -111,17 +127,37 @@ static bool read_more(struct command_run *r, int seconds)
 	return r->length < sizeof r->text - 1;
 }
 
-/* Ends a command that may still run. Returns whether it ended by itself, with status 0. */
+/* Waits at most so many seconds for the end of a command. */
+static bool has_ended(struct command_run *r, int seconds, int *status)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	pid_t pid;
+
+	for (int i = 0; (pid = waitpid(r->pid, status, WNOHANG)) == 0 || (pid < 0 && errno == EINTR); i++) {
+		if (i >= seconds * (1000000000 / PAUSE_NS))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+/* Ends a command that may still run: one that does not end, or ignores SIGTERM, is killed. Returns whether it ended by
+ * itself, with status 0. */
 static bool end(struct command_run *r, bool now)
 {
 	int status = 0;
+	bool ended = !now && has_ended(r, END_SECONDS, &status);
 
-	if (now)
-		kill(r->pid, SIGTERM);
 	close(r->out);
-	while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return !now && status == 0;
+	if (ended)
+		return status == 0;
+	kill(r->pid, SIGTERM);
+	if (!has_ended(r, KILL_SECONDS, &status)) {
+		kill(r->pid, SIGKILL);
+		while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	return false;
 }
 
 /* --- a pair -------------------------------------------------------------------------- */

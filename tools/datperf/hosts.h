@@ -13,6 +13,8 @@ struct hosts {
 
 /* Reads the list of --hosts, separated by commas. A usage error unless it has 2 to MATRIX_HOSTS different names. */
 void hosts_read(struct hosts *h, const char *list);
+/* A usage error unless the launcher is a command of few words. */
+void hosts_check_launcher(const struct hosts *h);
 /* Measures all pairs on the adapter `device` (NULL: the only one of each host) and that port, each line for
  * `seconds`, and stores the results. `program` is datperf as the hosts find it. A pair that fails is told on
  * standard error. Returns false if one failed. */

@@ -13,16 +13,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MEMORY = 3 * LINK_BLOCK };
+/* Returns the bytes of the memory: the areas `out`, `in` and the target. */
+static size_t memory_size(const struct link *l)
+{
+	return 3 * l->block;
+}
 
 /* --- memory ------------------------------------------------------------------ */
 
 /* Returns the descriptor of a memory file that cannot shrink, for a shared mapping, or -1. */
-static int nameless_file(void)
+static int nameless_file(size_t size)
 {
 	int fd = memfd_create("datperf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd >= 0 && !ftruncate(fd, MEMORY) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (fd >= 0 && !ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -40,7 +44,7 @@ static DAT_RETURN register_memory(struct link *l, DAT_MEM_TYPE type, DAT_REGION_
 	DAT_VLEN length;
 	DAT_VADDR start;
 
-	return dat_lmr_create(l->adapter->ia, type, region, MEMORY, l->adapter->pz, rights(l),
+	return dat_lmr_create(l->adapter->ia, type, region, memory_size(l), l->adapter->pz, rights(l),
 			      DAT_VA_TYPE_VA, &l->lmr, &l->lmr_context, &l->rmr_context, &length,
 			      &start);
 }
@@ -59,29 +63,36 @@ static DAT_RETURN register_shared(struct link *l)
  * that. */
 static void create_host_memory(struct link *l, bool private)
 {
-	int fd = private ? -1 : nameless_file();
+	int fd = private ? -1 : nameless_file(memory_size(l));
 	DAT_REGION_DESCRIPTION region;
+	DAT_RETURN ret;
 
-	l->out = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+	l->out = mmap(NULL, memory_size(l), PROT_READ | PROT_WRITE,
 		      fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 	if (l->out == MAP_FAILED)
-		fail("no memory");
-	memset(l->out, 0, MEMORY);
+		fail("no memory for 3 x %zu bytes", l->block);
+	memset(l->out, 0, memory_size(l));
 	region.for_va = l->out;
 	messages_hold();
 	l->shared = fd >= 0 && register_shared(l) == DAT_SUCCESS;
 	messages_release(!l->shared);
-	if (!l->shared)
-		good_call(register_memory(l, DAT_MEM_TYPE_VIRTUAL, region), "dat_lmr_create");
 	if (fd >= 0)
 		close(fd);
+	if (l->shared)
+		return;
+	messages_hold();
+	ret = register_memory(l, DAT_MEM_TYPE_VIRTUAL, region);
+	if (ret != DAT_SUCCESS)
+		munmap(l->out, memory_size(l));
+	good_held(ret, "dat_lmr_create");
 }
 
-void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind)
+void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind, size_t block)
 {
-	*l = (struct link){ .adapter = a, .index = index, .kind = kind, .depth = LINK_DEPTH };
+	*l = (struct link){ .adapter = a, .index = index, .kind = kind, .block = block, .most = LINK_DEPTH,
+			    .depth = LINK_DEPTH };
 	create_host_memory(l, kind != MEMORY_SHARED);
-	l->in = l->out + LINK_BLOCK;
+	l->in = l->out + block;
 	good_call(dat_cno_create(a->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &l->cno), "dat_cno_create");
 }
 
@@ -89,17 +100,17 @@ void link_close(struct link *l)
 {
 	good(dat_lmr_free(l->lmr), "dat_lmr_free");
 	good(dat_cno_free(l->cno), "dat_cno_free");
-	munmap(l->out, MEMORY);
+	munmap(l->out, memory_size(l));
 }
 
 static void create_target(struct link *l, unsigned threads)
 {
 	if (l->kind == MEMORY_DEVICE)
-		target_open_device(&l->target, l->adapter, threads, LINK_BLOCK, rights(l));
+		target_open_device(&l->target, l->adapter, threads, l->block, rights(l));
 	else
-		l->target = (struct target){ .size = LINK_BLOCK,
-					     .at = l->in + LINK_BLOCK,
-					     .address = (uintptr_t)(l->in + LINK_BLOCK),
+		l->target = (struct target){ .size = l->block,
+					     .at = l->in + l->block,
+					     .address = (uintptr_t)(l->in + l->block),
 					     .lmr_context = l->lmr_context,
 					     .rmr_context = l->rmr_context };
 }
@@ -120,7 +131,7 @@ static DAT_EVD_HANDLE create_transfer_evd(struct link *l)
 {
 	bool extensions = l->adapter->atomics || l->adapter->immediate;
 	DAT_EVD_HANDLE evd = create_evd(
-		l, 2 * LINK_DEPTH * (DAT_COUNT)l->count,
+		l, 2 * (DAT_COUNT)(l->most * l->count),
 		(DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | (extensions ? DAT_IB_EVD_EXTENSION_FLAG : 0)));
 
 	good(dat_evd_modify_cno(evd, l->cno), "dat_evd_modify_cno");
@@ -129,7 +140,7 @@ static DAT_EVD_HANDLE create_transfer_evd(struct link *l)
 
 static void create_srq(struct link *l)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = LINK_DEPTH * (DAT_COUNT)l->count,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = (DAT_COUNT)(l->most * l->count),
 			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 
@@ -141,13 +152,13 @@ static void create_endpoint(struct link *l, struct endpoint *e)
 	const struct adapter *a = l->adapter;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = LINK_BLOCK,
-		.max_rdma_size = LINK_BLOCK,
+		.max_message_size = l->block,
+		.max_rdma_size = l->block,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
-		.max_recv_dtos = LINK_DEPTH,
-		.max_request_dtos = LINK_DEPTH,
+		.max_recv_dtos = (DAT_COUNT)l->most,
+		.max_request_dtos = (DAT_COUNT)l->most,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.max_rdma_read_in = a->reads,
@@ -163,12 +174,13 @@ static void create_endpoint(struct link *l, struct endpoint *e)
 	else
 		good_call(dat_ep_create(a->ia, a->pz, l->recv, l->request, l->conn, &attr, &e->ep),
 			  "dat_ep_create");
-	for (int i = 0; i < LINK_DEPTH; i++)
+	for (unsigned i = 0; i < l->most; i++)
 		link_post_receive(l, e);
 }
 
-void link_create_endpoints(struct link *l, unsigned threads, unsigned count, bool srq)
+void link_create_endpoints(struct link *l, unsigned threads, unsigned count, unsigned most, bool srq)
 {
+	l->most = most;
 	create_target(l, threads);
 	l->endpoints = calloc(count, sizeof *l->endpoints);
 	if (!l->endpoints)

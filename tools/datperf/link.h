@@ -9,8 +9,10 @@
 #include "target.h"
 
 enum {
-	LINK_DEPTH = 32,      /* operations in flight of an endpoint, at most */
-	LINK_BLOCK = 1 << 20, /* bytes of the areas below; of the target at most */
+	LINK_DEPTH = 32,      /* operations in flight of an endpoint, unless the client wants more */
+	LINK_DEPTH_MAX = 4096,
+	LINK_BLOCK = 1 << 20, /* bytes of a transfer, unless the client wants more */
+	LINK_BLOCK_MAX = 256 << 20, /* a link has three times as much memory, which RDMA devices pin */
 	LINK_TIMEOUT = 20,    /* seconds */
 	LINK_ENDPOINTS = 1024 /* at most */
 };
@@ -52,6 +54,8 @@ struct link {
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
 	enum memory_kind kind;
+	size_t block;         /* bytes of each of the areas below; of the target at most. A power of two */
+	unsigned most;        /* operations in flight of an endpoint, at most; its receives. A power of two */
 	char *out;            /* source of sends and RDMA writes */
 	char *in;             /* buffer of all receives */
 	struct target target; /* while there are endpoints */
@@ -59,17 +63,17 @@ struct link {
 	DAT_RMR_CONTEXT peer_context;
 	size_t peer_size; /* bytes of the peer's target */
 	unsigned unfinished; /* of all endpoints */
-	unsigned depth;      /* requests in flight of an endpoint, up to LINK_DEPTH */
+	unsigned depth;      /* requests in flight of an endpoint, up to `most` */
 	bool shared;         /* the memory is registered as shared memory */
 };
 
 /* Allocates and registers the memory. Creates no endpoint. */
-void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind);
+void link_open(struct link *l, const struct adapter *a, unsigned index, enum memory_kind kind, size_t block);
 /* Frees the memory. There must be no endpoints. */
 void link_close(struct link *l);
-/* Creates the target of one of `threads` links, and endpoints. Posts receives, to an SRQ if `srq`. The adapter must
- * have room (group_limit()). */
-void link_create_endpoints(struct link *l, unsigned threads, unsigned count, bool srq);
+/* Creates the target of one of `threads` links, and endpoints for `most` operations in flight. Posts receives, to an
+ * SRQ if `srq`. The adapter must have room (group_limit()). */
+void link_create_endpoints(struct link *l, unsigned threads, unsigned count, unsigned most, bool srq);
 /* Frees the endpoints in any state, and the target. */
 void link_free_endpoints(struct link *l);
 
@@ -95,7 +99,7 @@ void link_finish(struct link *l);                    /* polls until all requests
 void link_finish_by(struct link *l, enum wake wake); /* waits as `wake` says */
 
 /* Polls for a message of any endpoint, sets `from`, and posts the receive again. Returns the length. So
- * LINK_DEPTH messages for each endpoint can always arrive before the first is taken. */
+ * `most` messages for each endpoint can always arrive before the first is taken. */
 size_t link_receive(struct link *l);
 size_t link_receive_by(struct link *l, enum wake wake); /* waits as `wake` says */
 /* Like link_receive(), but sleeps without limit. Returns false if the peer has disconnected. */

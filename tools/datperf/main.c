@@ -137,10 +137,6 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 		report_skipped(test, test_missing(&g->adapter, test));
 		return;
 	}
-	if (o->both_ways && test == TEST_SEND_BW) {
-		report_skipped(test, "it has no --both-ways");
-		return;
-	}
 	if (info->polls_memory && o->wake != WAKE_POLL) {
 		report_skipped(test, "its target polls memory: there is nothing to wait for");
 		return;
@@ -329,7 +325,7 @@ static bool failure_is_known(void)
 	return server_failed();
 }
 
-/* Stores what carries the data of the connections: "memory" or "tcp", or "rdma, MTU 1024". */
+/* Stores what carries the data of the connections: "memory", "tcp, MTU 1500" or "rdma, MTU 1024". */
 static void find_carrier(struct group *g)
 {
 	const struct adapter *a = &g->adapter;
@@ -354,6 +350,7 @@ static void run_client(const struct options *o)
 	if (o->plot)
 		plot_open(o->plot);
 	group_open(&g, o->device, o->memory, o->srq);
+	group_shape(&g, o->block, o->most);
 	if (o->server.host)
 		resolve_for(g.adapter.ia, o->server.host, &to);
 	else
@@ -417,14 +414,18 @@ static void run_hosts(const struct options *o, const char *called)
 {
 	static struct matrix m;
 	const char *program = strchr(called, '/') ? called : "datperf";
-	bool good = hosts_measure(&o->hosts, program, o->device, o->port, o->seconds, &m);
+	static struct whole_file file;
+	bool good;
 
+	if (o->plot)
+		whole_file_find(&file, "--plot", o->plot);
+	good = hosts_measure(&o->hosts, program, o->device, o->port, o->seconds, &m);
 	if (o->format == FORMAT_JSON)
 		matrix_print_json(&m, &o->limits);
 	else
 		matrix_print(&m, &o->limits);
 	if (o->plot)
-		matrix_draw(&m, o->plot);
+		matrix_draw(&m, &file);
 	client_status = !good ? CLI_FAILURE : !matrix_keeps(&m, &o->limits) ? CLI_OUTSIDE : 0;
 }
 

@@ -120,7 +120,11 @@ void matrix_print(const struct matrix *m, const struct limits *limits)
 {
 	print_table(m, true);
 	print_table(m, false);
-	printf("\na quarter of the pairs reaches %.2f us, %.2f Gbit/s\n", usual(m, true), usual(m, false) * 8 / 1e9);
+	if (usual(m, true) > 0)
+		printf("\na quarter of the pairs reaches %.2f us, %.2f Gbit/s\n", usual(m, true),
+		       usual(m, false) * 8 / 1e9);
+	else
+		printf("\nno pair was measured\n");
 	for (int h = 0; h < m->count; h++)
 		if (m->slow[h])
 			printf("slow host: %s\n", m->hosts[h]);

@@ -3,6 +3,7 @@
 #ifndef DATPERF_MATRIX_H
 #define DATPERF_MATRIX_H
 #include "limits.h"
+#include "whole_file.h"
 #include <stdbool.h>
 
 enum { MATRIX_HOSTS = 64 };	/* at most: 2016 pairs, an hour and more */
@@ -33,6 +34,6 @@ bool matrix_keeps(const struct matrix *m, const struct limits *limits);
 void matrix_print(const struct matrix *m, const struct limits *limits);
 void matrix_print_json(const struct matrix *m, const struct limits *limits);
 /* Draws both tables as an SVG image, which replaces the file. Calls fail() if that cannot be written. */
-void matrix_draw(const struct matrix *m, const char *file);
+void matrix_draw(const struct matrix *m, struct whole_file *file);
 
 #endif

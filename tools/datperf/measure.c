@@ -81,6 +81,8 @@ static void check_link(struct link *l, void *unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		check_size(l, sizes[i]);
+	if (l->block > 1 << 20)
+		check_size(l, l->block);
 	for (unsigned e = 1; e < l->count; e++) {
 		link_use(l, e);
 		check_size(l, 777);
@@ -193,8 +195,8 @@ static const round_func round_funcs[TESTS] = {
 	[TEST_ATOMIC_LAT] = fetch_and_add, [TEST_CONNECT] = connect_probes,
 };
 
-/* A function that transfers `count` messages, of each endpoint a multiple of CREDIT, and with `both_ways` as many in
- * the other direction. Returns the seconds until the last one has arrived. */
+/* A function that transfers `count` messages, of each endpoint a multiple of exchange_credit(), and with `both_ways` as
+ * many in the other direction. Returns the seconds until the last one has arrived. */
 typedef double (*stream_func)(struct link *l, const struct setting *s, uint32_t count);
 
 static void hear_credit(struct link *l)
@@ -203,12 +205,33 @@ static void hear_credit(struct link *l)
 	l->endpoints[l->from].credits++;
 }
 
-/* Sends messages. A credit of the peer acknowledges CREDIT messages of its endpoint. */
+/* Has the server post as many requests as this side. */
+static void begin_back(struct link *l, enum op op, const struct setting *s, uint32_t count)
+{
+	if (s->both_ways)
+		exchange_command(l, &(struct command){ .op = op, .count = count, .size = s->size, .depth = s->depth });
+}
+
+/* Sends and receives messages. The server's answer follows its last receive. */
+static double stream_both_ways(struct link *l, const struct setting *s, uint32_t count)
+{
+	double start = now();
+
+	begin_back(l, OP_STREAM_BACK, s, count);
+	exchange_stream(l, count, s->size, true);
+	exchange_hear(l);
+	return now() - start;
+}
+
+/* Sends messages. A credit of the peer acknowledges so many messages of its endpoint. */
 static double stream_sends(struct link *l, const struct setting *s, uint32_t count)
 {
-	uint32_t wanted = count / CREDIT, heard = 0;
+	const uint32_t credit = exchange_credit(l);
+	uint32_t wanted = count / credit, heard = 0;
 	double start;
 
+	if (s->both_ways)
+		return stream_both_ways(l, s, count);
 	for (unsigned e = 0; e < l->count; e++)
 		l->endpoints[e].moved = l->endpoints[e].credits = 0;
 	command(l, OP_STREAM, count, s->size, 0);
@@ -217,7 +240,7 @@ static double stream_sends(struct link *l, const struct setting *s, uint32_t cou
 	for (uint32_t i = 0; i < count; i++, link_next(l)) {
 		struct endpoint *e = &l->endpoints[l->turn];
 
-		for (; e->moved - e->credits * CREDIT == LINK_DEPTH; heard++)
+		for (; e->moved - e->credits * credit == l->most; heard++)
 			hear_credit(l);
 		link_send(l, s->size);
 		e->moved++;
@@ -243,13 +266,6 @@ static void flush_writes(struct link *l)
 	link_finish(l);
 	for (unsigned e = 0; e < l->count; e++)
 		exchange_hear(l);
-}
-
-/* Has the server post as many requests as this side. */
-static void begin_back(struct link *l, enum op op, const struct setting *s, uint32_t count)
-{
-	if (s->both_ways)
-		exchange_command(l, &(struct command){ .op = op, .count = count, .size = s->size, .depth = s->depth });
 }
 
 static double stream_writes(struct link *l, const struct setting *s, uint32_t count)
@@ -340,7 +356,7 @@ static uint32_t enough_messages(struct link *l, const struct setting *s, uint32_
 static void warm_up_stream(struct link *l, const struct setting *s, struct part *p,
 			   unsigned threads)
 {
-	uint32_t few = 2 * CREDIT * l->count;
+	uint32_t few = l->most * l->count;
 
 	stream_funcs[s->test](l, s, few);
 	p->estimate = s->rounds ? s->rounds : enough_messages(l, s, few, MAX_STREAM / threads);
@@ -359,11 +375,11 @@ static void warm_up(struct link *l, void *arg)
 }
 
 /* Returns the rounds of each link: the mean of the estimates. For a stream, it is rounded up to a multiple
- * of CREDIT for each endpoint. All links have the same number, so that they end at about the same time. */
+ * of exchange_credit() for each endpoint. All links have the same number, so that they end at about the same time. */
 static uint32_t decide_rounds(const struct group *g, const struct run *run)
 {
 	uint64_t sum = 0;
-	uint32_t step = stream_funcs[run->s->test] ? CREDIT * g->endpoints : 1;
+	uint32_t step = stream_funcs[run->s->test] ? exchange_credit(&g->links[0]) * g->endpoints : 1;
 
 	for (unsigned i = 0; i < g->threads; i++)
 		sum += run->parts[i].estimate;

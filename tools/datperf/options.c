@@ -22,7 +22,7 @@ const char options_usage[] =
 	"  -p, --port N           connection qualifier (45290; with --fork a free one)\n"
 	"  -T, --test LIST        send-lat write-lat immed-lat read-lat atomic-lat\n"
 	"                         send-bw write-bw read-bw connect; or lat, bw, all\n"
-	"  -S, --size LIST        bytes of a transfer: 8,4K,1M or 1K-1M (up to 1M)\n"
+	"  -S, --size LIST        bytes of a transfer: 8,4K,1M or 1K-8M (up to 256M)\n"
 	"  -t, --time SECONDS     for each line (0.5); -n, --rounds N instead of a time\n"
 	"  -q, --endpoints N      connections of each of --threads N (1, 1)\n"
 	"  -d, --depth N          requests in flight (32); -b, --both-ways at a time\n"
@@ -82,7 +82,7 @@ static void read_tests(struct options *o, const char *list)
 static void fail_sizes(const char *list) __attribute__((noreturn));
 static void fail_sizes(const char *list)
 {
-	usage_error("--size: \"%s\" found, sizes from 1 to 1M expected, like 8,4K,1M or 1K-1M", list);
+	usage_error("--size: \"%s\" found, sizes from 1 to 256M expected, like 8,4K,1M or 1K-1M", list);
 }
 
 /* Reads a number of bytes, perhaps with K or M. Stores the end of the number in *end. */
@@ -95,7 +95,7 @@ static size_t read_size(const char *list, const char *text, char **end)
 		shift = 10;
 	else if (n && (**end == 'M' || **end == 'm'))
 		shift = 20;
-	if (!n || n > LINK_BLOCK || n << shift > LINK_BLOCK)
+	if (!n || n > LINK_BLOCK_MAX || n << shift > LINK_BLOCK_MAX)
 		fail_sizes(list);
 	*end += shift != 0;
 	return n << shift;
@@ -239,7 +239,7 @@ static bool take_option(struct options *o, int c, const char *value)
 	case 'S': read_sizes(o, value); break;
 	case 'n': o->rounds = read_count("--rounds", value, MAX_ROUNDS); break;
 	case 'q': o->endpoints = read_count("--endpoints", value, LINK_ENDPOINTS); break;
-	case 'd': o->depth = read_count("--depth", value, LINK_DEPTH); break;
+	case 'd': o->depth = read_count("--depth", value, LINK_DEPTH_MAX); break;
 	case 'b': o->both_ways = true; break;
 	case 'c': side_use_processors("--cpus", value); break;
 	case EVERY: o->every = cli_positive("--every", value, 86400); break;
@@ -283,6 +283,25 @@ static const char *name_for_client(int c)
 	return NULL;
 }
 
+/* Returns the smallest power of two that is neither below `least` nor below `wanted`. */
+static size_t power_for(size_t least, size_t wanted)
+{
+	while (least < wanted)
+		least *= 2;
+	return least;
+}
+
+/* What both sides have room for: the largest size, and the requests in flight. */
+static void set_shape(struct options *o)
+{
+	size_t largest = 0;
+
+	for (int i = 0; i < o->size_count; i++)
+		largest = o->sizes[i] > largest ? o->sizes[i] : largest;
+	o->block = power_for(LINK_BLOCK, largest);
+	o->most = (unsigned)power_for(LINK_DEPTH, o->depth);
+}
+
 /* Checks options that depend on each other. `for_client` is one that only the client uses, or NULL. */
 static void check_together(const struct options *o, const char *for_client)
 {
@@ -303,8 +322,7 @@ static void check_together(const struct options *o, const char *for_client)
 		usage_error("--histogram and --csv exclude each other; --json has the distribution");
 	if (o->hosts.count && (o->server.host || o->both || o->once))
 		usage_error("--hosts, -s, --fork and --once exclude each other");
-	if (!*o->hosts.launcher)
-		usage_error("--launcher: \"\" found, a command expected, like ssh");
+	hosts_check_launcher(&o->hosts);
 	if (for_client && !o->server.host && !o->both && !o->hosts.count)
 		usage_error("--%s is an option of the client, which -s or --fork selects", for_client);
 }
@@ -325,6 +343,7 @@ struct options options_read(int argc, char **argv)
 		usage_error("\"%s\" found, only options expected", argv[optind]);
 	o.port = cli_server_port(&o.server, "-p", o.port, o.both ? 0 : USUAL_PORT);
 	check_together(&o, for_client);
+	set_shape(&o);
 	if (!o.hosts.count)	/* each host has adapters of its own */
 		o.device = ia_choose("-D", o.device);
 	return o;

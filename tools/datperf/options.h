@@ -7,7 +7,7 @@
 #include "report.h"
 #include "../cli.h"
 
-enum { OPTIONS_SIZES = 21 }; /* at most: all powers of two up to LINK_BLOCK */
+enum { OPTIONS_SIZES = 29 }; /* at most: all powers of two up to LINK_BLOCK_MAX */
 
 struct options {
 	const char *device;
@@ -19,6 +19,8 @@ struct options {
 	struct hosts hosts;
 	double every;                /* seconds from one round of all lines to the next; 0: one round */
 	unsigned depth;              /* requests in flight of an endpoint */
+	size_t block;                /* see group_shape() */
+	unsigned most;
 	uint32_t rounds;             /* of a measurement; 0: as many as take `seconds` */
 	unsigned endpoints, threads; /* endpoints of each thread; 0: not given */
 	bool srq, both, once, histogram, compare, both_ways, gigabits;

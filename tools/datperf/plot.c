@@ -4,17 +4,13 @@
 #include "config.h"
 #include "origin.h"
 #include "report.h"
+#include "whole_file.h"
 #include "../cli.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
 	WIDTH = 860,
@@ -52,10 +48,7 @@ static const struct {
 };
 
 static struct {
-	FILE *file;		/* while the chart is drawn */
-	const char *name;	/* of the chart, as the user gave it; NULL: there is no chart */
-	char path[PATH_MAX], beside[PATH_MAX + 8];
-	mode_t mode;
+	struct whole_file file;	/* its name is NULL if there is no chart */
 	bool written;
 	int error;		/* errno value of the first write that failed */
 	char title[512];
@@ -73,28 +66,28 @@ static void element(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	vfprintf(plot.file, fmt, args);
+	vfprintf(plot.file.file, fmt, args);
 	va_end(args);
-	fputc('\n', plot.file);
+	fputc('\n', plot.file.file);
 }
 
 static void write_escaped(const char *text)
 {
 	for (; *text; text++)
 		switch (*text) {
-		case '<': fputs("&lt;", plot.file); break;
-		case '>': fputs("&gt;", plot.file); break;
-		case '&': fputs("&amp;", plot.file); break;
-		default: fputc((unsigned char)*text < ' ' ? ' ' : *text, plot.file);
+		case '<': fputs("&lt;", plot.file.file); break;
+		case '>': fputs("&gt;", plot.file.file); break;
+		case '&': fputs("&amp;", plot.file.file); break;
+		default: fputc((unsigned char)*text < ' ' ? ' ' : *text, plot.file.file);
 		}
 }
 
 /* anchor: "start", "middle" or "end". */
 static void text_at(double x, double y, const char *anchor, const char *text)
 {
-	fprintf(plot.file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+	fprintf(plot.file.file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
 	write_escaped(text);
-	fputs("</text>\n", plot.file);
+	fputs("</text>\n", plot.file.file);
 }
 
 /* --- axes -------------------------------------------------------------------- */
@@ -250,9 +243,9 @@ static void draw_series(enum plot_panel panel, unsigned number, const struct axi
 	const char *dashes = s->comparison ? " stroke-dasharray=\"6 4\"" : "";
 
 	element("<g stroke=\"%s\" fill=\"%s\">", colour_of(s->name), colour_of(s->name));
-	fputs("<polyline fill=\"none\" stroke-width=\"2\" points=\"", plot.file);
+	fputs("<polyline fill=\"none\" stroke-width=\"2\" points=\"", plot.file.file);
 	for (unsigned i = 0; i < s->count; i++)
-		fprintf(plot.file, "%s%.1f,%.1f", i ? " " : "", x_of(x, s->points[i].bytes),
+		fprintf(plot.file.file, "%s%.1f,%.1f", i ? " " : "", x_of(x, s->points[i].bytes),
 			y_of(y, s->points[i].value));
 	element("\"%s/>", dashes);
 	for (unsigned i = 0; i < s->count; i++)
@@ -346,85 +339,32 @@ static void draw(void)
 
 /* --- the file ---------------------------------------------------------------- */
 
-/* Opens a new file beside the chart. */
-static bool open_beside(void)
-{
-	int fd;
-
-	snprintf(plot.beside, sizeof plot.beside, "%s.XXXXXX", plot.path);
-	fd = mkostemp(plot.beside, O_CLOEXEC);
-	plot.file = fd < 0 ? NULL : fdopen(fd, "w");
-	return plot.file && !fchmod(fd, plot.mode);
-}
-
 /* Keeps the first error. Measuring goes on, and plot_close() reports it. */
 static void keep_error(void)
 {
 	if (!plot.error)
 		plot.error = errno ? errno : EIO;
-	if (plot.file)
-		fclose(plot.file);
-	plot.file = NULL;
-	unlink(plot.beside);
 }
 
 /* Replaces the file by a whole chart. If that fails, the file stays as it was. */
 static void write_file(void)
 {
-	FILE *file;
-
 	if (plot.error)
 		return;
-	errno = 0;
-	if (!open_beside()) {
+	if (!whole_file_begin(&plot.file)) {
 		keep_error();
 		return;
 	}
 	draw();
-	if (fflush(plot.file) || ferror(plot.file)) {
-		keep_error();
-		return;
-	}
-	file = plot.file;
-	plot.file = NULL;
-	if (fclose(file) || rename(plot.beside, plot.path))
-		keep_error();
-	else
+	if (whole_file_end(&plot.file))
 		plot.written = true;
-}
-
-/* A link stays a link: the file that it names is replaced. */
-static void find_file(const char *path)
-{
-	struct stat status;
-	mode_t mask = umask(0);
-	char *target = realpath(path, NULL);
-
-	umask(mask);
-	plot.mode = 0666 & ~mask;
-	plot.name = path;
-	if (snprintf(plot.path, sizeof plot.path, "%s", target ? target : path) >= (int)sizeof plot.path)
-		fail("--plot: %s: %s", path, strerror(ENAMETOOLONG));
-	if (target && !stat(target, &status)) {
-		if (S_ISDIR(status.st_mode))
-			fail("--plot: %s: %s", path, strerror(EISDIR));
-		if (!S_ISREG(status.st_mode))
-			fail("--plot: %s is not a regular file", path);
-		if (access(target, W_OK))
-			fail("--plot: %s: %m", path);
-		plot.mode = status.st_mode & 07777;
-	}
-	free(target);
+	else
+		keep_error();
 }
 
 void plot_open(const char *path)
 {
-	find_file(path);
-	if (!open_beside())
-		fail("--plot: %s: %m", path);
-	fclose(plot.file);
-	plot.file = NULL;
-	unlink(plot.beside);
+	whole_file_find(&plot.file, "--plot", path);
 }
 
 void plot_set_title(const char *title)
@@ -437,7 +377,7 @@ bool plot_close(void)
 	if (!plot.written)
 		write_file();
 	if (plot.error)
-		cli_warn("--plot: %s: %s", plot.name, cli_write_error(plot.error));
+		cli_warn("--plot: %s: %s", plot.file.name, cli_write_error(plot.error));
 	return !plot.error;
 }
 
@@ -471,7 +411,7 @@ void plot_add(enum plot_panel panel, const char *name, enum plot_value kind, siz
 {
 	struct series *s;
 
-	if (!plot.name || !(value > 0))
+	if (!plot.file.name || !(value > 0))
 		return;
 	s = find_series(panel, name);
 	if (!s)

@@ -48,7 +48,7 @@ static void echo_immediate(struct link *l, uint32_t rounds, size_t size, enum wa
 	}
 }
 
-/* Receives a stream. Sends the credits for messages of an endpoint on that endpoint: its peer has LINK_DEPTH
+/* Receives a stream. Sends the credits for messages of an endpoint on that endpoint: its peer has `most`
  * receives for them, in whatever order messages of several endpoints arrive. */
 static void take_stream(struct link *l, uint32_t count, size_t size)
 {
@@ -56,7 +56,7 @@ static void take_stream(struct link *l, uint32_t count, size_t size)
 		l->endpoints[e].moved = 0;
 	while (count--) {
 		exchange_receive(l, size);
-		if (++l->endpoints[l->from].moved % CREDIT == 0) {
+		if (++l->endpoints[l->from].moved % exchange_credit(l) == 0) {
 			link_use(l, l->from);
 			answer(l, 0);
 		}
@@ -89,6 +89,17 @@ static void stream_back(struct link *l, const struct command *c, void (*post)(st
 		post(l, c->size);
 	link_finish(l);
 	l->depth = LINK_DEPTH;
+}
+
+/* Sends as many messages as the client does, at the same time. */
+static void stream_sends_back(struct link *l, const struct command *c)
+{
+	answer(l, 0);
+	l->depth = c->depth ? c->depth : LINK_DEPTH;
+	exchange_stream(l, c->count, c->size, false);
+	l->depth = LINK_DEPTH;
+	link_use(l, 0);
+	answer(l, 0);
 }
 
 static void answer_side(struct link *l)
@@ -126,13 +137,13 @@ static struct command read_command(struct link *l, size_t size)
 			      .seed = be64toh(c.seed),
 			      .wake = be32toh(c.wake),
 			      .depth = be32toh(c.depth) };
-	if (c.size > LINK_BLOCK)
-		fail("a command about %llu bytes received, at most %d expected", (unsigned long long)c.size,
-		     LINK_BLOCK);
+	if (c.size > l->block)
+		fail("a command about %llu bytes received, at most %zu expected", (unsigned long long)c.size,
+		     l->block);
 	if (c.wake > WAKE_CNO)
 		fail("a command with wake %u received, 0 to %d expected", (unsigned)c.wake, WAKE_CNO);
-	if (c.depth > LINK_DEPTH)
-		fail("a command with depth %u received, 0 to %d expected", (unsigned)c.depth, LINK_DEPTH);
+	if (c.depth > l->most)
+		fail("a command with depth %u received, 0 to %u expected", (unsigned)c.depth, l->most);
 	return c;
 }
 
@@ -177,6 +188,7 @@ static bool obey(struct link *l, const struct command *c)
 	case OP_SIDE: answer_side(l); return true;
 	case OP_WRITE_BACK: stream_back(l, c, link_write); return true;
 	case OP_READ_BACK: stream_back(l, c, link_read); return true;
+	case OP_STREAM_BACK: stream_sends_back(l, c); return true;
 	case OP_TCP: serve_tcp(l, c); return true;
 	case OP_BYE: answer(l, 0); return false;
 	default: fail("unknown command %u", c->op);

@@ -259,7 +259,7 @@ void link_write_immediate(struct link *l, size_t size, uint32_t data)
 
 void link_post_receive(struct link *l, struct endpoint *e)
 {
-	DAT_LMR_TRIPLET to = local(l, l->in, LINK_BLOCK);
+	DAT_LMR_TRIPLET to = local(l, l->in, l->block);
 	const DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 
 	if (l->srq)
