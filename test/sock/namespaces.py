@@ -6,9 +6,11 @@ import ctypes
 import os
 import platform
 import select
+import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -100,6 +102,7 @@ class Place:
     """The mounts and the control group of this process."""
 
     def __init__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # with what "finally" has to do
         global HOME  # pylint: disable=global-statement
         if os.geteuid():
             raise Skip('needs root')

@@ -19,10 +19,11 @@
 #include "tools/sock/point.h"
 
 static const char usage_text[] =
-	"usage: datsockd [-D IA]... [-q QUALIFIER] [--cgroup DIR]\n"
+	"usage: datsockd [-D IA]... [-q QUALIFIER] [-r RATE] [--cgroup DIR]\n"
 	"\n"
 	"  -D, --device IA        serve on this adapter; else on all RDMA adapters of dat.conf\n"
 	"  -q, --qualifier NUMBER where services of other hosts ask (4797); the same on all hosts\n"
+	"  -r, --rate NUMBER      questions a second that another host may ask (1000)\n"
 	"      --cgroup DIR       attach the programs of datsock enable --network to this control group\n"
 	"  -h, --help             this text\n"
 	"      --version          the version\n"
@@ -34,6 +35,7 @@ enum { CGROUP = 256, SHOW_VERSION, PROVIDERS = 256, DESCRIPTORS = 65536 };
 static const struct option names[] = {
 	{ "device", required_argument, NULL, 'D' },
 	{ "qualifier", required_argument, NULL, 'q' },
+	{ "rate", required_argument, NULL, 'r' },
 	{ "cgroup", required_argument, NULL, CGROUP },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, SHOW_VERSION },
@@ -122,7 +124,7 @@ int main(int argc, char **argv)
 
 	cli_init("datsockd", usage_text);
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":D:q:h", names, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":D:q:r:h", names, NULL)) != -1)
 		switch (c) {
 		case 'D':
 			if (device_count == sizeof devices / sizeof *devices)
@@ -131,6 +133,9 @@ int main(int argc, char **argv)
 			break;
 		case 'q':
 			qualifier = (unsigned)cli_number("-q", optarg, 1, 65535);
+			break;
+		case 'r':
+			point_set_rate((unsigned)cli_number("-r", optarg, 1, 1000000));
 			break;
 		case CGROUP:
 			cgroup = optarg;

@@ -15,7 +15,6 @@ enum {
 	CONNECT_US = 2000000,	/* a service that does not answer is none */
 	REOPEN_MS = 5000,	/* an adapter that is not there is looked for so often */
 	PEERS = 256,		/* of which the rate is counted */
-	PEER_RATE = 1000,	/* questions a second */
 	BURST = 64,		/* events before others have their turn */
 };
 
@@ -51,6 +50,7 @@ static int ia_count;
 static struct ask asks[ASKS];
 static unsigned asks_used;
 static struct peer peers[PEERS];
+static unsigned rate = 1000;	/* questions of a host a second */
 
 /* --- addresses --------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +80,11 @@ static void to_sockaddr(struct sockaddr_storage *sa, const uint8_t address[16])
 
 /* --- questions of peers ------------------------------------------------------------------------------------------ */
 
+void point_set_rate(unsigned r)
+{
+	rate = r;
+}
+
 static bool is_too_fast(const uint8_t address[16])
 {
 	unsigned hash = 0;
@@ -93,7 +98,7 @@ static bool is_too_fast(const uint8_t address[16])
 		p->window = loop_now_ms();
 		p->questions = 0;
 	}
-	return p->questions++ >= PEER_RATE;
+	return p->questions++ >= rate;
 }
 
 static void answer_question(DAT_CR_HANDLE request)

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include "tools/sock/clients.h"
 
+/* How often another host may ask in a second; 1000 unless this was called. */
+void point_set_rate(unsigned rate);
 /* Opens an IA, and listens there. Returns false, with a line on stderr, if that fails; point_tick() tries it again. */
 bool point_open(const char *ia, uint16_t qualifier);
 /* Which IA has that address, -1: none. IPv4 as a mapped address of IPv6. */
