@@ -62,7 +62,7 @@ static void trace_refused(const struct dapl_listener *listener, struct rdma_cm_i
 
 	address_copy(&from, rdma_get_peer_addr(id));
 	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "sp", listener->sp, NULL,
-	      "request from %s refused: %s", dapl_diag_address(&from, remote), why);
+	      "request from %s refused: %s", dapl_cause_address(&from, remote), why);
 }
 
 /* Makes the connection of a request. Returns NULL, or why the request is refused. */

@@ -49,9 +49,9 @@ static void trace_state(struct dapl_conn *conn, const char *was)
 
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "conn", conn, state_name[conn->state],
 	      "was %s%s, local %s, remote %s%s%s", was, conn->ud ? ", datagrams" : "",
-	      dapl_diag_address(&conn->local, local), dapl_diag_address(&conn->remote, remote),
+	      dapl_cause_address(&conn->local, local), dapl_cause_address(&conn->remote, remote),
 	      conn->caused ? ": " : "",
-	      conn->caused ? dapl_diag_reason(&conn->cause, reason) : "");
+	      conn->caused ? dapl_cause_reason(&conn->cause, reason) : "");
 }
 
 void hw_conn_trace_new(struct dapl_conn *conn)

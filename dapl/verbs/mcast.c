@@ -136,7 +136,7 @@ static void trace_event(const struct dapl_membership *m, const struct rdma_cm_ev
 
 	trace(err ? TRC_LVL_ERROR : TRC_LVL_NORMAL, err ? TRC_DAPL_ERROR : TRC_DAPL_EVENT, "multicast", m,
 	      rdma_event_str(event->event), "group %s, status %d, errno %d",
-	      dapl_diag_address(&m->group, text), event->status, err);
+	      dapl_cause_address(&m->group, text), event->status, err);
 }
 
 void hw_membership_event(struct cm_target *target, const struct rdma_cm_event *event)

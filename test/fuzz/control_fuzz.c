@@ -156,8 +156,8 @@ static void calm(void)
 {
 	char why[160];
 
-	dapl_parameter_set("DAPL_DBG_DEST", "default", why, sizeof why);
-	dapl_parameter_set("DAPL_DBG_TYPE", "default", why, sizeof why);
+	dapl_settings_set("DAPL_DBG_DEST", "default", why, sizeof why);
+	dapl_settings_set("DAPL_DBG_TYPE", "default", why, sizeof why);
 	trace_set_level(TRC_LVL_OFF);
 }
 

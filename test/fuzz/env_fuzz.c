@@ -113,7 +113,7 @@ static bool is_state(const char *name)
 static void check_value(const struct dapl_parameter *p)
 {
 	enum parameter_origin origin;
-	long value = dapl_parameter_value(p, &origin), wanted;
+	long value = dapl_settings_value(p, &origin), wanted;
 	const char *text = getenv(p->name);
 
 	demand(value == p->by_default || (value >= (long)p->min && value <= (long)p->max),
@@ -141,8 +141,8 @@ static void check_copies(void)
 	struct dapl_parameter p;
 
 	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
-		demand(dapl_parameter_find(copies[i].name, &p), "unknown", copies[i].name);
-		demand(dapl_parameter_value(&p, &origin) == copies[i].value,
+		demand(dapl_settings_find(copies[i].name, &p), "unknown", copies[i].name);
+		demand(dapl_settings_value(&p, &origin) == copies[i].value,
 		       "used with another value than told", copies[i].name);
 	}
 }
@@ -151,7 +151,7 @@ static void check_values(void)
 {
 	struct dapl_parameter p;
 
-	for (unsigned i = 0; dapl_parameter_at(i, &p); i++)
+	for (unsigned i = 0; dapl_settings_at(i, &p); i++)
 		check_value(&p);
 	check_copies();
 }
@@ -167,16 +167,16 @@ static void set_parameter(uint8_t which, const char *text)
 	bool good, done;
 	long wanted = 0;
 
-	while (dapl_parameter_at(count, &p))
+	while (dapl_settings_at(count, &p))
 		count++;
-	dapl_parameter_at(which % count, &p);
+	dapl_settings_at(which % count, &p);
 	good = p.when != PARAMETER_NEVER &&
 	       (!strcmp(text, "default") || read_number(text, p.min, p.max, &wanted));
-	done = dapl_parameter_set(p.name, text, why, sizeof why);
+	done = dapl_settings_set(p.name, text, why, sizeof why);
 	demand(done == good, "set or refused wrongly", p.name);
 	demand(done || *why, "refused without a reason", p.name);
 	if (done && strcmp(text, "default"))
-		demand(dapl_parameter_value(&p, &origin) == wanted, "has not the value that was set",
+		demand(dapl_settings_value(&p, &origin) == wanted, "has not the value that was set",
 		       p.name);
 }
 

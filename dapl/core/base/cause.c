@@ -30,7 +30,7 @@ void dapl_cause_add_address(struct dapl_text *t, const struct sockaddr_storage *
 		dapl_text_add(t, " port %u", dapl_cause_port(address));
 }
 
-const char *dapl_diag_address(const struct sockaddr_storage *address, char text[DIAG_ADDRESS])
+const char *dapl_cause_address(const struct sockaddr_storage *address, char text[DIAG_ADDRESS])
 {
 	struct dapl_text t = { text, 0, DIAG_ADDRESS };
 
@@ -50,7 +50,7 @@ static const char *const step_names[DAPL_STEPS] = {
 	[DAPL_STEP_TRANSFER] = "transfer",
 };
 
-const char *dapl_diag_step(enum dapl_conn_step step)
+const char *dapl_cause_step(enum dapl_conn_step step)
 {
 	return (unsigned)step < DAPL_STEPS ? step_names[step] : "?";
 }
@@ -240,7 +240,7 @@ void dapl_cause_add_reason(struct dapl_text *t, const struct dapl_conn_cause *ca
 	}
 }
 
-const char *dapl_diag_reason(const struct dapl_conn_cause *cause, char text[DIAG_TEXT])
+const char *dapl_cause_reason(const struct dapl_conn_cause *cause, char text[DIAG_TEXT])
 {
 	struct dapl_text t = { text, 0, DIAG_TEXT };
 

@@ -12,10 +12,10 @@ enum {
 };
 
 /* "192.0.2.1 port 7"; without a port only the address; "?" if it is unknown. */
-const char *dapl_diag_address(const struct sockaddr_storage *address, char text[DIAG_ADDRESS]);
-const char *dapl_diag_step(enum dapl_conn_step step);
+const char *dapl_cause_address(const struct sockaddr_storage *address, char text[DIAG_ADDRESS]);
+const char *dapl_cause_step(enum dapl_conn_step step);
 /* Writes the cause without its step: "connection refused". */
-const char *dapl_diag_reason(const struct dapl_conn_cause *cause, char text[DIAG_TEXT]);
+const char *dapl_cause_reason(const struct dapl_conn_cause *cause, char text[DIAG_TEXT]);
 
 /* These append to a text. */
 void dapl_cause_add_host(struct dapl_text *t, const struct sockaddr_storage *address);

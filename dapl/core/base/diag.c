@@ -173,7 +173,7 @@ static void add_step(struct dapl_text *t, const struct dapl_diag *diag)
 	if ((diag->what == DIAG_CONNECT && step == DAPL_STEP_CONNECT) ||
 	    (diag->what == DIAG_ACCEPT && step == DAPL_STEP_ACCEPT))
 		return;
-	dapl_text_add(t, "%s: ", dapl_diag_step(step));
+	dapl_text_add(t, "%s: ", dapl_cause_step(step));
 }
 
 static void add_elapsed(struct dapl_text *t, uint64_t ns)

@@ -36,7 +36,7 @@ static void write_line(const struct dapl_diag *diag)
 
 	log_report(dapl_diag_id(diag),
 		   LOG_FIELDS(.ia = diag->ia, .kind = diag->ep ? "ep" : NULL, .object = diag->ep,
-			      .peer = dapl_diag_address(&diag->cause.remote, peer),
+			      .peer = dapl_cause_address(&diag->cause.remote, peer),
 			      .err = diag->cause.err, .result = diag->result),
 		   "%s", dapl_diag_format(diag, text));
 }

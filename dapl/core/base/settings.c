@@ -80,7 +80,7 @@ static const struct variable *variable_at(unsigned *index)
 	return NULL;
 }
 
-bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter)
+bool dapl_settings_at(unsigned index, struct dapl_parameter *parameter)
 {
 	const struct dapl_parameter *of_device = dapl_device_ops.parameters;
 	const struct variable *v;
@@ -103,9 +103,9 @@ bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter)
 	return false;
 }
 
-bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter)
+bool dapl_settings_find(const char *name, struct dapl_parameter *parameter)
 {
-	for (unsigned i = 0; dapl_parameter_at(i, parameter); i++)
+	for (unsigned i = 0; dapl_settings_at(i, parameter); i++)
 		if (!strcmp(parameter->name, name))
 			return true;
 	return false;
@@ -113,7 +113,7 @@ bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter)
 
 /* The trace level and the mask of messages are those in use, which may differ from the text: the attribute
  * DAT_ATTR_DEBUG_MODIFY changes the level, DAPL_DBG_LEVEL is another name for the mask. */
-long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin)
+long dapl_settings_value(const struct dapl_parameter *parameter, enum parameter_origin *origin)
 {
 	char buffer[PARAMETER_NUMBER];
 	const char *text = parameter_text(parameter->name, buffer, origin);
@@ -155,12 +155,12 @@ static void apply(const char *name, long value)
 					 (int)value, __ATOMIC_RELAXED);
 }
 
-bool dapl_parameter_set(const char *name, const char *text, char *why, size_t size)
+bool dapl_settings_set(const char *name, const char *text, char *why, size_t size)
 {
 	struct dapl_parameter parameter;
 	unsigned long value;
 
-	if (!dapl_parameter_find(name, &parameter)) {
+	if (!dapl_settings_find(name, &parameter)) {
 		snprintf(why, size, "provider %s has no parameter %.40s", dapl_device_ops.name, name);
 		return false;
 	}

@@ -34,12 +34,12 @@ void dapl_settings_read(void);
 /* --- the same while the program runs; on the service thread ---------------------------------- */
 
 /* Writes the index-th parameter that this library reads. Returns false if there are no more. */
-bool dapl_parameter_at(unsigned index, struct dapl_parameter *parameter);
-bool dapl_parameter_find(const char *name, struct dapl_parameter *parameter);
+bool dapl_settings_at(unsigned index, struct dapl_parameter *parameter);
+bool dapl_settings_find(const char *name, struct dapl_parameter *parameter);
 /* Returns the value. -1: unset, so the device or the path decides. */
-long dapl_parameter_value(const struct dapl_parameter *parameter, enum parameter_origin *origin);
+long dapl_settings_value(const struct dapl_parameter *parameter, enum parameter_origin *origin);
 /* Changes a parameter until the library is unloaded. The value "default" restores the value of the start.
  * Returns false if the change is not allowed, with the reason in `why`. */
-bool dapl_parameter_set(const char *name, const char *value, char *why, size_t size);
+bool dapl_settings_set(const char *name, const char *value, char *why, size_t size);
 
 #endif

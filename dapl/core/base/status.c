@@ -30,7 +30,7 @@ DAT_RETURN dapl_status(int err, DAT_RETURN_SUBTYPE no_resource)
 	}
 }
 
-DAT_DTO_COMPLETION_STATUS dapl_dto_status(enum ibv_wc_status status)
+DAT_DTO_COMPLETION_STATUS dapl_status_dto(enum ibv_wc_status status)
 {
 	switch (status) {
 	case IBV_WC_SUCCESS:		return DAT_DTO_SUCCESS;
@@ -81,12 +81,12 @@ static const struct {
 		DAT_INVALID_STATE_EP_COMPLPENDING },
 };
 
-DAT_RETURN dapl_bad_ep_state(DAT_EP_STATE state)
+DAT_RETURN dapl_status_bad_ep_state(DAT_EP_STATE state)
 {
 	return DAT_ERROR(DAT_INVALID_STATE, states[state].subtype);
 }
 
-const char *dapl_ep_state_name(DAT_EP_STATE state)
+const char *dapl_status_ep_state_name(DAT_EP_STATE state)
 {
 	return (unsigned)state < sizeof states / sizeof *states ? states[state].name : "?";
 }

@@ -13,10 +13,10 @@
  * drivers return negative errnos, which count as positive. */
 DAT_RETURN dapl_status(int err, DAT_RETURN_SUBTYPE no_resource);
 /* Translates a completion status (doc/spec/states.md 5). */
-DAT_DTO_COMPLETION_STATUS dapl_dto_status(enum ibv_wc_status status);
+DAT_DTO_COMPLETION_STATUS dapl_status_dto(enum ibv_wc_status status);
 /* Returns INVALID_STATE with the subtype that names `state`. */
-DAT_RETURN dapl_bad_ep_state(DAT_EP_STATE state);
+DAT_RETURN dapl_status_bad_ep_state(DAT_EP_STATE state);
 /* Returns the name of a state for traces: "connected". */
-const char *dapl_ep_state_name(DAT_EP_STATE state);
+const char *dapl_status_ep_state_name(DAT_EP_STATE state);
 
 #endif

@@ -53,7 +53,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 
 	assert_held(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_CONNECT))
-		return dapl_bad_ep_state(ep->state);
+		return dapl_status_bad_ep_state(ep->state);
 	if ((ret = dapl_ep_make_ready(ep)))
 		return ret;
 	if (!same_family(ep, to))
@@ -205,7 +205,7 @@ DAT_RETURN dapl_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return BAD_PARAM(6);
 	dapl_mutex_lock(&dup->lock);
 	if (dup->state != DAT_EP_STATE_CONNECTED)
-		ret = dapl_bad_ep_state(dup->state);
+		ret = dapl_status_bad_ep_state(dup->state);
 	to = dup->remote;
 	qual = dup->remote_qual;
 	dapl_mutex_unlock(&dup->lock);

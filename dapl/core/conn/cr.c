@@ -155,7 +155,7 @@ static DAT_RETURN accept_on(struct dapl_cr *cr, struct dapl_ep *ep, int len, con
 	if (!dapl_object_is_live(&ep->obj))
 		return BAD_HANDLE(EP);
 	if (!dapl_ep_may(ep, EP_DO_ACCEPT) || (ep->cr && ep->cr != cr))
-		return dapl_bad_ep_state(ep->state);	/* SP-22 */
+		return dapl_status_bad_ep_state(ep->state);	/* SP-22 */
 	if ((ret = dapl_ep_make_ready(ep)))	/* SP-25 */
 		return ret;
 	dapl_ep_conn_params(ep, &params, data, len);

@@ -76,7 +76,7 @@ DAT_RETURN dapl_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	} else if (ep->is_ud && !ep->is_raw) {
 		ret = dapl_ud_disconnect(ep);
 	} else if (!dapl_ep_may(ep, event)) {
-		ret = dapl_bad_ep_state(before);
+		ret = dapl_status_bad_ep_state(before);
 	} else if (before != DAT_EP_STATE_DISCONNECTED) {
 		ep->counters[DCNT_EP_DISCONNECT]++;
 		dapl_count(ep->obj.ia, DCNT_IA_CM_DREQ_TX);

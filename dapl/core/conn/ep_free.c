@@ -30,7 +30,7 @@ DAT_RETURN dapl_ep_reset(DAT_EP_HANDLE handle)
 	}
 	if (!dapl_ep_may(ep, EP_DO_RESET)) {
 		dapl_mutex_unlock(&ep->lock);
-		return dapl_bad_ep_state(before);
+		return dapl_status_bad_ep_state(before);
 	}
 	if (before == DAT_EP_STATE_DISCONNECTED) {
 		dapl_ep_begin_change(ep);
@@ -104,7 +104,7 @@ DAT_RETURN dapl_ep_free(DAT_EP_HANDLE handle)
 		return BAD_HANDLE(EP);
 	dapl_mutex_lock(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_FREE))
-		ret = dapl_bad_ep_state(ep->state);
+		ret = dapl_status_bad_ep_state(ep->state);
 	else {
 		keep_counters(ep);
 		if (!dapl_object_kill(&ep->obj))

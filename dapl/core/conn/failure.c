@@ -62,7 +62,7 @@ DAT_RETURN dapl_failure_of_connect(const struct dapl_ep *ep, const struct sockad
 	if (err == EMSGSIZE)
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	address_copy(&remote, to);
-	snprintf(what, sizeof what, "connect to %s", dapl_diag_address(&remote, address));
+	snprintf(what, sizeof what, "connect to %s", dapl_cause_address(&remote, address));
 	report_no_descriptors(ep->obj.ia->ia_attr.adapter_name, err, what);
 	return dapl_status(err, is_out_of_descriptors(err) ? DAT_RESOURCE_TEP
 							   : DAT_RESOURCE_MEMORY);
@@ -102,7 +102,7 @@ static void report(struct dapl_ep *ep, struct dapl_diag *diag, DAT_EVENT_NUMBER 
 	diag->result = event_name(event);
 	ep->failure = (struct dapl_failure){ .event = event, .diag = *diag };
 	trace(TRC_LVL_NORMAL, line ? TRC_DAPL_ERROR : TRC_DAPL_EVENT, "ep", ep,
-	      dapl_ep_state_name(ep->state), "%s", dapl_diag_format(diag, text));
+	      dapl_status_ep_state_name(ep->state), "%s", dapl_diag_format(diag, text));
 	if (line)
 		dapl_diag_say(diag);
 }

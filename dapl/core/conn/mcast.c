@@ -104,7 +104,7 @@ static void trace_step(const struct dapl_ep *ep, const struct dapl_mcast_group *
 	char text[DIAG_ADDRESS];
 
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, "multicast", "group %s: %s",
-	      dapl_diag_address(&group->address, text), step);
+	      dapl_cause_address(&group->address, text), step);
 }
 
 static void leave(struct dapl_ep *ep, struct dapl_mcast_group *group)
@@ -137,7 +137,7 @@ static DAT_RETURN join(struct dapl_ep *ep, const struct sockaddr_storage *addres
 
 	assert_held(&ep->lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED && ep->state != DAT_EP_STATE_CONNECTED)
-		return dapl_bad_ep_state(ep->state);
+		return dapl_status_bad_ep_state(ep->state);
 	if (by_address(ep, address))
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	if ((ret = dapl_ep_make_ready(ep)))

@@ -266,7 +266,7 @@ static DAT_RETURN reserve(struct dapl_sp *sp, struct dapl_ep *ep)
 		sp->ep = ep;
 		dapl_object_get(&ep->obj);
 	} else {
-		ret = dapl_bad_ep_state(ep->state);
+		ret = dapl_status_bad_ep_state(ep->state);
 	}
 	dapl_mutex_unlock(&ep->lock);
 	return ret;

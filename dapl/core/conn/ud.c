@@ -142,8 +142,8 @@ static void trace_step(const struct dapl_ep *ep, const struct dapl_known_peer *p
 	assert_held(&ep->lock);
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, "datagram", "%s peer %p: %s, local %s, "
 	      "remote %s", peer->active ? "active" : "passive", (const void *)peer, step,
-	      dapl_diag_address(&ep->obj.ia->attr.address, local),
-	      dapl_diag_address(&peer->address, remote));
+	      dapl_cause_address(&ep->obj.ia->attr.address, local),
+	      dapl_cause_address(&peer->address, remote));
 }
 
 static void failed(struct dapl_ep *ep, struct dapl_known_peer *peer, enum dapl_conn_failure why,
@@ -217,7 +217,7 @@ DAT_RETURN dapl_ud_accept(struct dapl_ep *ep, struct dapl_cr *cr, int len, const
 
 	assert_held(&ep->lock);
 	if (!dapl_ep_may(ep, EP_DO_ACCEPT_UD) || (ep->cr && ep->cr != cr))
-		return dapl_bad_ep_state(ep->state);
+		return dapl_status_bad_ep_state(ep->state);
 	if ((ret = dapl_ep_make_ready(ep)))
 		return ret;
 	if (!(peer = new_peer(ep, false)))

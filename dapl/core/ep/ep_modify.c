@@ -250,7 +250,7 @@ DAT_RETURN dapl_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask,
 	if (!dapl_object_is_live(&ep->obj)) {
 		ret = BAD_HANDLE(EP);
 	} else if (!may_modify(ep, mask) || qp_is_pinned(ep, mask)) {
-		ret = dapl_bad_ep_state(ep->state);
+		ret = dapl_status_bad_ep_state(ep->state);
 	} else {
 		new = config_of(ep);
 		ret = new_config(ep, mask, param, evds, pz, &new);

@@ -375,7 +375,7 @@ static DAT_RETURN repost_receives(struct dapl_ep *ep, const struct qp_rings *old
 	if (err == E2BIG)
 		return BAD_PARAM(3);
 	if (err == ENODATA)
-		return dapl_bad_ep_state(ep->state);
+		return dapl_status_bad_ep_state(ep->state);
 	return dapl_status(err, DAT_RESOURCE_MEMORY);
 }
 

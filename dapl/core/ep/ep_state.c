@@ -89,10 +89,10 @@ static void set_state(struct dapl_ep *ep, DAT_EP_STATE next, const char *why)
 {
 	char local[DIAG_ADDRESS], remote[DIAG_ADDRESS];
 
-	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, dapl_ep_state_name(next),
-	      "was %s (%s), local %s, remote %s", dapl_ep_state_name(ep->state), why,
-	      dapl_diag_address(ep->local.ss_family ? &ep->local : &ep->obj.ia->attr.address,
-				local), dapl_diag_address(&ep->remote, remote));
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ep", ep, dapl_status_ep_state_name(next),
+	      "was %s (%s), local %s, remote %s", dapl_status_ep_state_name(ep->state), why,
+	      dapl_cause_address(ep->local.ss_family ? &ep->local : &ep->obj.ia->attr.address,
+				 local), dapl_cause_address(&ep->remote, remote));
 	if (next == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING ||
 	    next == DAT_EP_STATE_COMPLETION_PENDING || next == DAT_EP_STATE_CONNECTED)
 		ep->began_ns = clock_now_ns();
@@ -152,7 +152,7 @@ bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER
 	if (due)
 		*due = (DAT_EVENT_NUMBER)(row ? row->due : NOTHING);
 	if (!row) {
-		trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", ep, dapl_ep_state_name(ep->state),
+		trace(TRC_LVL_DETAIL, TRC_DAPL_EVENT, "ep", ep, dapl_status_ep_state_name(ep->state),
 		      "%s: not in this state", names[event]);
 		return false;
 	}

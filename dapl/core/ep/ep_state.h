@@ -19,7 +19,7 @@ enum dapl_ep_event {
 /* Makes the step of the table for an event; the only writer of ep->state. Returns true if the event is
  * legal in the present state. Then ep->state is the next state, and *due the event that is due on the
  * connect EVD (0: none). After false nothing has changed, and a consumer's call returns
- * dapl_bad_ep_state(ep->state). Called with ep->lock held. */
+ * dapl_status_bad_ep_state(ep->state). Called with ep->lock held. */
 bool dapl_ep_step(struct dapl_ep *ep, enum dapl_ep_event event, DAT_EVENT_NUMBER *due);
 /* Returns true if the event is legal in the present state. */
 bool dapl_ep_may(const struct dapl_ep *ep, enum dapl_ep_event event);

@@ -19,7 +19,7 @@ COLD DAT_RETURN dapl_post_bad_state(struct dapl_ep *ep)
 	if (!dapl_ep_is_live(ep))
 		return BAD_HANDLE(EP);
 	/* a UD endpoint refuses connected operations as an unconnected endpoint does */
-	return dapl_bad_ep_state(__atomic_load_n(&ep->state, __ATOMIC_RELAXED));
+	return dapl_status_bad_ep_state(__atomic_load_n(&ep->state, __ATOMIC_RELAXED));
 }
 
 /* Called when the queue is full. Retires suppressed successes, which are never dequeued, to make room.

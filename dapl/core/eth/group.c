@@ -74,7 +74,7 @@ static DAT_RETURN enter_member(struct dapl_ia *ia, DAT_EP_HANDLE handle, struct 
 	dapl_mutex_lock(&(*ep)->lock);
 	*qp = (*ep)->qp;
 	if ((*ep)->state != DAT_EP_STATE_CONNECTED)
-		ret = dapl_bad_ep_state((*ep)->state);
+		ret = dapl_status_bad_ep_state((*ep)->state);
 	dapl_mutex_unlock(&(*ep)->lock);
 	return ret;
 }

@@ -85,7 +85,7 @@ static DAT_RETURN ring_state(const struct dapl_ep *ep)
 	assert_held(&ep->lock);
 	if (!ep->eth->ring)
 		return NOT_SUPPORTED;
-	return ep->state == DAT_EP_STATE_CONNECTED && ep->qp ? DAT_SUCCESS : dapl_bad_ep_state(ep->state);
+	return ep->state == DAT_EP_STATE_CONNECTED && ep->qp ? DAT_SUCCESS : dapl_status_bad_ep_state(ep->state);
 }
 
 /* ETH-15 */
@@ -167,7 +167,7 @@ static DAT_RETURN stats(struct dapl_ep *ep, DAT_ETH_STATS *to)
 	if (ep->qp)
 		dapl_device_ops.eth->stats(ep->qp, &now);
 	else
-		ret = dapl_bad_ep_state(ep->state);
+		ret = dapl_status_bad_ep_state(ep->state);
 	dapl_mutex_unlock(&ep->lock);
 	return ret == DAT_SUCCESS ? give(to, to->size, &now, sizeof now) : ret;
 }

@@ -235,7 +235,7 @@ static DAT_RETURN add_status(int err)
 
 static DAT_RETURN bad_place_state(const struct place *place)
 {
-	return place->ep && place->ep->state != DAT_EP_STATE_CONNECTED ? dapl_bad_ep_state(place->ep->state) :
+	return place->ep && place->ep->state != DAT_EP_STATE_CONNECTED ? dapl_status_bad_ep_state(place->ep->state) :
 		DAT_SUCCESS;
 }
 

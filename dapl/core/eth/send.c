@@ -111,7 +111,7 @@ DAT_RETURN dapl_eth_pace(struct dapl_ep *ep, const DAT_ETH_PACE *wanted)
 	dapl_mutex_lock(&ep->lock);
 	ret = ep->state == DAT_EP_STATE_CONNECTED && ep->qp ?
 		dapl_status(dapl_device_ops.eth->pace(ep->qp, &pace), DAT_RESOURCE_MEMORY) :
-		dapl_bad_ep_state(ep->state);
+		dapl_status_bad_ep_state(ep->state);
 	dapl_mutex_unlock(&ep->lock);
 	return ret;
 }

@@ -104,7 +104,7 @@ static void raw_departure(const struct ibv_wc *wc, DAT_EVENT *event)
 static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 			    const struct ibv_wc *wc, DAT_EVENT *event)
 {
-	DAT_DTO_COMPLETION_STATUS status = dapl_dto_status(wc->status);
+	DAT_DTO_COMPLETION_STATUS status = dapl_status_dto(wc->status);
 	bool ok = status == DAT_DTO_SUCCESS;
 
 	ep->sq.failed |= !ok;
@@ -130,7 +130,7 @@ static void raw_receive(const struct dapl_ep *ep, const struct dapl_dto *req, co
 	bool ok = wc->status == IBV_WC_SUCCESS;
 
 	dto_event(event, req == &ep->eth->ready ? DAT_ETH_READY_EVENT : DAT_ETH_DTO_EVENT, (struct dapl_ep *)ep,
-		  req, dapl_dto_status(wc->status), ok ? wc->byte_len : 0, DAT_DTO_RECEIVE);
+		  req, dapl_status_dto(wc->status), ok ? wc->byte_len : 0, DAT_DTO_RECEIVE);
 	if (ok && req != &ep->eth->ready)
 		memcpy(event->event_extension_data, &ep->eth->frames[wc->src_qp & ep->eth->frame_mask],
 		       sizeof *ep->eth->frames);
@@ -156,7 +156,7 @@ static void special_receive(struct dapl_ep *ep, const struct dapl_dto *req,
 		raw_receive(ep, req, wc, event);
 		return;
 	}
-	dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, dapl_dto_status(wc->status),
+	dto_event(event, DAT_DTO_COMPLETION_EVENT, ep, req, dapl_status_dto(wc->status),
 		  ok ? wc->byte_len : 0, op);
 	if (ep->is_ud) {
 		event->event_data.dto_completion_event_data.operation =

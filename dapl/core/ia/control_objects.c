@@ -160,7 +160,7 @@ static void write_endpoint(struct json_writer *json, struct dapl_object *obj)
 	json_write_text(json, "device", ep->obj.ia->attr.device);
 	dapl_answer_object(json, ep);
 	json_write_text(json, "type", ep->is_raw ? "raw" : ep->is_ud ? "UD" : "RC");
-	json_write_text(json, "state", dapl_ep_state_name(ep->state));
+	json_write_text(json, "state", dapl_status_ep_state_name(ep->state));
 	json_write_count(json, "seconds", ep->began_ns ?
 			 (clock_now_ns() - ep->began_ns) / 1000000000 : 0);
 	ep->qp ? json_write_count(json, "qp", ep->qpn) : json_write_text(json, "qp", NULL);

@@ -28,7 +28,7 @@ static void write_parameter(struct json_writer *json, const struct dapl_paramete
 	static const char *const whens[] = { "now", "next IA", "never" };
 	static const char *const origins[] = { "default", "dapl.conf", "environment", "set" };
 	enum parameter_origin origin;
-	long value = dapl_parameter_value(parameter, &origin);
+	long value = dapl_settings_value(parameter, &origin);
 
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "name", parameter->name);
@@ -45,7 +45,7 @@ static const char *write_one(struct json_writer *json, const char *name, char *w
 {
 	struct dapl_parameter parameter;
 
-	if (!dapl_parameter_find(name, &parameter)) {
+	if (!dapl_settings_find(name, &parameter)) {
 		snprintf(why, size, "provider %s has no parameter %.40s", dapl_device_ops.name, name);
 		return why;
 	}
@@ -63,7 +63,7 @@ static const char *get_parameters(const struct json_object *request, struct json
 	if (name)
 		return write_one(json, name->text, why, size);
 	json_write_open(json, "parameters", '[');
-	for (unsigned i = 0; dapl_parameter_at(i, &parameter); i++)
+	for (unsigned i = 0; dapl_settings_at(i, &parameter); i++)
 		write_parameter(json, &parameter);
 	json_write_close(json, ']');
 	return NULL;
@@ -76,7 +76,7 @@ static const char *set_parameter(const struct json_object *request, struct json_
 
 	if (!name || !value)
 		return dapl_answer_missing(why, size, name ? "value" : "name");
-	if (!dapl_parameter_set(name->text, value->text, why, size))
+	if (!dapl_settings_set(name->text, value->text, why, size))
 		return why;
 	return write_one(json, name->text, why, size);
 }
@@ -101,7 +101,7 @@ static const char *set_trace(const struct json_object *request, struct json_writ
 	if (!level)
 		return dapl_answer_missing(why, size, "level");
 	json_write_count(json, "was", __atomic_load_n(&trace_level, __ATOMIC_RELAXED));
-	if (!dapl_parameter_set("DAPL_TRACE_LEVEL", level->text, why, size))
+	if (!dapl_settings_set("DAPL_TRACE_LEVEL", level->text, why, size))
 		return why;
 	set_registry_level(__atomic_load_n(&trace_level, __ATOMIC_RELAXED));
 	json_write_count(json, "level", __atomic_load_n(&trace_level, __ATOMIC_RELAXED));

@@ -25,7 +25,7 @@ static DAT_RETURN map_now(struct dapl_ep *ep, const DAT_RMR_TRIPLET *rmr, struct
 	if (ep->is_ud)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
-		return dapl_bad_ep_state(ep->state);
+		return dapl_status_bad_ep_state(ep->state);
 	err = dapl_device_ops.map_remote(ep->qp, rmr->rmr_context, rmr->virtual_address,
 					 rmr->segment_length, &new->is);
 	if (err)

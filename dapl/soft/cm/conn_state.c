@@ -61,7 +61,7 @@ void cm_set_state(struct dapl_conn *conn, enum soft_conn_state state, const char
 	}
 	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "conn", conn, cm_state_name(state),
 	      "was %s (%s)%s, local %s, remote %s", cm_state_name(conn->state), why,
-	      conn->cm->ud ? ", datagrams" : "", dapl_diag_address(from, local),
-	      dapl_diag_address(&conn->remote, remote));
+	      conn->cm->ud ? ", datagrams" : "", dapl_cause_address(from, local),
+	      dapl_cause_address(&conn->remote, remote));
 	__atomic_store_n(&conn->state, state, __ATOMIC_RELAXED);
 }

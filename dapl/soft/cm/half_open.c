@@ -142,7 +142,7 @@ void soft_half_open_report(const struct dapl_conn *conn)
 	if (dev->half_open.reported_ns && now - dev->half_open.reported_ns < HALF_OPEN_SILENCE_S * 1000000000ull)
 		return;
 	dev->half_open.reported_ns = now;
-	dapl_diag_address(&conn->remote, remote);
+	dapl_cause_address(&conn->remote, remote);
 	log_report(REPORT_HALF_OPEN, LOG_FIELDS(.ia = ia, .kind = "conn", .object = conn, .peer = remote),
 		   "%s: too many connections sent no request: closed the oldest, from %s; %u closed so "
 		   "far, %u are left (a port scan?)", ia, remote, dev->half_open.evicted,

@@ -99,7 +99,7 @@ void shm_fallback_report(const struct dapl_conn *conn, uint64_t peer, int err)
 	if (!err)
 		return;
 	soft_trace(TRC_LVL_DETAIL, "conn", conn, "no shared memory: %s", strerror(err));
-	dapl_diag_address(&conn->remote, remote);
+	dapl_cause_address(&conn->remote, remote);
 	if (is_new(peer, err))
 		log_report(REPORT_NO_SHARED_MEMORY,
 			   LOG_FIELDS(.ia = ia, .kind = "conn", .object = conn, .peer = remote, .err = err),

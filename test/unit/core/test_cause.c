@@ -7,7 +7,7 @@ static const char *reason(struct dapl_conn_cause cause)
 {
 	static char text[DIAG_TEXT];
 
-	return dapl_diag_reason(&cause, text);
+	return dapl_cause_reason(&cause, text);
 }
 
 UNIT_TEST(codes_of_each_transport_have_names)
@@ -66,12 +66,12 @@ UNIT_TEST(acronyms_keep_their_capitals)
 UNIT_TEST(every_step_has_a_name)
 {
 	for (int step = 0; step < DAPL_STEPS; step++) {
-		const char *name = dapl_diag_step((enum dapl_conn_step)step);
+		const char *name = dapl_cause_step((enum dapl_conn_step)step);
 
 		assert_true(name && *name && *name != '?');
 	}
-	assert_string_equal(dapl_diag_step(DAPL_STEP_READY), "ready to use");
-	assert_string_equal(dapl_diag_step(DAPL_STEPS), "?");
+	assert_string_equal(dapl_cause_step(DAPL_STEP_READY), "ready to use");
+	assert_string_equal(dapl_cause_step(DAPL_STEPS), "?");
 }
 
 UNIT_TEST(addresses_show_what_is_known)
@@ -81,15 +81,15 @@ UNIT_TEST(addresses_show_what_is_known)
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
 	char text[DIAG_ADDRESS];
 
-	assert_string_equal(dapl_diag_address(&address, text), "?");
+	assert_string_equal(dapl_cause_address(&address, text), "?");
 	in->sin_family = AF_INET;
 	in->sin_addr.s_addr = htonl(0xc0000207);
-	assert_string_equal(dapl_diag_address(&address, text), "192.0.2.7");
+	assert_string_equal(dapl_cause_address(&address, text), "192.0.2.7");
 	in->sin_port = htons(7);
-	assert_string_equal(dapl_diag_address(&address, text), "192.0.2.7 port 7");
+	assert_string_equal(dapl_cause_address(&address, text), "192.0.2.7 port 7");
 	*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(65535) };
 	inet_pton(AF_INET6, "2001:db8:1111:2222:3333:4444:5555:6666", &in6->sin6_addr);
-	assert_string_equal(dapl_diag_address(&address, text),
+	assert_string_equal(dapl_cause_address(&address, text),
 			    "2001:db8:1111:2222:3333:4444:5555:6666 port 65535");
 }
 

@@ -118,8 +118,8 @@ UNIT_TEST(each_event_has_its_effect_in_each_state)
 			if (legal != (next != NO) || ep.state != (next == NO ? from : (DAT_EP_STATE)next) ||
 			    raised != event_raised(event, from))
 				fail_msg("event %d in %s: %s, now %s, raises 0x%x", event,
-					 dapl_ep_state_name(from), legal ? "legal" : "not legal",
-					 dapl_ep_state_name(ep.state), raised);
+					 dapl_status_ep_state_name(from), legal ? "legal" : "not legal",
+					 dapl_status_ep_state_name(ep.state), raised);
 			end();
 		}
 }

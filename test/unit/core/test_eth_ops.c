@@ -388,8 +388,8 @@ UNIT_CASE(ring_is_read_while_the_endpoint_is_connected)
 	union sized to;
 
 	ring->qp = NULL;		/* its reset has failed */
-	assert_ring_refused(dapl_bad_ep_state(DAT_EP_STATE_CONNECTED));
-	assert_int_equal(fill(&to, 8, ring, DAT_ETH_STATS_OP), dapl_bad_ep_state(DAT_EP_STATE_CONNECTED));
+	assert_ring_refused(dapl_status_bad_ep_state(DAT_EP_STATE_CONNECTED));
+	assert_int_equal(fill(&to, 8, ring, DAT_ETH_STATS_OP), dapl_status_bad_ep_state(DAT_EP_STATE_CONNECTED));
 	assert_untouched(&to, 4);
 	ring->qp = qp;
 	assert_int_equal(dapl_eth_ep_disconnect((DAT_EP_HANDLE)ring, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);

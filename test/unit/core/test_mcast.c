@@ -298,7 +298,7 @@ UNIT_CASE(endpoint_must_be_able_to_join)
 	uint32_t magic = ep->obj.magic;
 
 	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
-	assert_not_joined("239.1.2.3", 0, dapl_bad_ep_state(ep->state));
+	assert_not_joined("239.1.2.3", 0, dapl_status_bad_ep_state(ep->state));
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->pz = NULL;
 	assert_not_joined("239.1.2.3", 0, BAD_STATE(EP_NOTREADY));

@@ -55,22 +55,22 @@ UNIT_CASE(every_parameter_is_found_once)
 	bool device = false;
 	unsigned n = 0;
 
-	for (; dapl_parameter_at(n, &at); n++) {
-		assert_true(dapl_parameter_find(at.name, &found));
+	for (; dapl_settings_at(n, &at); n++) {
+		assert_true(dapl_settings_find(at.name, &found));
 		assert_string_equal(found.name, at.name);
 		assert_true(at.min < at.max);
 		if (at.by_default >= 0)	/* 0 of a range that begins later means unset */
 			assert_true((unsigned long)at.by_default <= at.max);
 		for (unsigned i = 0; i < n; i++)
-			assert_true(dapl_parameter_at(i, &other) && strcmp(other.name, at.name));
+			assert_true(dapl_settings_at(i, &other) && strcmp(other.name, at.name));
 		device |= !strcmp(at.name, "TEST_PARAMETER");
 	}
 	assert_true(device);
 	assert_int_equal(n, 4 + 19 + 1);	/* messages, variables of settings.h, the device's */
-	assert_false(dapl_parameter_at(n, &at));
-	assert_false(dapl_parameter_at(n + 1, &at));
-	assert_false(dapl_parameter_find("", &at));
-	assert_false(dapl_parameter_find("DAPL_MAX_INLIN", &at));
+	assert_false(dapl_settings_at(n, &at));
+	assert_false(dapl_settings_at(n + 1, &at));
+	assert_false(dapl_settings_find("", &at));
+	assert_false(dapl_settings_find("DAPL_MAX_INLIN", &at));
 }
 
 /* What datctl --persist takes, a program takes, too. */
@@ -79,7 +79,7 @@ UNIT_CASE(every_parameter_has_the_range_that_tools_know)
 	struct dapl_parameter at;
 	unsigned long min, max;
 
-	for (unsigned i = 0; dapl_parameter_at(i, &at); i++) {
+	for (unsigned i = 0; dapl_settings_at(i, &at); i++) {
 		if (!strcmp(at.name, "TEST_PARAMETER"))
 			continue;
 		assert_true(parameter_range(at.name, &min, &max));
@@ -91,7 +91,7 @@ UNIT_CASE(every_parameter_has_the_range_that_tools_know)
 static bool set(const char *name, const char *text, const char *reason)
 {
 	char why[160] = "";
-	bool done = dapl_parameter_set(name, text, why, sizeof why);
+	bool done = dapl_settings_set(name, text, why, sizeof why);
 
 	if (!strstr(why, reason) || (done && *why))
 		fail_msg("%s=%s: \"%s\", expected \"%s\"", name, text, why, reason);
@@ -102,8 +102,8 @@ static long value_of(const char *name, enum parameter_origin *origin)
 {
 	struct dapl_parameter parameter;
 
-	assert_true(dapl_parameter_find(name, &parameter));
-	return dapl_parameter_value(&parameter, origin);
+	assert_true(dapl_settings_find(name, &parameter));
+	return dapl_settings_value(&parameter, origin);
 }
 
 UNIT_CASE(value_outside_its_range_is_refused)

@@ -64,7 +64,7 @@ UNIT_TEST(completion_statuses_have_their_dto_status)
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		assert_int_equal(dapl_dto_status(cases[i].verbs), cases[i].dat);
+		assert_int_equal(dapl_status_dto(cases[i].verbs), cases[i].dat);
 }
 
 /* No status but IBV_WC_SUCCESS may count as a success, known to this file or not. */
@@ -72,11 +72,11 @@ UNIT_TEST(no_failure_becomes_a_success)
 {
 	for (int status = -1; status < 64; status++)
 		if (status != IBV_WC_SUCCESS)
-			assert_int_not_equal(dapl_dto_status((enum ibv_wc_status)status),
+			assert_int_not_equal(dapl_status_dto((enum ibv_wc_status)status),
 					     DAT_DTO_SUCCESS);
 }
 
-static void translate(void *status) { dapl_dto_status(*(enum ibv_wc_status *)status); }
+static void translate(void *status) { dapl_status_dto(*(enum ibv_wc_status *)status); }
 
 UNIT_TEST(status_that_is_not_known_is_reported_with_its_number)
 {
@@ -94,18 +94,18 @@ UNIT_TEST(status_that_is_not_known_is_reported_with_its_number)
 UNIT_TEST(each_endpoint_state_has_its_subtype_and_name)
 {
 	for (int a = 0; a <= DAT_EP_STATE_COMPLETION_PENDING; a++) {
-		assert_int_equal(DAT_GET_TYPE(dapl_bad_ep_state((DAT_EP_STATE)a)), DAT_INVALID_STATE);
+		assert_int_equal(DAT_GET_TYPE(dapl_status_bad_ep_state((DAT_EP_STATE)a)), DAT_INVALID_STATE);
 		for (int b = 0; b < a; b++) {
-			assert_int_not_equal(dapl_bad_ep_state((DAT_EP_STATE)a),
-					     dapl_bad_ep_state((DAT_EP_STATE)b));
-			assert_string_not_equal(dapl_ep_state_name((DAT_EP_STATE)a),
-						dapl_ep_state_name((DAT_EP_STATE)b));
+			assert_int_not_equal(dapl_status_bad_ep_state((DAT_EP_STATE)a),
+					     dapl_status_bad_ep_state((DAT_EP_STATE)b));
+			assert_string_not_equal(dapl_status_ep_state_name((DAT_EP_STATE)a),
+						dapl_status_ep_state_name((DAT_EP_STATE)b));
 		}
 	}
-	assert_int_equal(dapl_bad_ep_state(DAT_EP_STATE_CONNECTED),
+	assert_int_equal(dapl_status_bad_ep_state(DAT_EP_STATE_CONNECTED),
 			 DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED));
-	assert_string_equal(dapl_ep_state_name(DAT_EP_STATE_DISCONNECT_PENDING), "disconnect_pending");
-	assert_string_equal(dapl_ep_state_name((DAT_EP_STATE)99), "?");
+	assert_string_equal(dapl_status_ep_state_name(DAT_EP_STATE_DISCONNECT_PENDING), "disconnect_pending");
+	assert_string_equal(dapl_status_ep_state_name((DAT_EP_STATE)99), "?");
 }
 
 UNIT_MAIN(NULL, NULL)
