@@ -317,7 +317,7 @@ test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_dm_SOURCES = test/unit/core/test_dm.c $(core_dm) $(printed)
 test_unit_core_test_dm_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_dm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new \
-	-Wl,--wrap=dapl_pz_set_zero_based,--wrap=sched_yield
+	-Wl,--wrap=dapl_zero_based_set,--wrap=sched_yield
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64

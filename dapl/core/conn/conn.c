@@ -149,7 +149,7 @@ void dapl_up_released(void *owner)
 
 /* --- the layers below -------------------------------------------------------------------------- */
 
-void dapl_conn_start(void)
+void dapl_ep_conn_start(void)
 {
 	dapl_conn_hooks = (struct dapl_conn_hooks){
 		.broken = dapl_ep_broken, .comm_established = dapl_ep_comm_established,

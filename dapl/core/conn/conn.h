@@ -12,6 +12,6 @@ void dapl_ep_broken(struct dapl_ep *ep, enum dapl_code_kind kind, unsigned code,
  * ESTABLISHED was posted. */
 bool dapl_ep_comm_established(struct dapl_ep *ep);
 /* Fills dapl_conn_hooks, once, before any other call of this library. */
-void dapl_conn_start(void);
+void dapl_ep_conn_start(void);
 
 #endif

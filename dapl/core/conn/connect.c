@@ -61,7 +61,7 @@ static DAT_RETURN start_connect(struct dapl_ep *ep, const struct sockaddr *to,
 	dapl_ep_conn_params(ep, &params, data, len);
 	params.remote = to;
 	if (qos != DAT_QOS_BEST_EFFORT)
-		params.qos = dapl_ready_qos(qos);
+		params.qos = dapl_ep_ready_qos(qos);
 	dapl_object_get(&ep->obj);	/* the reference of the connection */
 	err = dapl_device_ops.connect(ia->dev, &params, &ep->conn);
 	if (err) {

@@ -3,7 +3,7 @@
 #include "dapl/core/conn/ready.h"
 #include "dapl/core/ep/ep_qp.h"
 
-enum dapl_qos dapl_ready_qos(DAT_QOS qos)
+enum dapl_qos dapl_ep_ready_qos(DAT_QOS qos)
 {
 	if (qos & DAT_QOS_PREMIUM)
 		return DAPL_QOS_PREMIUM;
@@ -24,7 +24,7 @@ void dapl_ep_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, co
 		.qp = ep->qp, .owner = ep, .pdata = pdata, .pdata_len = len,
 		.reads_out = ep->attr.max_rdma_read_out, .reads_in = ep->attr.max_rdma_read_in,
 		.srq = ep->srq != NULL, .ud = ep->is_ud, .delayed_ack = ep->delayed_ack,
-		.qos = dapl_ready_qos(ep->attr.qos), .tuning = ep->tuning,
+		.qos = dapl_ep_ready_qos(ep->attr.qos), .tuning = ep->tuning,
 	};
 }
 

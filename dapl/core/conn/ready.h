@@ -5,7 +5,7 @@
 #include "dapl/core/dapl.h"
 
 /* Returns the device's class of service for DAT's. */
-enum dapl_qos dapl_ready_qos(DAT_QOS qos);
+enum dapl_qos dapl_ep_ready_qos(DAT_QOS qos);
 /* Fills the parameters that connect and accept share. Called with ep->lock held. */
 void dapl_ep_conn_params(struct dapl_ep *ep, struct dapl_conn_params *params, const void *pdata,
 			 int len);

@@ -182,7 +182,7 @@ static DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		return ret;
 	dapl_object_enter_own(&ep->obj);
 	dapl_object_publish(&ep->obj);
-	dapl_ep_follow_zero_based(ep);
+	dapl_zero_based_follow(ep);
 	dapl_object_leave(&ep->obj);
 	dapl_count(ia, DCNT_IA_EP_CREATE);
 	*handle = (DAT_EP_HANDLE)ep;

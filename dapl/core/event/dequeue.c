@@ -40,7 +40,7 @@ static inline bool pass_gate(struct dapl_evd *evd)
 }
 
 /* Fast path. Takes the next completion if it is a plain success, as most completions are.
- * TAKE_AGAIN: the slow path (dapl_evd_take) must handle it. DTO-1. */
+ * TAKE_AGAIN: the slow path (dapl_event_take) must handle it. DTO-1. */
 static ALWAYS_INLINE enum dapl_take take_plain_completion(struct dapl_evd *evd, DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
@@ -112,12 +112,12 @@ static NOINLINE DAT_RETURN dequeue_slow(struct dapl_evd *evd, DAT_EVENT *event)
 			dapl_spin_unlock(&evd->lock);
 			return BAD_STATE(EVD_WAITER);	/* EVD-14 */
 		}
-		took = dapl_evd_take(evd, event, &after);
+		took = dapl_event_take(evd, event, &after);
 		evd->counters[took == TAKE_EVENT ? DCNT_EVD_DEQUEUE_FOUND :
 			      DCNT_EVD_DEQUEUE_NOT_FOUND]++;
 		dapl_spin_unlock(&evd->lock);
 		if (after.ep)
-			dapl_after_run(&after);
+			dapl_event_after_run(&after);
 	} while (took == TAKE_AGAIN);
 	return took == TAKE_EVENT ? DAT_SUCCESS : empty_poll(evd);
 }

@@ -26,7 +26,7 @@ static int make_cq(struct dapl_evd *evd, int qlen)
 	err = dapl_device_ops.create_channel(ia->dev, &evd->channel);
 	if (err)
 		return err;
-	err = dapl_device_ops.create_cq(ia->dev, dapl_cq_entries(ia, qlen), evd, evd->channel, &evd->cq);
+	err = dapl_device_ops.create_cq(ia->dev, dapl_evd_cq_entries(ia, qlen), evd, evd->channel, &evd->cq);
 	if (err)
 		return err;
 	evd->wc_size = evd->cq->cqe > qlen ? evd->cq->cqe : qlen;
@@ -98,7 +98,7 @@ DAT_RETURN dapl_evd_make(struct dapl_ia *ia, int qlen, DAT_EVD_FLAGS flags,
 	if (evd->wake_fd < 0)
 		err = errno;
 	if (!err && (flags & EVD_RING_STREAMS))
-		err = dapl_evq_make(&evd->evq, qlen);
+		err = dapl_evd_make_queue(&evd->evq, qlen);
 	if (!err && (flags & EVD_CQ_STREAMS))
 		err = make_cq(evd, qlen);
 	if (!err && discard)

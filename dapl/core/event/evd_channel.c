@@ -29,10 +29,10 @@ void dapl_evd_discard(struct dapl_evd *evd)
 
 	do {
 		dapl_spin_lock(&evd->lock);
-		took = dapl_evd_take(evd, &event, &after);
+		took = dapl_event_take(evd, &event, &after);
 		dapl_spin_unlock(&evd->lock);
 		if (after.ep)
-			dapl_after_run(&after);
+			dapl_event_after_run(&after);
 	} while (took == TAKE_EVENT || took == TAKE_AGAIN);
 }
 

@@ -14,7 +14,7 @@
 #include "dapl/core/event/evd_resize.h"
 #include "dapl/core/event/polled.h"
 
-int dapl_evq_make(struct dapl_evq *ring, int qlen)
+int dapl_evd_make_queue(struct dapl_evq *ring, int qlen)
 {
 	uint32_t slots = round_up_power_of_two(qlen);
 
@@ -26,7 +26,7 @@ int dapl_evq_make(struct dapl_evq *ring, int qlen)
 	return 0;
 }
 
-int dapl_cq_entries(struct dapl_ia *ia, int qlen)
+int dapl_evd_cq_entries(struct dapl_ia *ia, int qlen)
 {
 	int max = ia->attr.limits.max_cqe;
 
@@ -60,7 +60,7 @@ static bool has_too_many(struct dapl_evd *evd, int qlen)
 /* Returns true if the CQ must grow to *entries. */
 static bool needs_cq(const struct dapl_evd *evd, int qlen, int *entries)
 {
-	*entries = dapl_cq_entries(evd->obj.ia, qlen);
+	*entries = dapl_evd_cq_entries(evd->obj.ia, qlen);
 	return evd->cq && *entries > evd->cq->cqe;
 }
 
@@ -71,7 +71,7 @@ static int allocate(const struct dapl_evd *evd, struct room *room)
 	int entries, err = 0;
 
 	if (evd->evq.slot && (uint32_t)room->qlen > evd->evq.mask + 1)
-		err = dapl_evq_make(&room->evq, room->qlen);
+		err = dapl_evd_make_queue(&room->evq, room->qlen);
 	if (!err && needs_cq(evd, room->qlen, &entries)) {
 		room->wc_size = entries > room->qlen ? entries : room->qlen;
 		room->wc = malloc(room->wc_size * sizeof *room->wc);

@@ -5,10 +5,10 @@
 #include "dapl/core/dapl.h"
 
 /* Allocates the slots of an empty ring for `qlen` events. Returns 0 or ENOMEM. */
-int dapl_evq_make(struct dapl_evq *ring, int qlen);
+int dapl_evd_make_queue(struct dapl_evq *ring, int qlen);
 /* Returns the entries of a CQ for `qlen` completions and the provider's markers, as far as the device
  * allows. */
-int dapl_cq_entries(struct dapl_ia *ia, int qlen);
+int dapl_evd_cq_entries(struct dapl_ia *ia, int qlen);
 
 DAT_RETURN dapl_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen);
 

@@ -75,12 +75,12 @@ static bool find_events(struct wait *w, enum arm arm)
 		dapl_evd_fill(evd);
 		w->found = dapl_evd_count(evd);
 		if (satisfied(w) || only_markers(w))
-			took = dapl_evd_take(evd, w->event, &after);
+			took = dapl_event_take(evd, w->event, &after);
 		if (took == TAKE_EVENT && !w->found)
 			w->found = 1;
 		dapl_spin_unlock(&evd->lock);
 		if (after.ep)
-			dapl_after_run(&after);
+			dapl_event_after_run(&after);
 	} while (took == TAKE_AGAIN);
 	w->first = false;
 	return took == TAKE_EVENT;

@@ -33,7 +33,7 @@ static inline bool refill(struct dapl_evd *evd)
 	evd->wc_tail = n;
 	evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND]++;
 	if (unlikely(dapl_flag(&evd->inspect)))
-		dapl_polled_inspect(evd, 0);
+		dapl_evd_inspect_polled(evd, 0);
 	return true;
 }
 
@@ -308,7 +308,7 @@ static inline bool take_receive(struct dapl_evd *evd, struct dapl_ep *ep, struct
 	return ep != NULL;
 }
 
-enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after)
+enum dapl_take dapl_event_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after)
 {
 	bool makes_event = false;
 
@@ -348,7 +348,7 @@ enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl
 	return TAKE_EVENT;
 }
 
-void dapl_after_run(struct dapl_after *after)
+void dapl_event_after_run(struct dapl_after *after)
 {
 	struct dapl_ep *ep = after->ep;
 

@@ -22,16 +22,16 @@ struct dapl_after {
 	uint32_t rkey;			/* AFTER_INVALIDATED: of the window that the peer has invalidated */
 };
 
-enum dapl_take dapl_evd_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after);
+enum dapl_take dapl_event_take(struct dapl_evd *evd, DAT_EVENT *event, struct dapl_after *after);
 /* Called with no lock held. */
-void dapl_after_run(struct dapl_after *after);
+void dapl_event_after_run(struct dapl_after *after);
 
 /* rxe sets the kernel's flag for "with invalidate", whose bit is IBV_WC_IP_CSUM_OK in the library. On a
  * connected QP that bit has no other meaning. */
 #define WC_INVALIDATED (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)
 
 /* Reports to connection management from the layers below it. conn/conn.c fills the table when the library starts
- * (dapl_conn_start); before that no call of the consumer's runs. All are slow paths, and are called with no
+ * (dapl_ep_conn_start); before that no call of the consumer's runs. All are slow paths, and are called with no
  * lock held. */
 struct dapl_conn_hooks {
 	/* The connection is broken: a failed completion was dequeued, or a watermark was passed. The code

@@ -81,7 +81,7 @@ void dapl_evd_flush_posts(struct dapl_evd *evd, struct dapl_ep *ep, struct dapl_
 	}
 	dapl_post_unlock(&q->lock);
 	if (dapl_flag(&evd->inspect))
-		dapl_polled_inspect(evd, before);
+		dapl_evd_inspect_polled(evd, before);
 	flushed = evd->wc_tail != before;
 	dapl_spin_unlock(&evd->lock);
 	if (flushed)

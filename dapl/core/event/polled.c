@@ -6,7 +6,7 @@
 #include "dapl/core/event/polled.h"
 #include "dapl/core/event/watermark.h"
 
-void dapl_polled_inspect(struct dapl_evd *evd, uint32_t from)
+void dapl_evd_inspect_polled(struct dapl_evd *evd, uint32_t from)
 {
 	assert_held(&evd->lock);
 	for (uint32_t i = from; i < evd->wc_tail; i++) {
@@ -63,7 +63,7 @@ unsigned dapl_evd_fill(struct dapl_evd *evd)
 			evd->wc_tail += n;
 	}
 	if (dapl_flag(&evd->inspect))
-		dapl_polled_inspect(evd, before);
+		dapl_evd_inspect_polled(evd, before);
 	evd->polled_new |= evd->wc_tail != before;
 	return evd->wc_tail - before;
 }
@@ -82,7 +82,7 @@ void dapl_evd_inspect_all(struct dapl_evd *evd)
 {
 	assert_held(&evd->lock);
 	evd->notices = 0;
-	dapl_polled_inspect(evd, evd->wc_head);
+	dapl_evd_inspect_polled(evd, evd->wc_head);
 }
 
 /* Keeps the completions of other endpoints than `arg`. Gives the buffers of an SRQ back. */

@@ -26,7 +26,7 @@ static inline bool dapl_polled_notifies(const struct dapl_dto *req, const struct
 }
 
 /* Counts SRQ buffers and notification events of the completions in [from, wc_tail). */
-void dapl_polled_inspect(struct dapl_evd *evd, uint32_t from);
+void dapl_evd_inspect_polled(struct dapl_evd *evd, uint32_t from);
 /* Called when evd->inspect was switched on: counts for the completions that were polled before. */
 void dapl_evd_inspect_all(struct dapl_evd *evd);
 /* Polls the CQ into wc until it is empty or wc is full. Returns the number of new completions. */

@@ -340,7 +340,7 @@ static void start_library(void)
 {
 	*(void **)&keep_closed = dapl_registry_function("dats_keep_closed");
 	watch_forks();
-	dapl_conn_start();
+	dapl_ep_conn_start();
 	log_set_handler((log_handler)dapl_registry_function("dats_offer_message"));
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", DBG_ERR | DBG_WARN);
 	trace_init("DAPL_TRACE_LEVEL");

@@ -152,7 +152,7 @@ static DAT_RETURN make_lmr(struct dapl_dm *dm, uint64_t offset, uint64_t length,
 	struct dapl_lmr *lmr;
 	int access, err;
 
-	if (dapl_pz_set_zero_based(pz) || !(lmr = dapl_lmr_new(ia)))
+	if (dapl_zero_based_set(pz) || !(lmr = dapl_lmr_new(ia)))
 		return NO_RESOURCE(MEMORY);
 	access = dapl_lmr_access(ia, priv);
 	if (!ia->attr.dm_windows)

@@ -231,7 +231,7 @@ DAT_RETURN dapl_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return ret;
 	if ((ret = resolve(ia, type, region, &length, &start, &name, &base)))
 		return ret;
-	if (va_type == DAT_VA_TYPE_ZB && dapl_pz_set_zero_based(pz))
+	if (va_type == DAT_VA_TYPE_ZB && dapl_zero_based_set(pz))
 		return NO_RESOURCE(MEMORY);
 	if (!(lmr = dapl_lmr_new(ia)))
 		return NO_RESOURCE(MEMORY);

@@ -23,7 +23,7 @@ static void stop_inline(struct dapl_ep *ep, const struct dapl_pz *pz)
 }
 
 /* Enters the endpoints first, because ep->lock is not taken under ia->lock. */
-int dapl_pz_set_zero_based(struct dapl_pz *pz)
+int dapl_zero_based_set(struct dapl_pz *pz)
 {
 	struct dapl_object **eps;
 	size_t n;
@@ -42,7 +42,7 @@ int dapl_pz_set_zero_based(struct dapl_pz *pz)
 	return 0;
 }
 
-void dapl_ep_follow_zero_based(struct dapl_ep *ep)
+void dapl_zero_based_follow(struct dapl_ep *ep)
 {
 	struct dapl_pz *pz;
 

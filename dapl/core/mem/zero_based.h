@@ -12,9 +12,9 @@ static inline bool dapl_pz_is_zero_based(const struct dapl_pz *pz)
 
 /* Called before the PZ gets a zero-based LMR. From now on no endpoint of the PZ sends inline data, unless
  * the device can read inline data in regions. Returns 0 or ENOMEM. Called with no lock held. */
-int dapl_pz_set_zero_based(struct dapl_pz *pz);
-/* Called after the endpoint was published. dapl_pz_set_zero_based may have run before, and missed the
+int dapl_zero_based_set(struct dapl_pz *pz);
+/* Called after the endpoint was published. dapl_zero_based_set may have run before, and missed the
  * endpoint because it was not listed. */
-void dapl_ep_follow_zero_based(struct dapl_ep *ep);
+void dapl_zero_based_follow(struct dapl_ep *ep);
 
 #endif

@@ -33,7 +33,7 @@ int core_objects_open(void **state)
 	DAT_PZ_HANDLE pz;
 
 	core_device = (struct core_device){ .polling = NULL };
-	dapl_conn_start();
+	dapl_ep_conn_start();
 	if (dapl_service_get())
 		return -1;
 	core_ia = core_ia_new();

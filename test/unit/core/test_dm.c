@@ -40,10 +40,10 @@ void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *o
 	return no_memory ? NULL : (last_object = __real_dapl_object_new(kind, size, of, end));
 }
 
-EXTEND(dapl_pz_set_zero_based)
-int __wrap_dapl_pz_set_zero_based(struct dapl_pz *of)
+EXTEND(dapl_zero_based_set)
+int __wrap_dapl_zero_based_set(struct dapl_pz *of)
 {
-	return zero_based_error ? zero_based_error : __real_dapl_pz_set_zero_based(of);
+	return zero_based_error ? zero_based_error : __real_dapl_zero_based_set(of);
 }
 
 /* In place of the registry's. */

@@ -118,11 +118,11 @@ CASE(other_threads_post_and_dequeue_while_the_device_resizes)
 CASE(delayed_acknowledgements_take_twice_the_entries)
 {
 	evd->obj.ia->attr.delayed_ack = true;
-	assert_int_equal(dapl_cq_entries(evd->obj.ia, 100), 200 + DAPL_CQ_SPARE);
-	assert_int_equal(dapl_cq_entries(evd->obj.ia, 450), 900 + DAPL_CQ_SPARE);
-	assert_int_equal(dapl_cq_entries(evd->obj.ia, 600), evd->obj.ia->attr.limits.max_cqe);
+	assert_int_equal(dapl_evd_cq_entries(evd->obj.ia, 100), 200 + DAPL_CQ_SPARE);
+	assert_int_equal(dapl_evd_cq_entries(evd->obj.ia, 450), 900 + DAPL_CQ_SPARE);
+	assert_int_equal(dapl_evd_cq_entries(evd->obj.ia, 600), evd->obj.ia->attr.limits.max_cqe);
 	evd->obj.ia->attr.delayed_ack = false;
-	assert_int_equal(dapl_cq_entries(evd->obj.ia, 100), 100 + DAPL_CQ_SPARE);
+	assert_int_equal(dapl_evd_cq_entries(evd->obj.ia, 100), 100 + DAPL_CQ_SPARE);
 }
 
 static int refuse(struct ibv_cq *cq, int cqe) { return ENOMEM; }

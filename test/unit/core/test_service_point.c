@@ -18,7 +18,7 @@ static struct dapl_evd *evd;
 static int set_up(void **state)
 {
 	core_device = (struct core_device){ .polling = NULL };
-	dapl_conn_start();
+	dapl_ep_conn_start();
 	ia = core_ia_new();
 	evd = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
 	return dapl_service_get();

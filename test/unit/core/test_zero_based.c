@@ -50,13 +50,13 @@ UNIT_FIXTURE(tear_down)
 UNIT_CASE(endpoints_of_the_pz_stop_sending_inline_data)
 {
 	assert_false(dapl_pz_is_zero_based(pz));
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	assert_true(dapl_pz_is_zero_based(pz));
 	assert_false(dapl_pz_is_zero_based(other_pz));
 	assert_int_equal(eps[0]->max_inline, 0);
 	assert_int_equal(eps[1]->max_inline, 0);
 	assert_int_equal(eps[2]->max_inline, 64);
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	assert_int_equal(eps[2]->max_inline, 64);
 }
 
@@ -64,7 +64,7 @@ UNIT_CASE(endpoints_of_the_pz_stop_sending_inline_data)
 UNIT_CASE(registration_beside_another_visits_all_endpoints)
 {
 	dapl_flag_set(&pz->zero_based, true);
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	assert_int_equal(eps[0]->max_inline, 0);
 	assert_int_equal(eps[1]->max_inline, 0);
 	assert_int_equal(eps[2]->max_inline, 64);
@@ -73,9 +73,9 @@ UNIT_CASE(registration_beside_another_visits_all_endpoints)
 /* An endpoint sees to itself once the others are done. */
 UNIT_CASE(next_registration_visits_no_endpoint)
 {
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	eps[0]->max_inline = 64;
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	assert_int_equal(eps[0]->max_inline, 64);
 }
 
@@ -83,7 +83,7 @@ UNIT_CASE(next_registration_visits_no_endpoint)
 UNIT_CASE(device_that_looks_regions_up_goes_on)
 {
 	ia->attr.inline_by_lkey = true;
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	assert_false(dapl_pz_is_zero_based(pz));
 	assert_int_equal(eps[0]->max_inline, 64);
 }
@@ -92,16 +92,16 @@ UNIT_CASE(endpoint_that_is_made_later_follows)
 {
 	struct dapl_ep *late;
 
-	assert_int_equal(dapl_pz_set_zero_based(pz), 0);
+	assert_int_equal(dapl_zero_based_set(pz), 0);
 	late = core_ep_new(ia, NULL, 16);
 	late->max_inline = 64;
-	dapl_ep_follow_zero_based(late);	/* it has no PZ */
+	dapl_zero_based_follow(late);	/* it has no PZ */
 	assert_int_equal(late->max_inline, 64);
 	late->pz = other_pz;
-	dapl_ep_follow_zero_based(late);
+	dapl_zero_based_follow(late);
 	assert_int_equal(late->max_inline, 64);
 	late->pz = pz;
-	dapl_ep_follow_zero_based(late);
+	dapl_zero_based_follow(late);
 	assert_int_equal(late->max_inline, 0);
 	core_ep_free(late);
 }
@@ -110,7 +110,7 @@ UNIT_CASE(pz_without_endpoints_is_marked)
 {
 	struct dapl_pz *empty = pz_new();
 
-	assert_int_equal(dapl_pz_set_zero_based(empty), 0);
+	assert_int_equal(dapl_zero_based_set(empty), 0);
 	assert_true(dapl_pz_is_zero_based(empty));
 	pz_free(empty);
 }
