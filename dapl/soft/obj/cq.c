@@ -23,7 +23,7 @@ static struct soft_channel *soft_channel(struct ibv_comp_channel *channel)
 
 /* --- channels ------------------------------------------------------------------ */
 
-int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel)
+int soft_cq_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel)
 {
 	struct soft_channel *new = calloc(1, sizeof *new);
 	int err;
@@ -44,7 +44,7 @@ int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **chann
 	return 0;
 }
 
-int soft_channel_destroy(struct ibv_comp_channel *channel)
+int soft_cq_channel_destroy(struct ibv_comp_channel *channel)
 {
 	if (__atomic_load_n(&soft_channel(channel)->refs, __ATOMIC_ACQUIRE))
 		return EBUSY;
@@ -87,7 +87,7 @@ static void channel_notify(struct soft_channel *channel, struct soft_cq *cq)
 	dapl_mutex_unlock(&channel->lock);
 }
 
-int soft_channel_get(struct ibv_comp_channel *ibchannel, struct ibv_cq **cq)
+int soft_cq_channel_get(struct ibv_comp_channel *ibchannel, struct ibv_cq **cq)
 {
 	struct soft_channel *channel = soft_channel(ibchannel);
 	struct soft_cq *first;

@@ -46,9 +46,9 @@ static inline struct soft_cq *soft_cq(struct ibv_cq *cq)
 	return (struct soft_cq *)cq;
 }
 
-int soft_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel);
-int soft_channel_destroy(struct ibv_comp_channel *channel);
-int soft_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **cq);
+int soft_cq_channel_create(struct dapl_device *dev, struct ibv_comp_channel **channel);
+int soft_cq_channel_destroy(struct ibv_comp_channel *channel);
+int soft_cq_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **cq);
 int soft_cq_create(struct dapl_device *dev, int cqe, void *context,
 		   struct ibv_comp_channel *channel, struct ibv_cq **cq);
 int soft_cq_resize(struct ibv_cq *cq, int cqe);

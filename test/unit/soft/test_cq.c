@@ -30,14 +30,14 @@ static int fresh(void **state)
 	script = NULL;
 	dapl_mutex_init(&dev.async.lock, RANK_SOFT_EVENTS);
 	TAILQ_INIT(&dev.async.list);
-	return soft_channel_create(&dev, &channel) || soft_cq_create(&dev, 16, NULL, channel, &cq) ||
+	return soft_cq_channel_create(&dev, &channel) || soft_cq_create(&dev, 16, NULL, channel, &cq) ||
 	       soft_cq_create(&dev, 16, NULL, NULL, &other);
 }
 
 static int gone(void **state)
 {
 	assert_true(TAILQ_EMPTY(&dev.async.list));
-	return soft_cq_destroy(cq) || soft_cq_destroy(other) || soft_channel_destroy(channel);
+	return soft_cq_destroy(cq) || soft_cq_destroy(other) || soft_cq_channel_destroy(channel);
 }
 
 static void add(struct ibv_cq *to, uint64_t id)
@@ -128,9 +128,9 @@ T(an_armed_cq_notifies_during_a_poll)
 	assert_int_equal(soft_cq_arm(cq, 0), 0);
 	script = adds_1_to_6;
 	expect(cq, 8, 1, 6);
-	assert_int_equal(soft_channel_get(channel, &ack), 0);
+	assert_int_equal(soft_cq_channel_get(channel, &ack), 0);
 	assert_ptr_equal(ack, cq);
-	assert_int_equal(soft_channel_get(channel, &ack), EAGAIN);
+	assert_int_equal(soft_cq_channel_get(channel, &ack), EAGAIN);
 }
 
 /* The counters of the CQ may have any value. */

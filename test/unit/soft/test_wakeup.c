@@ -140,7 +140,7 @@ static void await_event(void)
 	struct ibv_cq *cq;
 
 	assert_int_equal(poll(&channel, 1, LIMIT_S * 1000), 1);
-	OK(soft_channel_get(polls->channel, &cq));
+	OK(soft_cq_channel_get(polls->channel, &cq));
 }
 
 /* Polls once more before it sleeps, as every waiter must. */
