@@ -16,9 +16,9 @@
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 
-int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud,
-			 const struct hw_pdata *pdata, const struct rdma_cm_event *event,
-			 struct dapl_conn **out)
+int hw_acceptor_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud,
+			     const struct hw_pdata *pdata, const struct rdma_cm_event *event,
+			     struct dapl_conn **out)
 {
 	struct dapl_conn *conn = hw_conn_new(dev, ud, CONN_REQUESTED);
 
@@ -33,7 +33,7 @@ int hw_conn_from_request(struct dapl_device *dev, struct rdma_cm_id *id, bool ud
 		conn->reads_in = event->param.conn.responder_resources;
 	}
 	dapl_mutex_lock(&conn->lock);
-	hw_learn_addresses(conn);
+	hw_report_addresses(conn);
 	hw_conn_trace_new(conn);
 	dapl_mutex_unlock(&conn->lock);
 	*out = conn;
@@ -47,10 +47,10 @@ static int answer(struct dapl_conn *conn, const void *bytes, int len)
 	struct rdma_conn_param param = {
 		.private_data = bytes,
 		.private_data_len = len,
-		.responder_resources = hw_least(conn->reads_in, l->max_qp_rd_atom),
-		.initiator_depth = hw_least(conn->reads_out, l->max_qp_init_rd_atom),
+		.responder_resources = hw_qp_least(conn->reads_in, l->max_qp_rd_atom),
+		.initiator_depth = hw_qp_least(conn->reads_out, l->max_qp_init_rd_atom),
 		.flow_control = !conn->srq,
-		.rnr_retry_count = hw_rnr_retry(conn),
+		.rnr_retry_count = hw_qp_rnr_retry(conn),
 		.srq = conn->srq,
 		.qp_num = conn->qp->qp_num,
 	};
@@ -73,8 +73,8 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 	if (!peer_gone && conn->state != CONN_REQUESTED)
 		return EINVAL;
 	hw_conn_adopt(conn, params);
-	conn->reads_out = hw_least(conn->reads_out, peer_out);
-	conn->reads_in = hw_least(conn->reads_in, peer_in);
+	conn->reads_out = hw_qp_least(conn->reads_out, peer_out);
+	conn->reads_in = hw_qp_least(conn->reads_in, peer_in);
 	if (!peer_gone && conn->wire == HW_WIRE_IB)
 		err = hw_qp_to_rts(conn, &peer_gone);
 	else if (!peer_gone && conn->wire == HW_WIRE_UD)
@@ -96,7 +96,7 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 	if (peer_gone || err) {
 		hw_caused_in(conn, DAPL_STEP_ACCEPT, err, DAPL_CODE_NONE, 0, peer_gone ?
 			  "the peer is gone" : NULL);
-		hw_fail_later(conn, DAPL_CONN_TIMED_OUT, err, NULL);
+		hw_conn_fail_later(conn, DAPL_CONN_TIMED_OUT, err, NULL);
 	} else if (conn->ud) {
 		conn->late = LATE_ESTABLISHED;
 		hw_conn_queue_task(conn);
@@ -104,10 +104,10 @@ static int accept_locked(struct dapl_conn *conn, const struct dapl_conn_params *
 	return 0;
 }
 
-int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
+int hw_acceptor_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 {
 	uint8_t bytes[256];
-	uint8_t mtu = hw_least_set(hw_own_mtu(), conn->peer_mtu);
+	uint8_t mtu = hw_qp_least_set(hw_qp_own_mtu(), conn->peer_mtu);
 	int err, len = hw_pdata_pack(bytes, conn->wire, HW_ACCEPT, params->pdata,
 				     params->pdata_len, mtu, false, NULL);
 
@@ -119,7 +119,7 @@ int hw_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)
 	return err;
 }
 
-int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
+int hw_acceptor_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_t len)
 {
 	uint8_t bytes[256];
 	int n = hw_pdata_pack(bytes, conn->wire, HW_REJECT, pdata, len, 0, false, NULL);
@@ -131,10 +131,10 @@ int hw_reject(struct dapl_conn *conn, bool by_consumer, const void *pdata, size_
 		if (by_consumer)
 			rdma_reject(conn->id, bytes, n);
 		else
-			hw_refuse(conn->id, conn->wire);
+			hw_report_refusal(conn->id, conn->wire);
 		hw_conn_set_state(conn, CONN_CLOSED);
 	}
 	dapl_mutex_unlock(&conn->lock);
-	hw_release(conn);
+	hw_conn_release(conn);
 	return 0;
 }

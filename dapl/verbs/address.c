@@ -265,7 +265,7 @@ static int find(struct hw_places *p, const struct local_addresses *all, const st
 	return ENODEV;
 }
 
-int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *printable)
+int hw_address_find_places(struct hw_places *places, const struct ia_params *params, const char *printable)
 {
 	struct local_addresses all;
 	int err;

@@ -27,7 +27,7 @@ struct hw_places {
 
 /* Returns 0, or an errno after one log line that quotes `text`. EINVAL: there is no name; ENODEV: nothing
  * has that name. */
-int hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text);
+int hw_address_find_places(struct hw_places *places, const struct ia_params *params, const char *text);
 
 /* Writes "10.0.0.1 port 4000" to buf, and returns buf. */
 const char *hw_address_text(const struct sockaddr *a, char *buf, size_t size);

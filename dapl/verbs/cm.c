@@ -10,7 +10,7 @@
  *
  * Lifetimes. Only the service thread destroys the id of a connection and frees the connection; so an
  * event that was read refers to a live connection until its handler returns. (A connection without an id,
- * whose start failed, is freed by hw_connect.) Calls from core (accept, reject, disconnect, release) refer
+ * whose start failed, is freed by hw_initiator_connect.) Calls from core (accept, reject, disconnect, release) refer
  * to a live connection, because core makes none after release or reject, and these two only queue the task
  * that destroys it. The thread that calls unlisten destroys the listener: its id first, after which no
  * event for it is read; then dapl_service_flush waits for the handler that may be running.
@@ -75,7 +75,7 @@ static const char *make_conn(struct dapl_listener *listener, const struct rdma_c
 		return "no listener any more";
 	if (listener->ud && !pdata->has_self)	/* it could not be answered */
 		return "it does not say where its endpoint is";
-	err = hw_conn_from_request(listener->dev, event->id, listener->ud, pdata, event, conn);
+	err = hw_acceptor_from_request(listener->dev, event->id, listener->ud, pdata, event, conn);
 	return err ? strerror(err) : NULL;
 }
 
@@ -94,7 +94,7 @@ static void request_event(struct dapl_listener *listener, const struct rdma_cm_e
 	why = make_conn(listener, event, &pdata, &conn);
 	if (why) {
 		trace_refused(listener, event->id, why);
-		hw_refuse(event->id, wire);
+		hw_report_refusal(event->id, wire);
 		rdma_destroy_id(event->id);
 		return;
 	}
@@ -118,7 +118,7 @@ static void handle(struct dapl_device *dev, struct cm_target *target, enum cm_ki
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		device_removed(dev);
 	if (kind == CM_MEMBERSHIP)
-		hw_membership_event(target, event);
+		hw_mcast_event(target, event);
 	if (kind == CM_CONN)
 		hw_conn_event(container_of(target, struct dapl_conn, target), event, pdata, len);
 }
@@ -253,8 +253,8 @@ static bool is_any_address(const struct sockaddr *a)
 	return address_same_host(a, (struct sockaddr *)&any);
 }
 
-int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
-	      int backlog, void *sp, struct dapl_listener **listener)
+int hw_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
+		 int backlog, void *sp, struct dapl_listener **listener)
 {
 	struct sockaddr_storage where = dev->attr.address;
 	struct dapl_listener *l;
@@ -285,7 +285,7 @@ int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *po
 	return 0;
 }
 
-void hw_unlisten(struct dapl_listener *listener)
+void hw_cm_unlisten(struct dapl_listener *listener)
 {
 	__atomic_store_n(&listener->dead, true, __ATOMIC_RELEASE);
 	rdma_destroy_id(listener->id);

@@ -13,9 +13,9 @@ void hw_cm_stop(struct dapl_device *dev);
 void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp);
 
 /* Operations of dapl/core/device.h. `port` in host byte order; 0: a free one is chosen and stored. Returns an errno. */
-int hw_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
-	      int backlog, void *sp, struct dapl_listener **listener);
+int hw_cm_listen(struct dapl_device *dev, const struct sockaddr *addr, uint16_t *port, bool ud,
+		 int backlog, void *sp, struct dapl_listener **listener);
 /* No upcall of the listener runs or comes when it returns. */
-void hw_unlisten(struct dapl_listener *listener);
+void hw_cm_unlisten(struct dapl_listener *listener);
 
 #endif

@@ -65,7 +65,7 @@ void hw_conn_destroy(struct dapl_conn *conn)
 }
 
 /* CONN-11, 12 */
-enum dapl_conn_failure hw_failure_of(int err)
+enum dapl_conn_failure hw_conn_failure_of(int err)
 {
 	switch (err) {
 	case ETIMEDOUT:
@@ -101,7 +101,7 @@ static void finish(struct dapl_conn *conn)
 
 	switch (conn->state) {
 	case CONN_REQUESTED:
-		hw_refuse(conn->id, conn->wire);	/* SP-44 */
+		hw_report_refusal(conn->id, conn->wire);	/* SP-44 */
 		break;
 	case CONN_CONNECTING:
 		/* rdma_destroy_id would wait for an iWARP driver's handshake to end. */
@@ -158,7 +158,7 @@ void hw_conn_queue_task(struct dapl_conn *conn)
 	dapl_task_queue(&conn->task, conn_task);
 }
 
-void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text)
+void hw_conn_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text)
 {
 	assert_held(&conn->lock);
 	hw_caused(conn, err, DAPL_CODE_NONE, 0, text);
@@ -167,7 +167,7 @@ void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, 
 	hw_conn_queue_task(conn);
 }
 
-int hw_disconnect(struct dapl_conn *conn)
+int hw_conn_disconnect(struct dapl_conn *conn)
 {
 	dapl_mutex_lock(&conn->lock);
 	if (conn->ud) {
@@ -183,7 +183,7 @@ int hw_disconnect(struct dapl_conn *conn)
 	return 0;
 }
 
-void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
+void hw_conn_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 {
 	dapl_mutex_lock(&conn->lock);
 	*cause = conn->cause;
@@ -194,7 +194,7 @@ void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 	dapl_mutex_unlock(&conn->lock);
 }
 
-void hw_release(struct dapl_conn *conn)
+void hw_conn_release(struct dapl_conn *conn)
 {
 	dapl_mutex_lock(&conn->lock);
 	conn->released = true;

@@ -11,14 +11,14 @@ void hw_conn_destroy(struct dapl_conn *conn);
 /* conn->lock held: takes over what core has given for the connection. */
 void hw_conn_adopt(struct dapl_conn *conn, const struct dapl_conn_params *params);
 /* conn->lock held: has the failure reported on the service thread. */
-void hw_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
+void hw_conn_fail_later(struct dapl_conn *conn, enum dapl_conn_failure why, int err, const char *text);
 /* Queues the task that makes the upcall noted in conn->late, or ends a released connection. */
 void hw_conn_queue_task(struct dapl_conn *conn);
-enum dapl_conn_failure hw_failure_of(int err);
+enum dapl_conn_failure hw_conn_failure_of(int err);
 
 /* Operations of dapl/core/device.h. They take conn->lock. */
-int hw_disconnect(struct dapl_conn *conn);
-void hw_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
-void hw_release(struct dapl_conn *conn);
+int hw_conn_disconnect(struct dapl_conn *conn);
+void hw_conn_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause);
+void hw_conn_release(struct dapl_conn *conn);
 
 #endif

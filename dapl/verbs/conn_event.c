@@ -12,7 +12,7 @@
 
 enum {
 	REJ_BY_CONSUMER = 28,		/* InfiniBand's code; REJ 8 means no listener */
-	REJ_ECE = 35,			/* the reason that hw_refuse() sends */
+	REJ_ECE = 35,			/* the reason that hw_report_refusal() sends */
 	SIDR_REJECT = 2,		/* 1 means no listener */
 };
 
@@ -59,7 +59,7 @@ static void handle_failure(struct dapl_conn *conn, const struct rdma_cm_event *e
 	} else if (is_pending(conn->state)) {
 		hw_caused_by_event(conn, event);
 		hw_report_failed(conn, event->event == RDMA_CM_EVENT_REJECTED ? DAPL_CONN_REFUSED :
-			    hw_failure_of(-status), NULL, 0);
+			    hw_conn_failure_of(-status), NULL, 0);
 	} else if (conn->state == CONN_ESTABLISHED) {
 		hw_caused_by_event(conn, event);
 		hw_report_disconnected(conn, CONN_CLOSED, false);

@@ -5,17 +5,17 @@
 #include "hw.h"
 #include "dapl/core/base/settings.h"
 
-uint8_t hw_least(uint8_t a, uint8_t b)
+uint8_t hw_qp_least(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
 }
 
-uint8_t hw_least_set(uint8_t a, uint8_t b)
+uint8_t hw_qp_least_set(uint8_t a, uint8_t b)
 {
-	return !a ? b : !b ? a : hw_least(a, b);
+	return !a ? b : !b ? a : hw_qp_least(a, b);
 }
 
-uint8_t hw_own_mtu(void)
+uint8_t hw_qp_own_mtu(void)
 {
 	uint8_t mtu = IBV_MTU_256;
 
@@ -26,17 +26,17 @@ uint8_t hw_own_mtu(void)
 	return mtu;
 }
 
-uint8_t hw_ack_retry(const struct dapl_conn *conn)
+uint8_t hw_qp_ack_retry(const struct dapl_conn *conn)
 {
 	return dapl_tuned(conn->tuning.ack_retry, dapl_settings.ack_retry);
 }
 
-uint8_t hw_rnr_retry(const struct dapl_conn *conn)
+uint8_t hw_qp_rnr_retry(const struct dapl_conn *conn)
 {
 	return dapl_tuned(conn->tuning.rnr_retry, dapl_settings.rnr_retry);
 }
 
-void hw_set_path(struct ibv_ah_attr *ah, const struct dapl_conn *conn)
+void hw_qp_set_path(struct ibv_ah_attr *ah, const struct dapl_conn *conn)
 {
 	int tclass = dapl_tuned(conn ? conn->tuning.traffic_class : 0, dapl_settings.tclass);
 
@@ -59,10 +59,10 @@ static int to_rtr(struct dapl_conn *conn, bool *peer_gone)
 		*peer_gone = true;
 		return errno;
 	}
-	attr.path_mtu = hw_least_set(attr.path_mtu, hw_least_set(hw_own_mtu(), conn->peer_mtu));
-	attr.max_dest_rd_atomic = hw_least(attr.max_dest_rd_atomic, conn->reads_in);
+	attr.path_mtu = hw_qp_least_set(attr.path_mtu, hw_qp_least_set(hw_qp_own_mtu(), conn->peer_mtu));
+	attr.max_dest_rd_atomic = hw_qp_least(attr.max_dest_rd_atomic, conn->reads_in);
 	attr.min_rnr_timer = dapl_tuned(conn->tuning.rnr_timer, dapl_settings.rnr_timer);
-	hw_set_path(&attr.ah_attr, conn);
+	hw_qp_set_path(&attr.ah_attr, conn);
 	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
 }
 
@@ -76,11 +76,11 @@ static int to_rts(struct dapl_conn *conn, bool *peer_gone)
 		*peer_gone = true;
 		return errno;
 	}
-	attr.max_rd_atomic = hw_least(attr.max_rd_atomic, conn->reads_out);
+	attr.max_rd_atomic = hw_qp_least(attr.max_rd_atomic, conn->reads_out);
 	if (ack_timeout >= 0)
 		attr.timeout = ack_timeout;
-	attr.retry_cnt = hw_ack_retry(conn);
-	attr.rnr_retry = hw_rnr_retry(conn);
+	attr.retry_cnt = hw_qp_ack_retry(conn);
+	attr.rnr_retry = hw_qp_rnr_retry(conn);
 	return hw_errno(ibv_modify_qp(conn->qp, &attr, mask));
 }
 

@@ -5,7 +5,7 @@
 #include "tap.h"
 #include "common/address.h"
 
-void hw_learn_addresses(struct dapl_conn *conn)
+void hw_report_addresses(struct dapl_conn *conn)
 {
 	struct sockaddr *local = conn->id ? rdma_get_local_addr(conn->id) : NULL;
 	struct sockaddr *remote = conn->id ? rdma_get_peer_addr(conn->id) : NULL;
@@ -31,7 +31,7 @@ void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len
 	struct dapl_established info = { .pdata = pdata, .pdata_len = len, .ud = peer };
 
 	assert_held(&conn->lock);
-	hw_learn_addresses(conn);
+	hw_report_addresses(conn);
 	if (!hw_conn_set_state(conn, CONN_ESTABLISHED)) {	/* it has ended meanwhile */
 		dapl_mutex_unlock(&conn->lock);
 		return;
@@ -54,7 +54,7 @@ void hw_report_disconnected(struct dapl_conn *conn, enum conn_state next, bool o
 
 /* Apart from "consumer", the only reason that librdmacm can send is that of ECE. It tells OFA's provider,
  * too, that no consumer was asked. Older kernels do not support it. */
-void hw_refuse(struct rdma_cm_id *id, enum hw_wire wire)
+void hw_report_refusal(struct rdma_cm_id *id, enum hw_wire wire)
 {
 	uint8_t bytes[256];
 	int len = hw_pdata_pack(bytes, wire, HW_REJECT, NULL, 0, 0, true, NULL);

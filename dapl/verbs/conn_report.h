@@ -13,8 +13,8 @@ void hw_report_established(struct dapl_conn *conn, const void *pdata, size_t len
 			   const struct dapl_ud_peer *peer);
 void hw_report_disconnected(struct dapl_conn *conn, enum conn_state next, bool orderly);
 /* Copies the addresses that the id has by now. conn->lock stays held. */
-void hw_learn_addresses(struct dapl_conn *conn);
+void hw_report_addresses(struct dapl_conn *conn);
 /* Refuses a request on the provider's behalf. No lock needed. */
-void hw_refuse(struct rdma_cm_id *id, enum hw_wire wire);
+void hw_report_refusal(struct rdma_cm_id *id, enum hw_wire wire);
 
 #endif

@@ -197,7 +197,7 @@ static int hw_open(const char *params_text, void *ia, struct dapl_device **out)
 			 "\"hostname 0\" or \"ibdevice port\"", printable, wrong);
 		return EINVAL;
 	}
-	err = hw_places_find(&places, &params, printable);
+	err = hw_address_find_places(&places, &params, printable);
 	if (err)
 		return err;
 	dev = calloc(1, sizeof(*dev));
@@ -271,15 +271,15 @@ const struct dapl_device_ops dapl_device_ops = {
 	.error_qp = hw_error_qp,
 	.destroy_qp = hw_destroy_qp,
 	.destroy_ah = hw_destroy_ah,
-	.join = hw_join,
-	.leave = hw_leave,
-	.listen = hw_listen,
-	.unlisten = hw_unlisten,
-	.connect = hw_connect,
-	.accept = hw_accept,
-	.reject = hw_reject,
-	.disconnect = hw_disconnect,
-	.explain = hw_explain,
-	.release = hw_release,
+	.join = hw_mcast_join,
+	.leave = hw_mcast_leave,
+	.listen = hw_cm_listen,
+	.unlisten = hw_cm_unlisten,
+	.connect = hw_initiator_connect,
+	.accept = hw_acceptor_accept,
+	.reject = hw_acceptor_reject,
+	.disconnect = hw_conn_disconnect,
+	.explain = hw_conn_explain,
+	.release = hw_conn_release,
 	.tap = hw_tap,
 };

@@ -63,7 +63,7 @@ static int open_hash(struct hw_group *g, enum hw_hash_kind kind, struct hw_hash 
 		return ENOMEM;
 	for (uint32_t i = 0; i < size; i++)
 		queues[i] = g->members[g->table[i]] ? g->members[g->table[i]]->wq : g->nowhere;
-	err = hw_hash_open(g->eth, g->pd, queues, size, hw_hash_fields(kind, g->fields), g->key, hash);
+	err = hw_eth_wq_hash_open(g->eth, g->pd, queues, size, hw_hash_fields(kind, g->fields), g->key, hash);
 	free(queues);
 	return err;
 }
@@ -71,7 +71,7 @@ static int open_hash(struct hw_group *g, enum hw_hash_kind kind, struct hw_hash 
 static void close_hashes(struct hw_hash hashes[HASH_KINDS])
 {
 	for (int kind = 0; kind < HASH_KINDS; kind++)
-		hw_hash_close(&hashes[kind]);
+		hw_eth_wq_hash_close(&hashes[kind]);
 }
 
 static const char *kind_of(const struct hw_group *g, const struct dapl_eth_rule *rule, enum hw_hash_kind *kind)
@@ -213,7 +213,7 @@ static void remove_member(struct hw_group *g, struct hw_eth *q)
 	close_hashes(g->hashes);
 }
 
-void hw_groups_leave(struct hw_eth *q)
+void hw_group_leave_all(struct hw_eth *q)
 {
 	dapl_mutex_lock(&q->eth->groups_lock);
 	while (q->groups) {
@@ -254,7 +254,7 @@ static int open_nowhere(struct hw_group *g)
 		return hw_null_errno();
 	attr.pd = g->pd;
 	attr.cq = g->cq;
-	return hw_wq_create(g->eth, &attr, &g->nowhere);
+	return hw_eth_wq_create(g->eth, &attr, &g->nowhere);
 }
 
 static void destroy(struct hw_group *g)

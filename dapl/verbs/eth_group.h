@@ -24,6 +24,6 @@ struct hw_eth_rules *hw_group_rules_of_tag(struct hw_group *group, uint32_t tag)
  * can serve the rule, and *why says why; *why is NULL otherwise. */
 int hw_group_target(struct hw_group *group, const struct dapl_eth_rule *rule, struct ibv_qp **qp, const char **why);
 /* Takes groups_lock. The QP leaves its groups: its work queue gets none of their frames any more. */
-void hw_groups_leave(struct hw_eth *q);
+void hw_group_leave_all(struct hw_eth *q);
 
 #endif

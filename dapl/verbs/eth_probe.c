@@ -131,9 +131,9 @@ static bool can_hash(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq
 	struct ibv_wq *twice[2] = { wq, wq };
 	struct hw_hash hash;
 
-	if (hw_hash_open(eth, pd, twice, 2, fields, key, &hash))
+	if (hw_eth_wq_hash_open(eth, pd, twice, 2, fields, key, &hash))
 		return false;
-	hw_hash_close(&hash);
+	hw_eth_wq_hash_close(&hash);
 	return true;
 }
 
@@ -158,14 +158,14 @@ static void probe_queue(struct hw_eth_device *eth, const struct ibv_rss_caps *rs
 	struct dapl_eth_rule rule = rule_for_no_station();
 	struct hw_hash hash;
 
-	if (hw_hash_open(eth, pd, &wq, 1, 0, key, &hash))
+	if (hw_eth_wq_hash_open(eth, pd, &wq, 1, 0, key, &hash))
 		return;
 	eth->caps.work_queues = works(hash.qp, (uint8_t)eth->dev->attr.port, &rule, 0);
 	if (eth->caps.work_queues) {
 		probe_flows(eth, hash.qp);
 		probe_hashes(eth, rss, pd, wq);
 	}
-	hw_hash_close(&hash);
+	hw_eth_wq_hash_close(&hash);
 }
 
 static void probe_queues(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_cq *cq)
@@ -175,7 +175,7 @@ static void probe_queues(struct hw_eth_device *eth, struct ibv_pd *pd, struct ib
 	struct ibv_wq *wq;
 
 	if (ibv_query_device_ex(eth->dev->verbs, NULL, &ex) || !is_for_raw(ex.rss_caps.supported_qpts) ||
-	    !(ex.rss_caps.rx_hash_function & IBV_RX_HASH_FUNC_TOEPLITZ) || hw_wq_create(eth, &attr, &wq))
+	    !(ex.rss_caps.rx_hash_function & IBV_RX_HASH_FUNC_TOEPLITZ) || hw_eth_wq_create(eth, &attr, &wq))
 		return;
 	probe_queue(eth, &ex.rss_caps, pd, wq);
 	ibv_destroy_wq(wq);

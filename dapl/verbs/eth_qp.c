@@ -163,11 +163,11 @@ int hw_eth_error_qp(struct ibv_qp *qp)
 
 	if (!q->hw)
 		return 0;
-	hw_groups_leave(q);
+	hw_group_leave_all(q);
 	hw_eth_rules_end(&q->rules);
 	__atomic_store_n(&q->ended, true, __ATOMIC_RELAXED);
 	err = to_state(q->hw, IBV_QPS_ERR);
-	return err || !q->wq ? err : hw_wq_to_state(q->wq, IBV_WQS_ERR);
+	return err || !q->wq ? err : hw_eth_wq_to_state(q->wq, IBV_WQS_ERR);
 }
 
 int hw_eth_reset_qp(struct ibv_qp *qp)
@@ -178,17 +178,17 @@ int hw_eth_reset_qp(struct ibv_qp *qp)
 
 	if (!q->hw)
 		return 0;
-	hw_groups_leave(q);
+	hw_group_leave_all(q);
 	hw_eth_rules_end(&q->rules);
 	err = to_state(q->hw, IBV_QPS_RESET);
 	if (!err && q->wq)
-		err = hw_wq_to_state(q->wq, IBV_WQS_RESET);
+		err = hw_eth_wq_to_state(q->wq, IBV_WQS_RESET);
 	if (err)
 		return err;
 	hw_eth_recv_empty(q);
 	err = hw_eth_to_rts(q->hw, (uint8_t)q->eth->dev->attr.port);
 	if (!err && q->wq)
-		err = hw_wq_to_state(q->wq, IBV_WQS_RDY);
+		err = hw_eth_wq_to_state(q->wq, IBV_WQS_RDY);
 	if (!err && q->paced)
 		err = hw_eth_pace(qp, &none);
 	__atomic_store_n(&q->ended, false, __ATOMIC_RELAXED);
@@ -201,7 +201,7 @@ int hw_eth_destroy_qp(struct ibv_qp *qp)
 	int err;
 
 	hw_eth_cq_remove(q);
-	hw_groups_leave(q);
+	hw_group_leave_all(q);
 	hw_eth_rules_end(&q->rules);
 	err = q->hw ? hw_errno(ibv_destroy_qp(q->hw)) : 0;
 	if (err)

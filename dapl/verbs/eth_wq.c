@@ -10,14 +10,14 @@
 
 /* --- work queues ---------------------------------------------------------------------------- */
 
-int hw_wq_to_state(struct ibv_wq *wq, enum ibv_wq_state state)
+int hw_eth_wq_to_state(struct ibv_wq *wq, enum ibv_wq_state state)
 {
 	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = state };
 
 	return hw_errno(ibv_modify_wq(wq, &attr));
 }
 
-int hw_wq_create(struct hw_eth_device *eth, struct ibv_wq_init_attr *attr, struct ibv_wq **wq)
+int hw_eth_wq_create(struct hw_eth_device *eth, struct ibv_wq_init_attr *attr, struct ibv_wq **wq)
 {
 	int err;
 
@@ -25,7 +25,7 @@ int hw_wq_create(struct hw_eth_device *eth, struct ibv_wq_init_attr *attr, struc
 	*wq = ibv_create_wq(eth->dev->verbs, attr);
 	if (!*wq)
 		return hw_null_errno();
-	err = hw_wq_to_state(*wq, IBV_WQS_RDY);
+	err = hw_eth_wq_to_state(*wq, IBV_WQS_RDY);
 	if (err) {
 		ibv_destroy_wq(*wq);
 		*wq = NULL;
@@ -43,13 +43,13 @@ int hw_eth_wq_open(struct hw_eth *q, uint32_t max_wr, uint32_t max_sge)
 		attr.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
 		attr.create_flags = IBV_WQ_FLAGS_SCATTER_FCS;
 	}
-	err = hw_wq_create(q->eth, &attr, &q->wq);
-	return err ? err : hw_hash_open(q->eth, q->qp.pd, &q->wq, 1, 0, no_key, &q->own);
+	err = hw_eth_wq_create(q->eth, &attr, &q->wq);
+	return err ? err : hw_eth_wq_hash_open(q->eth, q->qp.pd, &q->wq, 1, 0, no_key, &q->own);
 }
 
 void hw_eth_wq_close(struct hw_eth *q)
 {
-	hw_hash_close(&q->own);
+	hw_eth_wq_hash_close(&q->own);
 	if (q->wq)
 		ibv_destroy_wq(q->wq);
 	q->wq = NULL;
@@ -79,8 +79,8 @@ static int bring_up(struct ibv_qp *qp, uint8_t port)
 	return err ? err : hw_errno(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
 }
 
-int hw_hash_open(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq **queues, uint32_t size, uint64_t fields,
-		 const uint8_t key[HW_ETH_HASH_KEY], struct hw_hash *hash)
+int hw_eth_wq_hash_open(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq **queues, uint32_t size,
+			uint64_t fields, const uint8_t key[HW_ETH_HASH_KEY], struct hw_hash *hash)
 {
 	struct ibv_rwq_ind_table_init_attr table = { .log_ind_tbl_size = log_of(size), .ind_tbl = queues };
 	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RAW_PACKET, .pd = pd,
@@ -97,11 +97,11 @@ int hw_hash_open(struct hw_eth_device *eth, struct ibv_pd *pd, struct ibv_wq **q
 	hash->qp = ibv_create_qp_ex(eth->dev->verbs, &attr);
 	err = hash->qp ? bring_up(hash->qp, (uint8_t)eth->dev->attr.port) : hw_null_errno();
 	if (err)
-		hw_hash_close(hash);
+		hw_eth_wq_hash_close(hash);
 	return err;
 }
 
-void hw_hash_close(struct hw_hash *hash)
+void hw_eth_wq_hash_close(struct hw_hash *hash)
 {
 	if (hash->qp)
 		ibv_destroy_qp(hash->qp);

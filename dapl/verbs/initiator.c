@@ -79,7 +79,7 @@ void hw_initiator_address_failed(struct dapl_conn *conn, int status)
 void hw_initiator_address_resolved(struct dapl_conn *conn)
 {
 	assert_held(&conn->lock);
-	hw_learn_addresses(conn);
+	hw_report_addresses(conn);
 	conn->retries = dapl_settings.route_retries;
 	if (rdma_resolve_route(conn->id, dapl_settings.route_timeout_ms)) {
 		hw_caused_in(conn, DAPL_STEP_RESOLVE_ROUTE, errno, DAPL_CODE_NONE, 0, NULL);
@@ -113,11 +113,11 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 	struct rdma_conn_param param = {
 		.private_data = conn->pdata,
 		.private_data_len = conn->pdata_len,
-		.responder_resources = hw_least(conn->reads_in, l->max_qp_rd_atom),
-		.initiator_depth = hw_least(conn->reads_out, l->max_qp_init_rd_atom),
+		.responder_resources = hw_qp_least(conn->reads_in, l->max_qp_rd_atom),
+		.initiator_depth = hw_qp_least(conn->reads_out, l->max_qp_init_rd_atom),
 		.flow_control = !conn->srq,
-		.retry_count = hw_ack_retry(conn),
-		.rnr_retry_count = hw_rnr_retry(conn),
+		.retry_count = hw_qp_ack_retry(conn),
+		.rnr_retry_count = hw_qp_rnr_retry(conn),
 		.srq = conn->srq,
 		.qp_num = conn->qp->qp_num,
 	};
@@ -149,7 +149,7 @@ void hw_initiator_route_resolved(struct dapl_conn *conn)
 		}
 	}
 	hw_caused_by_errno(conn, err);
-	hw_report_failed(conn, hw_failure_of(err), NULL, 0);
+	hw_report_failed(conn, hw_conn_failure_of(err), NULL, 0);
 }
 
 /* InfiniBand and RoCE: the peer accepted; this side moves the queue pair to RTS. */
@@ -168,7 +168,7 @@ void hw_initiator_response(struct dapl_conn *conn, const struct hw_pdata *pdata)
 		err = errno;
 	if (err) {
 		hw_caused_in(conn, DAPL_STEP_READY, err, DAPL_CODE_NONE, 0, NULL);
-		hw_refuse(conn->id, conn->wire);	/* fails if the peer has withdrawn its answer */
+		hw_report_refusal(conn->id, conn->wire);	/* fails if the peer has withdrawn its answer */
 		hw_report_failed(conn, DAPL_CONN_REFUSED, NULL, 0);
 		return;
 	}
@@ -199,12 +199,12 @@ void hw_initiator_iwarp_established(struct dapl_conn *conn, const struct rdma_cm
 	const struct rdma_conn_param *agreed = &event->param.conn;
 
 	assert_held(&conn->lock);
-	hw_siw_qp_reads(conn->qp, hw_least(agreed->initiator_depth, agreed->responder_resources));
+	hw_siw_qp_reads(conn->qp, hw_qp_least(agreed->initiator_depth, agreed->responder_resources));
 	hw_report_established(conn, pdata->data, pdata->len, NULL);
 }
 
-int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
-	       struct dapl_conn **out)
+int hw_initiator_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
+			 struct dapl_conn **out)
 {
 	struct dapl_conn *conn;
 	struct hw_ud_self self = { 0 };
@@ -221,7 +221,7 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 	if (params->ud)
 		hw_ud_self(dev, params->qp, &self);
 	len = hw_pdata_pack(conn->pdata, conn->wire, HW_REQUEST, params->pdata, params->pdata_len,
-			    hw_own_mtu(), false, &self);
+			    hw_qp_own_mtu(), false, &self);
 	if (len < 0) {
 		hw_conn_destroy(conn);
 		return EMSGSIZE;
@@ -242,7 +242,7 @@ int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
 	}
 	hw_conn_trace_new(conn);
 	if (err)
-		hw_fail_later(conn, DAPL_CONN_UNREACHABLE, err, NULL);
+		hw_conn_fail_later(conn, DAPL_CONN_UNREACHABLE, err, NULL);
 	dapl_mutex_unlock(&conn->lock);
 	return 0;
 }

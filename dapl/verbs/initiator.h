@@ -6,8 +6,8 @@
 #include "conn_types.h"
 
 /* Operation of dapl/core/device.h; no lock is held. An errno: there is no connection. */
-int hw_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
-	       struct dapl_conn **conn);
+int hw_initiator_connect(struct dapl_device *dev, const struct dapl_conn_params *params,
+			 struct dapl_conn **conn);
 
 void hw_initiator_address_resolved(struct dapl_conn *conn);
 void hw_initiator_address_failed(struct dapl_conn *conn, int status);

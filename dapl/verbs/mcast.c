@@ -59,8 +59,8 @@ static int bind_id(struct dapl_membership *m)
 	       !strcmp(ibv_get_device_name(m->id->verbs->device), dev->attr.device) ? 0 : ENODEV;
 }
 
-int hw_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group, bool send_only,
-	    void *owner, struct dapl_membership **membership)
+int hw_mcast_join(struct dapl_device *dev, struct ibv_qp *qp, const struct sockaddr *group, bool send_only,
+		  void *owner, struct dapl_membership **membership)
 {
 	struct dapl_membership *m = calloc(1, sizeof(*m));
 	int err;
@@ -96,7 +96,7 @@ static void end_membership(struct dapl_task *task)
 	free(m);
 }
 
-void hw_leave(struct dapl_membership *m)
+void hw_mcast_leave(struct dapl_membership *m)
 {
 	dapl_mutex_lock(&m->lock);
 	if (m->attached)
@@ -139,7 +139,7 @@ static void trace_event(const struct dapl_membership *m, const struct rdma_cm_ev
 	      dapl_cause_address(&m->group, text), event->status, err);
 }
 
-void hw_membership_event(struct cm_target *target, const struct rdma_cm_event *event)
+void hw_mcast_event(struct cm_target *target, const struct rdma_cm_event *event)
 {
 	struct dapl_membership *m = container_of(target, struct dapl_membership, target);
 	struct dapl_ud_peer to = { .qpn = event->param.ud.qp_num, .qkey = event->param.ud.qkey };

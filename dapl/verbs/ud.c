@@ -55,7 +55,7 @@ void hw_ud_self(struct dapl_device *dev, struct ibv_qp *qp, struct hw_ud_self *s
 
 static int make_handle(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct dapl_ud_peer *peer)
 {
-	hw_set_path(attr, NULL);
+	hw_qp_set_path(attr, NULL);
 	peer->ah = ibv_create_ah(pd, attr);
 	return peer->ah ? 0 : hw_null_errno();
 }

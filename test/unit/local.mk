@@ -1144,11 +1144,11 @@ test_unit_verbs_test_address_places_LDADD = libdaplverbs.la libcommon.la $(CMOCK
 test_unit_verbs_test_address_places_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
 	-Wl,--wrap=getaddrinfo,--wrap=opendir,--wrap=fopen64,--wrap=access
 # What cm_channel.c replaces besides.
-verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_membership_event \
+verbs_cm_channel_flags = $(verbs_conn_sides_flags) -Wl,--wrap=hw_mcast_event \
 	-Wl,--wrap=dapl_service_flush,--wrap=dapl_watch_start,--wrap=dapl_watch_stop
 test_unit_verbs_test_cm_SOURCES = test/unit/verbs/test_cm.c $(verbs_cm_channel) $(printed)
 test_unit_verbs_test_cm_LDADD = $(unit_verbs_libs)
-test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_conn_from_request
+test_unit_verbs_test_cm_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=hw_conn_event,--wrap=hw_acceptor_from_request
 test_unit_verbs_test_cm_listen_SOURCES = test/unit/verbs/test_cm_listen.c $(verbs_cm_channel)
 test_unit_verbs_test_cm_listen_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_cm_listen_LDFLAGS = $(AM_LDFLAGS) $(verbs_cm_channel_flags) -Wl,--wrap=free
@@ -1163,7 +1163,7 @@ test_unit_verbs_test_conn_state_LDADD = $(unit_verbs_libs)
 test_unit_verbs_test_device_SOURCES = test/unit/verbs/test_device.c \
 	test/unit/verbs/device_steps.c test/unit/verbs/device_steps.h $(softeth_steps) $(device_harness)
 test_unit_verbs_test_device_LDADD = $(unit_verbs_libs)
-test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_places_find,--wrap=hw_probe,--wrap=dapl_task_queue \
+test_unit_verbs_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hw_address_find_places,--wrap=hw_probe,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=dapl_up_async,--wrap=log_report \
 	-Wl,--wrap=dlopen,--wrap=calloc,--wrap=free
 test_unit_verbs_test_dm_SOURCES = test/unit/verbs/test_dm.c $(softeth_steps)

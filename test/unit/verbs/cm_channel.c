@@ -54,7 +54,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 /* --- in place of the service thread, other files and core -------------------------------------------------- */
 
-REPLACE(dapl_watch_start, dapl_watch_stop, dapl_service_flush, hw_conn_event, hw_membership_event)
+REPLACE(dapl_watch_start, dapl_watch_stop, dapl_service_flush, hw_conn_event, hw_mcast_event)
 
 int __wrap_dapl_watch_start(struct dapl_watch *watch, int fd, void (*run)(struct dapl_watch *))
 {
@@ -95,7 +95,7 @@ void __wrap_hw_conn_event(struct dapl_conn *of, const struct rdma_cm_event *even
 	told(of, event, bytes, length);
 }
 
-void __wrap_hw_membership_event(struct cm_target *of, const struct rdma_cm_event *event) { told(of, event, NULL, 0); }
+void __wrap_hw_mcast_event(struct cm_target *of, const struct rdma_cm_event *event) { told(of, event, NULL, 0); }
 
 void dapl_up_request(void *to, struct dapl_conn *of, const struct dapl_request *request)
 {

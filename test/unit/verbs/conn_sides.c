@@ -139,7 +139,7 @@ int rdma_connect(struct rdma_cm_id *of, struct rdma_conn_param *param)
 	asked = *param;
 	keep(param->private_data, param->private_data_len);
 	if (releases_in_connect)
-		hw_release(conn);
+		hw_conn_release(conn);
 	return try_on(of, "connect");
 }
 

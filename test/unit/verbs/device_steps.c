@@ -159,10 +159,10 @@ int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 
 /* --- in place of other files ---------------------------------------------------------------------------------- */
 
-REPLACE(hw_places_find, hw_probe, dapl_task_queue, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
+REPLACE(hw_address_find_places, hw_probe, dapl_task_queue, dapl_watch_start, dapl_watch_stop, dapl_up_async, log_report)
 EXTEND(dlopen, calloc, free)
 
-int __wrap_hw_places_find(struct hw_places *places, const struct ia_params *params, const char *text)
+int __wrap_hw_address_find_places(struct hw_places *places, const struct ia_params *params, const char *text)
 {
 	params_told = *params;
 	text_of_places = text;

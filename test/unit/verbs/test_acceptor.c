@@ -16,7 +16,7 @@ static int request(enum hw_wire wire)
 
 	dev.attr.iwarp = wire == HW_WIRE_IWARP;
 	ids = 1;
-	return hw_conn_from_request(&dev, &id, wire == HW_WIRE_UD, &pdata, &event, &conn);
+	return hw_acceptor_from_request(&dev, &id, wire == HW_WIRE_UD, &pdata, &event, &conn);
 }
 
 static void begin_on(void **state, enum hw_wire wire)
@@ -30,7 +30,7 @@ static int accept_it(void)
 {
 	struct dapl_conn_params params = own_params();
 
-	return hw_accept(conn, &params);
+	return hw_acceptor_accept(conn, &params);
 }
 
 /* The task reports to core that the connection has failed. */
@@ -130,7 +130,7 @@ TEST(answer_names_queue_pair_and_retries)
 	dapl_settings.rnr_retry = 6;
 	params.srq = true;
 	assert_int_equal(request(HW_WIRE_IB), 0);
-	assert_int_equal(hw_accept(conn, &params), 0);
+	assert_int_equal(hw_acceptor_accept(conn, &params), 0);
 	assert_int_equal(asked.rnr_retry_count, 6);
 	assert_int_equal(asked.srq, 1);
 	assert_int_equal(asked.flow_control, 0);
@@ -153,7 +153,7 @@ TEST(reads_are_the_least_of_both_sides_and_the_device)
 		params.reads_out = cases[i].own_out;
 		params.reads_in = cases[i].own_in;
 		dev.attr.limits.max_qp_rd_atom = dev.attr.limits.max_qp_init_rd_atom = cases[i].limit;
-		assert_int_equal(hw_accept(conn, &params), 0);
+		assert_int_equal(hw_acceptor_accept(conn, &params), 0);
 		assert_int_equal(asked.initiator_depth, cases[i].out);
 		assert_int_equal(asked.responder_resources, cases[i].in);
 		assert_int_equal(siw.max_reads, cases[i].out ? cases[i].out : MOST_READS);	/* 0: unknown */
@@ -180,12 +180,12 @@ TEST(accept_with_too_much_data_changes_nothing)
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	params.pdata = data;
 	params.pdata_len = hw_pdata_room(HW_WIRE_IB, HW_ACCEPT) + 1;
-	assert_int_equal(hw_accept(conn, &params), EMSGSIZE);
+	assert_int_equal(hw_acceptor_accept(conn, &params), EMSGSIZE);
 	left_is("id");
 	assert_int_equal(conn->state, CONN_REQUESTED);
 	assert_null(conn->owner);
 	params.pdata_len--;
-	assert_int_equal(hw_accept(conn, &params), 0);
+	assert_int_equal(hw_acceptor_accept(conn, &params), 0);
 	assert_int_equal(conn->state, CONN_ACCEPTING);
 }
 
@@ -218,7 +218,7 @@ TEST(failed_accept_leaves_the_request)
 		begin_on(state, cases[i].wire);
 		params.reads_out = params.reads_in = 1;
 		failing = cases[i].word;
-		assert_int_equal(hw_accept(conn, &params), ENOBUFS);
+		assert_int_equal(hw_acceptor_accept(conn, &params), ENOBUFS);
 		left_is("id");
 		assert_int_equal(conn->state, CONN_REQUESTED);
 		assert_null(conn->owner);
@@ -289,7 +289,7 @@ TEST(rejection_by_the_program_carries_its_data)
 
 	for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
 		begin_on(state, wires[i]);
-		assert_int_equal(hw_reject(conn, true, "no", 2), 0);
+		assert_int_equal(hw_acceptor_reject(conn, true, "no", 2), 0);
 		left_is("id reject");
 		is_rejection(wires[i], false, "no");
 	}
@@ -303,7 +303,7 @@ TEST(refusal_by_the_provider_carries_its_mark)
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin_on(state, cases[i].wire);
-		assert_int_equal(hw_reject(conn, false, NULL, 0), 0);
+		assert_int_equal(hw_acceptor_reject(conn, false, NULL, 0), 0);
 		left_is(cases[i].word);
 		is_rejection(cases[i].wire, true, "");
 	}
@@ -313,7 +313,7 @@ TEST(refusal_by_the_provider_carries_its_mark)
 TEST(rejected_request_is_released)
 {
 	assert_int_equal(request(HW_WIRE_IB), 0);
-	assert_int_equal(hw_reject(conn, true, "no", 2), 0);
+	assert_int_equal(hw_acceptor_reject(conn, true, "no", 2), 0);
 	*steps = 0;
 	run_task();
 	left_is("");
@@ -324,7 +324,7 @@ TEST(request_that_is_over_is_released_without_an_answer)
 {
 	assert_int_equal(request(HW_WIRE_IB), 0);
 	conn->state = CONN_CLOSED;
-	assert_int_equal(hw_reject(conn, true, "no", 2), 0);
+	assert_int_equal(hw_acceptor_reject(conn, true, "no", 2), 0);
 	run_task();
 	left_is("");
 }
@@ -335,12 +335,12 @@ TEST(rejection_with_too_much_data_leaves_the_request)
 	size_t room = hw_pdata_room(HW_WIRE_IB, HW_REJECT);
 
 	assert_int_equal(request(HW_WIRE_IB), 0);
-	assert_int_equal(hw_reject(conn, true, data, room + 1), EMSGSIZE);
+	assert_int_equal(hw_acceptor_reject(conn, true, data, room + 1), EMSGSIZE);
 	left_is("id");
 	assert_int_equal(conn->state, CONN_REQUESTED);
 	assert_false(conn->released);
 	assert_false(task_is_queued());
-	assert_int_equal(hw_reject(conn, true, data, room), 0);
+	assert_int_equal(hw_acceptor_reject(conn, true, data, room), 0);
 	left_is("id reject");
 }
 

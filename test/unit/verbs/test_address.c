@@ -14,7 +14,7 @@ UNIT_TEST(absent_device_is_one_line)
 	for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++) {
 		reported.lines = 0;
 		assert_null(ia_params_read(&p, absent[i]));
-		assert_int_equal(hw_places_find(&places, &p, absent[i]), ENODEV);
+		assert_int_equal(hw_address_find_places(&places, &p, absent[i]), ENODEV);
 		assert_int_equal(reported.lines, 1);
 	}
 }
@@ -26,7 +26,7 @@ UNIT_TEST(a_device_needs_a_name)
 
 	reported.lines = 0;
 	assert_null(ia_params_read(&p, " "));
-	assert_int_equal(hw_places_find(&places, &p, " "), EINVAL);
+	assert_int_equal(hw_address_find_places(&places, &p, " "), EINVAL);
 	assert_int_equal(reported.lines, 1);
 }
 

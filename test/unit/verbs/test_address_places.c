@@ -67,7 +67,7 @@ static int find(const char *text)
 
 	reported.lines = questions = 0;
 	assert_null(ia_params_read(&params, text));
-	return hw_places_find(&places, &params, text);
+	return hw_address_find_places(&places, &params, text);
 }
 
 static void assert_place(unsigned i, const char *netdev, const char *address)

@@ -13,7 +13,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static int no_conn;			/* errno of hw_conn_from_request; 0: there is a connection */
+static int no_conn;			/* errno of hw_acceptor_from_request; 0: there is a connection */
 
 int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 {
@@ -22,13 +22,14 @@ int rdma_notify(struct rdma_cm_id *of, enum ibv_event_type event)
 	return try_on(of, "notify");
 }
 
-EXTEND(hw_conn_from_request)
+EXTEND(hw_acceptor_from_request)
 
-int __wrap_hw_conn_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud, const struct hw_pdata *pdata,
-				const struct rdma_cm_event *event, struct dapl_conn **out)
+int __wrap_hw_acceptor_from_request(struct dapl_device *on, struct rdma_cm_id *of, bool ud,
+				    const struct hw_pdata *pdata, const struct rdma_cm_event *event,
+				    struct dapl_conn **out)
 {
 	if (!no_conn)
-		return __real_hw_conn_from_request(on, of, ud, pdata, event, out);
+		return __real_hw_acceptor_from_request(on, of, ud, pdata, event, out);
 	listener.dead = true;		/* its end begins meanwhile */
 	return no_conn;
 }
@@ -388,7 +389,7 @@ TEST(close_waits_for_no_peer)
 	new_connection(true);
 	conn->state = CONN_DISCONNECTING;
 	conn->owner = &owner;
-	hw_release(conn);
+	hw_conn_release(conn);
 	hw_cm_stop(&dev);
 	left_is("flush flush unwatch up:released");
 	assert_null(dev.conns);

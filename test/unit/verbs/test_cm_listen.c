@@ -81,13 +81,13 @@ static int listen_at(const char *text, uint16_t port, bool ud)
 	if (text)
 		set_address((struct sockaddr *)&at, text, 1);	/* its port counts for nothing */
 	port_told = port;
-	return hw_listen(&dev, text ? (struct sockaddr *)&at : NULL, &port_told, ud, BACKLOG, &sp, &made);
+	return hw_cm_listen(&dev, text ? (struct sockaddr *)&at : NULL, &port_told, ud, BACKLOG, &sp, &made);
 }
 
 static void end_listener(void)
 {
 	*steps = 0;
-	hw_unlisten(made);
+	hw_cm_unlisten(made);
 	steps_are("flush free");	/* in that order: a handler may have it meanwhile */
 	assert_int_equal(ids, 0);
 	made = NULL;
@@ -166,7 +166,7 @@ TEST(listener_that_cannot_be_is_refused)
 {
 	struct sockaddr_storage local = { .ss_family = AF_UNIX };
 
-	assert_int_equal(hw_listen(&dev, (struct sockaddr *)&local, &port_told, false, BACKLOG, &sp, &made),
+	assert_int_equal(hw_cm_listen(&dev, (struct sockaddr *)&local, &port_told, false, BACKLOG, &sp, &made),
 			 EAFNOSUPPORT);
 	dev.attr.ud = false;
 	assert_int_equal(listen_at(NULL, ASKED_PORT, true), EOPNOTSUPP);
@@ -227,7 +227,7 @@ TEST(request_during_the_end_of_its_listener_is_refused)
 	assert_int_equal(listen_at(NULL, ASKED_PORT, false), 0);
 	*steps = 0;
 	during_flush = request_comes_late;
-	hw_unlisten(made);
+	hw_cm_unlisten(made);
 	steps_are("flush refuse free");
 	assert_null(dev.conns);
 }

@@ -47,21 +47,21 @@ static void begin_accepted_datagrams(void **state)
 	struct dapl_conn_params params = own_params();
 
 	begin_in(state, HW_WIRE_UD, CONN_REQUESTED);
-	assert_int_equal(hw_accept(conn, &params), 0);
+	assert_int_equal(hw_acceptor_accept(conn, &params), 0);
 	left_is("accept:handle handle id");
 }
 
 static void fail_later(enum dapl_conn_failure why, int err, const char *text)
 {
 	dapl_mutex_lock(&conn->lock);
-	hw_fail_later(conn, why, err, text);
+	hw_conn_fail_later(conn, why, err, text);
 	dapl_mutex_unlock(&conn->lock);
 }
 
 /* Release only queues the task that ends it. */
 static void release(void)
 {
-	hw_release(conn);
+	hw_conn_release(conn);
 	assert_int_equal(conn->lock.state, MUTEX_FREE);
 	steps_are("");
 	assert_ptr_equal(dev.conns, conn);
@@ -226,7 +226,7 @@ TEST(failure_follows_from_the_errno)
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++)
-		assert_int_equal(hw_failure_of(cases[i].err), cases[i].why);
+		assert_int_equal(hw_conn_failure_of(cases[i].err), cases[i].why);
 }
 
 /* --- upcalls that are made later --------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ TEST(late_establishment_hands_the_address_handle_to_core)
 TEST(address_handle_of_a_disconnected_peer_goes_with_the_connection)
 {
 	begin_accepted_datagrams(state);
-	assert_int_equal(hw_disconnect(conn), 0);
+	assert_int_equal(hw_conn_disconnect(conn), 0);
 	run_task();
 	left_is("handle id");
 	release();
@@ -314,7 +314,7 @@ TEST(disconnect_tells_a_peer_that_is_connected)
 		for (size_t i = 0; i < COUNT(fails); i++) {
 			begin_in(state, HW_WIRE_IB, (enum conn_state)s);
 			failing = fails[i] ? "disconnect" : NULL;
-			assert_int_equal(hw_disconnect(conn), 0);
+			assert_int_equal(hw_conn_disconnect(conn), 0);
 			left_is(s == CONN_ESTABLISHED || s == CONN_PEER_CLOSED ? "id disconnect" : "id");
 			assert_int_equal(conn->state, s == CONN_ESTABLISHED ? CONN_DISCONNECTING :
 					 s == CONN_PEER_CLOSED ? CONN_CLOSED : s);
@@ -329,7 +329,7 @@ TEST(disconnect_of_datagrams_tells_no_peer)
 
 	for (size_t i = 0; i < COUNT(states); i++) {
 		begin_in(state, HW_WIRE_UD, states[i]);
-		assert_int_equal(hw_disconnect(conn), 0);
+		assert_int_equal(hw_conn_disconnect(conn), 0);
 		left_is("id");
 		assert_int_equal(conn->state, CONN_CLOSED);
 		assert_int_equal(conn->lock.state, MUTEX_FREE);
@@ -343,7 +343,7 @@ static struct dapl_conn_cause explained(void)
 	struct dapl_conn_cause cause;
 
 	memset(&cause, 0xee, sizeof cause);
-	hw_explain(conn, &cause);
+	hw_conn_explain(conn, &cause);
 	assert_int_equal(conn->lock.state, MUTEX_FREE);
 	assert_memory_equal(&cause.local, &conn->local, sizeof cause.local);
 	assert_int_equal(address_port((struct sockaddr *)&cause.remote), 9);
@@ -393,7 +393,7 @@ TEST(cause_of_a_failure_is_constant)
 TEST(released_queue_pair_is_used_no_more)
 {
 	begin_in(state, HW_WIRE_IB, CONN_ESTABLISHED);
-	hw_release(conn);
+	hw_conn_release(conn);
 	assert_null(conn->qp);
 	assert_true(conn->released);
 	run_task();

@@ -111,7 +111,10 @@ void hw_conn_destroy(struct dapl_conn *c)
 	last = DESTROYED;
 }
 
-enum dapl_conn_failure hw_failure_of(int err) { return err == ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_UNREACHABLE; }
+enum dapl_conn_failure hw_conn_failure_of(int err)
+{
+	return err == ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_UNREACHABLE;
+}
 
 /* --- events ------------------------------------------------------------------------------------------- */
 

@@ -108,7 +108,7 @@ TEST(mtu_in_bytes_is_rounded_down_to_a_code)
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		dapl_settings.ib_mtu = cases[i].bytes;
-		assert_int_equal(hw_own_mtu(), cases[i].code);
+		assert_int_equal(hw_qp_own_mtu(), cases[i].code);
 	}
 }
 
@@ -180,7 +180,7 @@ TEST(unset_path_fields_stay_as_rdma_cm_says)
 {
 	struct ibv_ah_attr ah = { .is_global = 1, .sl = 3, .grh = { .hop_limit = 64, .traffic_class = 9 } };
 
-	hw_set_path(&ah, NULL);
+	hw_qp_set_path(&ah, NULL);
 	assert_int_equal(ah.sl, 3);
 	assert_int_equal(ah.grh.hop_limit, 64);
 	assert_int_equal(ah.grh.traffic_class, 9);
@@ -193,7 +193,7 @@ TEST(path_fields_of_the_environment_are_set)
 	dapl_settings.ib_sl = 5;
 	dapl_settings.hop_limit = 7;
 	dapl_settings.tclass = 0;
-	hw_set_path(&ah, &conn);
+	hw_qp_set_path(&ah, &conn);
 	assert_int_equal(ah.sl, 5);
 	assert_int_equal(ah.grh.hop_limit, 7);
 	assert_int_equal(ah.grh.traffic_class, 0);
@@ -206,7 +206,7 @@ TEST(path_without_a_grh_gets_a_service_level_only)
 	dapl_settings.ib_sl = 5;
 	dapl_settings.hop_limit = 7;
 	dapl_settings.tclass = 11;
-	hw_set_path(&ah, NULL);
+	hw_qp_set_path(&ah, NULL);
 	assert_int_equal(ah.sl, 5);
 	assert_int_equal(ah.grh.hop_limit, 0);
 	assert_int_equal(ah.grh.traffic_class, 0);

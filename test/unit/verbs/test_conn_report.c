@@ -194,7 +194,7 @@ TEST(disconnect_is_orderly_or_not)
 static void learn_addresses(void)
 {
 	dapl_mutex_lock(&conn.lock);
-	hw_learn_addresses(&conn);
+	hw_report_addresses(&conn);
 	dapl_mutex_unlock(&conn.lock);
 }
 
@@ -223,7 +223,7 @@ static void refused_message(enum hw_wire wire)
 
 TEST(infiniband_refusal_has_a_reason_of_its_own)
 {
-	hw_refuse(&id, HW_WIRE_IB);
+	hw_report_refusal(&id, HW_WIRE_IB);
 	assert_int_equal(ece_rejects, 1);
 	assert_int_equal(rejects, 0);
 	refused_message(HW_WIRE_IB);
@@ -232,7 +232,7 @@ TEST(infiniband_refusal_has_a_reason_of_its_own)
 TEST(kernel_without_that_reason_rejects)
 {
 	ece_is_refused = true;
-	hw_refuse(&id, HW_WIRE_IB);
+	hw_report_refusal(&id, HW_WIRE_IB);
 	assert_int_equal(ece_rejects, 1);
 	assert_int_equal(rejects, 1);
 	refused_message(HW_WIRE_IB);
@@ -244,7 +244,7 @@ TEST(other_wires_reject)
 
 	for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
 		begin(state);
-		hw_refuse(&id, wires[i]);
+		hw_report_refusal(&id, wires[i]);
 		assert_int_equal(ece_rejects, 0);
 		assert_int_equal(rejects, 1);
 		refused_message(wires[i]);

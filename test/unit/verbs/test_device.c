@@ -89,7 +89,7 @@ TEST(absent_device_is_refused_before_anything_is_made)
 	assert_int_equal(opens("mlx5_0 1"), ENODEV);
 	assert_int_equal(asked, 1);
 	assert_string_equal(text_of_places, "mlx5_0 1");
-	assert_int_equal(reports, 0);		/* hw_places_find() does */
+	assert_int_equal(reports, 0);		/* hw_address_find_places() does */
 	assert_null(dev);
 	assert_true(nothing_is_left());
 	steps_begin(state);

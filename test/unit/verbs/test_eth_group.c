@@ -80,7 +80,7 @@ int ibv_destroy_cq(struct ibv_cq *of)
 	return 0;
 }
 
-int hw_wq_create(struct hw_eth_device *of, struct ibv_wq_init_attr *attr, struct ibv_wq **out)
+int hw_eth_wq_create(struct hw_eth_device *of, struct ibv_wq_init_attr *attr, struct ibv_wq **out)
 {
 	assert_ptr_equal(of, &eth);
 	assert_ptr_equal(attr->pd, &pd);
@@ -102,8 +102,8 @@ static int destroy_wq(struct ibv_wq *of)
 	return 0;
 }
 
-int hw_hash_open(struct hw_eth_device *of, struct ibv_pd *in, struct ibv_wq **named, uint32_t size, uint64_t hashed,
-		 const uint8_t with[HW_ETH_HASH_KEY], struct hw_hash *hash)
+int hw_eth_wq_hash_open(struct hw_eth_device *of, struct ibv_pd *in, struct ibv_wq **named, uint32_t size,
+			uint64_t hashed, const uint8_t with[HW_ETH_HASH_KEY], struct hw_hash *hash)
 {
 	struct hash *h = &hashes[made];
 
@@ -122,7 +122,7 @@ int hw_hash_open(struct hw_eth_device *of, struct ibv_pd *in, struct ibv_wq **na
 	return 0;
 }
 
-void hw_hash_close(struct hw_hash *hash)
+void hw_eth_wq_hash_close(struct hw_hash *hash)
 {
 	if (!hash->qp)
 		return;
@@ -424,7 +424,7 @@ UNIT_CASE(failed_table_leaves_all_as_it_was)
 	assert_ptr_equal(redirected[3].to, &hashes[0].qp);
 	leads_to(0, 0, 1, 2, 1);
 	assert_false(hashes[2].open);
-	hw_groups_leave(&members[0]);				/* the table is still the first one */
+	hw_group_leave_all(&members[0]);				/* the table is still the first one */
 	leads_to(3, -1, 1, 2, 1);
 }
 
@@ -436,7 +436,7 @@ UNIT_CASE(frames_of_a_member_that_left_are_dropped)
 
 	create();
 	give_rules(4, 6);
-	hw_groups_leave(&members[1]);
+	hw_group_leave_all(&members[1]);
 	assert_null(members[1].groups);
 	leads_to(1, 0, -1, 2, -1);
 	assert_false(hashes[0].open);
@@ -446,7 +446,7 @@ UNIT_CASE(frames_of_a_member_that_left_are_dropped)
 	leads_to(1, 0, -1, 2, -1);
 	assert_int_equal(hw_group_set(group, without), 0);
 	leads_to(2, 0, 2, 2, 0);
-	hw_groups_leave(&members[0]);
+	hw_group_leave_all(&members[0]);
 	assert_int_equal(hw_group_set(group, first), EINVAL);
 	assert_int_equal(hw_group_set(group, last), EINVAL);
 }
@@ -457,7 +457,7 @@ UNIT_CASE(member_leaves_all_of_its_groups)
 
 	create();
 	assert_int_equal(create_one(&other), 0);
-	hw_groups_leave(&members[2]);
+	hw_group_leave_all(&members[2]);
 	assert_null(members[2].groups);
 	assert_int_equal(made, 4);
 	leads_to(2, 0, 1, -1, 1);
@@ -473,7 +473,7 @@ UNIT_CASE(group_ends_if_a_member_cannot_be_left_out)
 	create();
 	give_rules(4, 6);
 	bad_hash = 1;
-	hw_groups_leave(&members[1]);
+	hw_group_leave_all(&members[1]);
 	assert_null(members[1].groups);
 	assert_int_equal(ends, 1);
 	assert_false(hashes[0].open);

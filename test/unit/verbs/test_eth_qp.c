@@ -57,7 +57,7 @@ void hw_eth_recv_empty(struct hw_eth *q) { (void)q; step("empty"); }
 int hw_eth_recv_fill(struct hw_eth *q) { (void)q; return result_of("fill"); }
 void hw_eth_cq_add(struct hw_eth *q) { (void)q; step("add"); }
 void hw_eth_cq_remove(struct hw_eth *q) { (void)q; step("remove"); }
-void hw_groups_leave(struct hw_eth *q) { (void)q; step("leave"); }
+void hw_group_leave_all(struct hw_eth *q) { (void)q; step("leave"); }
 
 void hw_eth_rules_end(struct hw_eth_rules *rules)
 {
@@ -82,7 +82,7 @@ void hw_eth_wq_close(struct hw_eth *q)
 	step("wq_close");
 }
 
-int hw_wq_to_state(struct ibv_wq *wq, enum ibv_wq_state state)
+int hw_eth_wq_to_state(struct ibv_wq *wq, enum ibv_wq_state state)
 {
 	assert_ptr_equal(wq, &objects.wq);
 	return result_of(state == IBV_WQS_RESET ? "wq:RESET" : state == IBV_WQS_RDY ? "wq:RDY" : "wq:ERR");

@@ -20,7 +20,7 @@ static int open_hash(uint32_t size, struct hw_hash *hash)
 {
 	struct ibv_wq *queues[4] = { &objects.wq, &objects.wq, &objects.wq, &objects.wq };
 
-	return hw_hash_open(&eth, &objects.pd, queues, size, fields, key, hash);
+	return hw_eth_wq_hash_open(&eth, &objects.pd, queues, size, fields, key, hash);
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, objects_end)
@@ -32,7 +32,7 @@ TEST(work_queue_is_made_ready)
 	struct ibv_wq_init_attr attr = { .max_wr = 7 };
 	struct ibv_wq *wq;
 
-	assert_int_equal(hw_wq_create(&eth, &attr, &wq), 0);
+	assert_int_equal(hw_eth_wq_create(&eth, &attr, &wq), 0);
 	assert_ptr_equal(wq, &objects.wq);
 	assert_int_equal(asked_wq.wq_type, IBV_WQT_RQ);
 	assert_int_equal(asked_wq.max_wr, 7);
@@ -46,7 +46,7 @@ TEST(work_queue_that_is_not_ready_is_destroyed)
 	struct ibv_wq *wq = &objects.wq;
 
 	failing = "wq:RDY";
-	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOBUFS);
+	assert_int_equal(hw_eth_wq_create(&eth, &attr, &wq), ENOBUFS);
 	assert_null(wq);
 	nothing_is_alive();
 }
@@ -59,7 +59,7 @@ TEST(refusal_without_a_reason_is_an_error)
 
 	refusal = 0;
 	failing = "wq";
-	assert_int_equal(hw_wq_create(&eth, &attr, &wq), EIO);
+	assert_int_equal(hw_eth_wq_create(&eth, &attr, &wq), EIO);
 	failing = "table";
 	assert_int_equal(open_hash(1, &hash), EIO);
 	failing = "hash";
@@ -73,7 +73,7 @@ TEST(negative_errors_of_the_device_are_errno_values)
 
 	refusal = -ENOSPC;
 	failing = "wq:RDY";
-	assert_int_equal(hw_wq_create(&eth, &attr, &wq), ENOSPC);
+	assert_int_equal(hw_eth_wq_create(&eth, &attr, &wq), ENOSPC);
 }
 
 TEST(raw_qp_receives_on_a_queue_of_its_own)
@@ -127,7 +127,7 @@ TEST(table_size_is_given_as_its_logarithm)
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(open_hash(sizes[i], &hash), 0);
 		assert_int_equal(asked_table_log, i);
-		hw_hash_close(&hash);
+		hw_eth_wq_hash_close(&hash);
 	}
 }
 
@@ -136,9 +136,9 @@ TEST(table_names_the_queues_in_their_order)
 	struct ibv_wq others[2], *queues[4] = { &others[1], &others[0], &objects.wq, &others[1] };
 	struct hw_hash hash;
 
-	assert_int_equal(hw_hash_open(&eth, &objects.pd, queues, 4, fields, key, &hash), 0);
+	assert_int_equal(hw_eth_wq_hash_open(&eth, &objects.pd, queues, 4, fields, key, &hash), 0);
 	assert_memory_equal(asked_queues, queues, sizeof queues);
-	hw_hash_close(&hash);
+	hw_eth_wq_hash_close(&hash);
 }
 
 TEST(qp_hashes_the_fields_with_the_key)
@@ -156,7 +156,7 @@ TEST(qp_hashes_the_fields_with_the_key)
 	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_function, IBV_RX_HASH_FUNC_TOEPLITZ);
 	assert_int_equal(asked_hash.rx_hash_conf.rx_hash_fields_mask, fields);
 	assert_memory_equal(asked_key, key, sizeof key);
-	hw_hash_close(&hash);
+	hw_eth_wq_hash_close(&hash);
 }
 
 TEST(failed_hash_leaves_nothing)
@@ -185,7 +185,7 @@ TEST(qp_without_states_is_up)
 		failing = "hash:INIT";
 		assert_int_equal(open_hash(2, &hash), 0);
 		alive_are("table hash");
-		hw_hash_close(&hash);
+		hw_eth_wq_hash_close(&hash);
 		nothing_is_alive();
 	}
 	failing = "hash:RTR";
@@ -197,8 +197,8 @@ TEST(closed_hash_is_closed_once)
 	struct hw_hash hash;
 
 	assert_int_equal(open_hash(2, &hash), 0);
-	hw_hash_close(&hash);
-	hw_hash_close(&hash);
+	hw_eth_wq_hash_close(&hash);
+	hw_eth_wq_hash_close(&hash);
 	assert_null(hash.qp);
 	assert_null(hash.table);
 }

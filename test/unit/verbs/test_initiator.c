@@ -24,7 +24,7 @@ static int connect_it(bool ud)
 	struct dapl_conn_params params = own_params();
 
 	params.ud = ud;
-	return hw_connect(&dev, &params, &conn);
+	return hw_initiator_connect(&dev, &params, &conn);
 }
 
 static void after(void (*handler)(struct dapl_conn *))
@@ -108,7 +108,7 @@ TEST(options_are_those_of_connection_and_environment)
 		dapl_settings.ack_timer = cases[i].env;
 		params.tuning.traffic_class = cases[i].tos;
 		params.tuning.ack_timeout = cases[i].ack;
-		assert_int_equal(hw_connect(&dev, &params, &conn), 0);	/* though the kernel knows no option */
+		assert_int_equal(hw_initiator_connect(&dev, &params, &conn), 0);	/* the kernel knows no option */
 		assert_int_equal(asked_tos, cases[i].set_tos);
 		assert_int_equal(asked_ack_timeout, cases[i].set_ack);
 	}
@@ -122,20 +122,20 @@ TEST(refused_arguments_leave_nothing)
 
 	begin_on(state, HW_WIRE_IB);
 	params.remote = &other;
-	assert_int_equal(hw_connect(&dev, &params, &conn), EAFNOSUPPORT);
+	assert_int_equal(hw_initiator_connect(&dev, &params, &conn), EAFNOSUPPORT);
 	dev.attr.ud = false;
 	assert_int_equal(connect_it(true), EOPNOTSUPP);
 	params = own_params();
 	params.pdata = data;
 	params.pdata_len = hw_pdata_room(HW_WIRE_IB, HW_REQUEST) + 1;
-	assert_int_equal(hw_connect(&dev, &params, &conn), EMSGSIZE);
+	assert_int_equal(hw_initiator_connect(&dev, &params, &conn), EMSGSIZE);
 	no_memory = true;
 	assert_int_equal(connect_it(false), ENOMEM);
 	assert_null(dev.conns);
 	left_is("");
 	no_memory = false;
 	params.pdata_len--;
-	assert_int_equal(hw_connect(&dev, &params, &conn), 0);
+	assert_int_equal(hw_initiator_connect(&dev, &params, &conn), 0);
 }
 
 TEST(connection_without_an_id_is_none)
@@ -167,7 +167,7 @@ TEST(address_of_another_family_is_unreachable)
 	begin_on(state, HW_WIRE_IB);
 	set_address((struct sockaddr *)&six, "2001:db8::2", 7);
 	params.remote = (struct sockaddr *)&six;
-	assert_int_equal(hw_connect(&dev, &params, &conn), 0);
+	assert_int_equal(hw_initiator_connect(&dev, &params, &conn), 0);
 	left_is("");
 	run_task();
 	left_is("up:failed");
@@ -185,7 +185,7 @@ TEST(link_local_address_gets_the_scope_of_the_device)
 	((struct sockaddr_in6 *)&dev.attr.address)->sin6_scope_id = 3;
 	set_address((struct sockaddr *)&six, "fe80::2", 7);
 	params.remote = (struct sockaddr *)&six;
-	assert_int_equal(hw_connect(&dev, &params, &conn), 0);
+	assert_int_equal(hw_initiator_connect(&dev, &params, &conn), 0);
 	assert_int_equal(((struct sockaddr_in6 *)&asked_remote)->sin6_scope_id, 3);
 }
 

@@ -168,7 +168,7 @@ void dapl_up_joined(void *to, struct dapl_membership *of, int err, const struct 
 	err_told = err;
 	peer_told = *peer;
 	if (leaves_when_told)
-		hw_leave(of);
+		hw_mcast_leave(of);
 }
 
 void dapl_up_released(void *to)
@@ -210,12 +210,12 @@ UNIT_FIXTURE(begin)
 
 static int join(bool send_only)
 {
-	return hw_join(&dev, &qp, (struct sockaddr *)&group, send_only, &owner, &membership);
+	return hw_mcast_join(&dev, &qp, (struct sockaddr *)&group, send_only, &owner, &membership);
 }
 
 static void leave(void)
 {
-	hw_leave(membership);
+	hw_mcast_leave(membership);
 	assert_non_null(task);
 	run_task(task);
 	task = NULL;
@@ -230,7 +230,7 @@ static void event(enum rdma_cm_event_type type, int status)
 			      .ah_attr = { .dlid = GROUP_LID, .sl = 3, .is_global = 1, .port_num = 9 } } };
 
 	memset(e.param.ud.ah_attr.grh.dgid.raw, 0xff, 16);
-	hw_membership_event(id.context, &e);
+	hw_mcast_event(id.context, &e);
 }
 
 static void start(bool send_only)
@@ -332,7 +332,7 @@ TEST(leave_detaches_at_once_and_the_id_goes_later)
 	start(false);
 	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	memset(&asked_gid, 0, sizeof asked_gid);
-	hw_leave(membership);
+	hw_mcast_leave(membership);
 	left_are(1, 0, 0);
 	assert_int_equal(asked_gid.raw[0], 0xff);
 	assert_int_equal(asked_lid, GROUP_LID);
@@ -439,7 +439,7 @@ TEST(other_events_mean_nothing)
 TEST(left_membership_reports_nothing)
 {
 	start(false);
-	hw_leave(membership);
+	hw_mcast_leave(membership);
 	event(RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	event(RDMA_CM_EVENT_MULTICAST_ERROR, -ENETDOWN);
 	left_are(1, 0, 0);
