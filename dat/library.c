@@ -76,7 +76,7 @@ static void __attribute__((destructor)) registry_end(void)
 	if (!dat_mutex_try(&registry.lock))
 		return;
 	if (!in_use()) {
-		providers_free();
+		provider_free_all();
 		table_free(&registry.table);
 		ia_handle_fini();
 		lmr_table_fini();

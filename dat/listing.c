@@ -27,10 +27,10 @@ static void list_names(struct name_list *list)
 {
 	for (size_t i = 0; i < registry.table.count; i++)
 		if (registry.table.entries[i]->conf->is_default && !is_listed(registry.table.entries[i]))
-			name_list_add(list, registry.table.entries[i]->conf->info.ia_name);
+			unknown_ia_add_name(list, registry.table.entries[i]->conf->info.ia_name);
 	for (struct provider *p = registry.providers; p; p = p->next)
 		if (!p->owner)	/* the names of other providers are in the entries */
-			name_list_add(list, p->info.ia_name);
+			unknown_ia_add_name(list, p->info.ia_name);
 }
 
 /* Reports nothing if a file could not be read: that is the cause, and has been reported. */

@@ -70,7 +70,7 @@ static void entry_unload(struct entry *e)
 		 e->conf->info.ia_name, e->conf->library);
 	e->library.fini(&e->conf->info);
 	dat_mutex_lock(&registry.lock);
-	providers_unlink_of(e);
+	provider_unlink_of(e);
 	dat_mutex_unlock(&registry.lock);
 	loader_close(&e->library);
 	trace(TRC_LVL_NORMAL, TRC_DAT_EVENT, "library", e, NULL, "unloaded %s",

@@ -36,7 +36,7 @@ static void provider_unlink(struct provider *provider)
 	free(provider);
 }
 
-void providers_unlink_of(const struct entry *e)
+void provider_unlink_of(const struct entry *e)
 {
 	struct provider *p, *next;
 
@@ -47,7 +47,7 @@ void providers_unlink_of(const struct entry *e)
 	}
 }
 
-void providers_free(void)
+void provider_free_all(void)
 {
 	while (registry.providers)
 		provider_unlink(registry.providers);

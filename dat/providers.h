@@ -15,8 +15,8 @@ struct provider *provider_find(const DAT_PROVIDER_INFO *key);
 
 /* Removes the registrations that dat_provider_fini left: they would point into unmapped
  * memory. */
-void providers_unlink_of(const struct entry *e);
+void provider_unlink_of(const struct entry *e);
 /* Frees all at the end of the process. */
-void providers_free(void);
+void provider_free_all(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include <dat/udat.h>
 #include <string.h>
 
-void name_list_add(struct name_list *list, const char *name)
+void unknown_ia_add_name(struct name_list *list, const char *name)
 {
 	size_t length = strlen(name);
 

@@ -14,7 +14,7 @@ struct name_list {
 	unsigned length, left_out;
 };
 
-void name_list_add(struct name_list *list, const char *name);
+void unknown_ia_add_name(struct name_list *list, const char *name);
 
 /* Returns whether `name` is to be reported, and remembers it. Called with the registry's lock
  * held. */

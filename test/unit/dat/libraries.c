@@ -119,7 +119,7 @@ int libraries_begin(void **state)
 
 int libraries_end(void **state)
 {
-	providers_free();
+	provider_free_all();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
 	registry.started = false;

@@ -38,7 +38,7 @@ UNIT_FIXTURE(set_up)
 
 UNIT_FIXTURE(tear_down)
 {
-	providers_free();
+	provider_free_all();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
 	registry.started = false;
@@ -150,7 +150,7 @@ UNIT_CASE(provider_of_an_entry_that_is_gone_is_not_listed)
 	table_replace(&registry.table, &fresh);
 	lists("ia_b ");
 	tells("are: ia_b\n");
-	providers_unlink_of(old);
+	provider_unlink_of(old);
 	old->loaded = false;
 	old->users = 0;
 	entry_free_replaced(old);

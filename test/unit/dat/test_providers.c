@@ -31,7 +31,7 @@ UNIT_FIXTURE(set_up)
 
 static int tear_down(void **state)
 {
-	providers_free();
+	provider_free_all();
 	table_free(&registry.table);
 	memset(&registry.table, 0, sizeof registry.table);
 	return registry.providers != NULL;
@@ -79,7 +79,7 @@ static struct entry *change_files(const char *text)
 
 static void free_replaced(struct entry *e)
 {
-	providers_unlink_of(e);
+	provider_unlink_of(e);
 	e->loaded = false;
 	e->users = 0;
 	entry_free_replaced(e);
@@ -193,7 +193,7 @@ UNIT_CASE(unloading_takes_what_the_library_left)
 	add(&mine);
 	by(registry.table.entries[0], add, &more);
 	by(registry.table.entries[1], add, &b);
-	providers_unlink_of(registry.table.entries[0]);
+	provider_unlink_of(registry.table.entries[0]);
 	assert_null(found(&a));
 	assert_null(found(&more));
 	assert_non_null(found(&mine));

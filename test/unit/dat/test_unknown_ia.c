@@ -16,8 +16,8 @@ UNIT_TEST(names_stand_in_the_order_of_the_list)
 {
 	struct name_list list = { .length = 0 };
 
-	name_list_add(&list, "ia0");
-	name_list_add(&list, "ia1");
+	unknown_ia_add_name(&list, "ia0");
+	unknown_ia_add_name(&list, "ia1");
 	assert_string_equal(printed_by(report, &list),
 			    "t: no interface adapter \"ia9\" in /etc/dat.conf; there are: ia0 ia1\n");
 }
@@ -37,7 +37,7 @@ UNIT_TEST(names_that_do_not_fit_are_counted)
 	char expected[64];
 
 	for (int i = 0; i < NAME_LIST_BYTES / 10 + 2; i++)
-		name_list_add(&list, "adapter_x");
+		unknown_ia_add_name(&list, "adapter_x");
 	assert_int_equal(list.length, NAME_LIST_BYTES - 10);
 	assert_int_equal(strlen(list.text), list.length);
 	assert_int_equal(list.left_out, 3);
@@ -52,7 +52,7 @@ UNIT_TEST(list_can_be_filled_to_its_last_byte)
 
 	memset(name, 'x', sizeof name);
 	name[NAME_LIST_BYTES - 2] = '\0';
-	name_list_add(&list, name);
+	unknown_ia_add_name(&list, name);
 	assert_int_equal(list.left_out, 0);
 	assert_int_equal(list.length, NAME_LIST_BYTES - 1);
 }
@@ -65,8 +65,8 @@ UNIT_TEST(later_names_do_not_fill_the_gap)
 
 	memset(name, 'x', sizeof name);
 	name[NAME_LIST_BYTES - 1] = '\0';
-	name_list_add(&list, name);
-	name_list_add(&list, "b");
+	unknown_ia_add_name(&list, name);
+	unknown_ia_add_name(&list, "b");
 	assert_int_equal(list.length, 0);
 	assert_int_equal(list.left_out, 2);
 }
