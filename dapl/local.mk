@@ -68,7 +68,6 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/qp_table.c dapl/core/base/qp_table.h \
 	dapl/core/base/srq_records.c dapl/core/base/srq_records.h \
 	dapl/core/base/status.c dapl/core/base/status.h \
-	dapl/core/base/unknown.c dapl/core/base/unknown.h \
 	dapl/core/base/service.c dapl/core/base/service.h \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/registry.c dapl/core/base/registry.h \

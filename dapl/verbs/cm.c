@@ -32,7 +32,7 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
-#include "dapl/core/base/unknown.h"
+#include "dapl/core/base/diag.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,7 @@ static void cm_ready(struct dapl_watch *watch)
 		copy = *event;
 		if (!is_known(event)) {
 			rdma_ack_cm_event(event);
-			dapl_unknown_report(dev->attr.device, "connection event", copy.event, "ignored");
+			dapl_diag_unknown(dev->attr.device, "connection event", copy.event, "ignored");
 			continue;
 		}
 		if (copy.id->ps == RDMA_PS_UDP) {

@@ -238,3 +238,9 @@ const char *dapl_diag_key(const struct dapl_diag *diag, char text[DIAG_TEXT])
 	dapl_cause_add_reason(&t, &diag->cause);
 	return text;
 }
+
+void dapl_diag_unknown(const char *device, const char *what, int number, const char *done)
+{
+	log_report(REPORT_UNKNOWN_NUMBER, NULL, "%s%s%s %d is not known to this provider, and is %s",
+		   device ? device : "", device ? ": " : "", what, number, done);
+}

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "dapl/core/base/status.h"
-#include "dapl/core/base/unknown.h"
+#include "dapl/core/base/diag.h"
 
 DAT_RETURN dapl_status(int err, DAT_RETURN_SUBTYPE no_resource)
 {
@@ -48,7 +48,7 @@ DAT_DTO_COMPLETION_STATUS dapl_status_dto(enum ibv_wc_status status)
 	case IBV_WC_RNR_RETRY_EXC_ERR:	return DAT_DTO_ERR_RECEIVER_NOT_READY;	/* DTO-32 */
 	default:
 		if ((unsigned)status > IBV_WC_TM_RNDV_INCOMPLETE)	/* the last one of rdma-core 44 */
-			dapl_unknown_report(NULL, "completion status", status, "taken as a transport error");
+			dapl_diag_unknown(NULL, "completion status", status, "taken as a transport error");
 		return DAT_DTO_ERR_TRANSPORT;
 	}
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "dapl/core/base/control.h"
 #include "dapl/core/base/diag_limit.h"
-#include "dapl/core/base/unknown.h"
+#include "dapl/core/base/diag.h"
 #include "dapl/core/conn/conn.h"
 #include "dapl/core/conn/cr.h"
 #include "dapl/core/conn/ep_free.h"
@@ -80,7 +80,7 @@ void dapl_up_async(void *owner, const struct ibv_async_event *event)
 		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "ia", ia, NULL, "verbs event %d",
 		      event->event_type);
 		if ((unsigned)event->event_type > IBV_EVENT_WQ_FATAL)	/* the last one of rdma-core 44 */
-			dapl_unknown_report(ia->attr.device, "asynchronous event", event->event_type, "ignored");
+			dapl_diag_unknown(ia->attr.device, "asynchronous event", event->event_type, "ignored");
 	}
 }
 
