@@ -9,6 +9,11 @@
 enum lock_rank {
 	RANK_NONE,		/* the lock was not initialized */
 
+	/* the BTL of Open MPI: the mutexes of contrib/openmpi/lock.h; held over DAT calls */
+	RANK_BTL_ENDPOINT,	/* e->lock: state, waiting requests and connections of an endpoint */
+	RANK_BTL_MODULE,	/* m->lock: lists of a module: connections, endpoints by name, rings */
+	RANK_BTL_RECV,		/* m->recv_lock: receives of a module that are posted */
+
 	/* libdat2: the mutexes of dat/lock.h */
 	RANK_DAT_FORKS,		/* dat/forks.c: libraries that take part in a fork; held over the fork */
 	RANK_DAT_FILES,		/* dat/registry.c: reading dat.conf */

@@ -13,6 +13,7 @@ void udapl_send_done(struct udapl_frag *f, int status)
 	bool closing = f->endpoint->module->closing;
 	bool btl_owned = closing || !f->callback || (f->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
 
+	assert_no_lock_held();
 	if (f->callback && f->base.des_cbfunc && !closing)
 		f->base.des_cbfunc(btl, f->endpoint, &f->base, status);
 	if (btl_owned)
@@ -23,6 +24,7 @@ void udapl_send_done(struct udapl_frag *f, int status)
  * *available. Returns whether requests are waiting. */
 static bool free_slots(udapl_conn_t *c, int *available, int slots)
 {
+	assert_held(&c->endpoint->lock);
 	c->posted--;
 	*available += slots;
 	return udapl_has_waiting(c->endpoint);
@@ -34,13 +36,13 @@ void udapl_send_completed(struct udapl_frag *f, DAT_DTO_COMPLETION_STATUS status
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	bool control = f->work.kind == UDAPL_CONTROL, flushed = false, waiting;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	waiting = free_slots(c, control ? &c->control_free : &c->sq_free, 1);
 	if (status != DAT_DTO_SUCCESS && !control && f->callback) {
 		opal_list_append(&e->flushed_sends, &f->base.super.super);
 		flushed = true;
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (!flushed)
 		udapl_send_done(f, OPAL_SUCCESS);
 	if (control)
@@ -55,11 +57,11 @@ void udapl_rdma_completed(struct udapl_rdma *r, DAT_DTO_COMPLETION_STATUS status
 	mca_btl_base_endpoint_t *e = r->endpoint;
 	bool waiting;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	waiting = free_slots(c, &c->sq_free, 1);
 	if (status != DAT_DTO_SUCCESS)
 		opal_list_append(&e->flushed_rdmas, &r->super.super);
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (status == DAT_DTO_SUCCESS)
 		udapl_rdma_done(r, OPAL_SUCCESS);
 	if (waiting)
@@ -71,9 +73,9 @@ void udapl_staged_completed(struct udapl_conn *c)
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	bool waiting;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	waiting = free_slots(c, &c->sq_free, udapl_signal_interval());
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (waiting)
 		udapl_push(e);
 }

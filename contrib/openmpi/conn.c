@@ -75,7 +75,7 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 {
 	DAT_RETURN rc = DAT_SUCCESS;
 
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	m->dto_needed += completions_of_conn();
 	if (m->dto_needed > m->dto_length && m->dto_length < m->attr.max_evd_qlen) {
 		int length = 2 * m->dto_needed;
@@ -91,7 +91,7 @@ static DAT_RETURN grow_dto_evd(mca_btl_udapl_module_t *m)
 		if (udapl_is_first_on_node())
 			report_short_evd(m);
 	}
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	return rc;
 }
 
@@ -102,11 +102,11 @@ static void reserve_receives(mca_btl_udapl_module_t *m, udapl_conn_t *c)
 
 	if (!m->srq || dat_srq_query(m->srq, DAT_SRQ_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
-	OPAL_THREAD_LOCK(&m->recv_lock);
+	udapl_mutex_lock(&m->recv_lock);
 	c->srq = m->srq_wanted + udapl_receives_of_conn() <= param.max_recv_dtos;
 	if (c->srq)
 		m->srq_wanted += udapl_receives_of_conn();
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
+	udapl_mutex_unlock(&m->recv_lock);
 }
 
 struct udapl_conn *udapl_conn_from(DAT_EP_HANDLE ep)
@@ -130,9 +130,9 @@ udapl_conn_t *udapl_conn_new(mca_btl_base_endpoint_t *e, bool active)
 	c->sq_free = mca_btl_udapl_component.requests;
 	c->control_free = UDAPL_CONTROL_REQUESTS;
 	reserve_receives(m, c);
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	opal_list_append(&m->conns, &c->super);
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	if (grow_dto_evd(m) != DAT_SUCCESS || create_ep(m, c) != DAT_SUCCESS ||
 	    dat_set_consumer_context(c->ep, context) != DAT_SUCCESS ||
 	    udapl_receives_post(c) != OPAL_SUCCESS) {
@@ -150,10 +150,10 @@ void udapl_conn_release(struct udapl_conn *c)
 		dat_ep_free(c->ep);
 	udapl_ring_free(c);
 	udapl_receives_release(c);
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	opal_list_remove_item(&m->conns, &c->super);
 	m->dto_needed -= completions_of_conn();
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	OBJ_RELEASE(c);
 }
 
@@ -164,6 +164,7 @@ bool udapl_conn_is_established(const struct udapl_conn *c)
 
 void udapl_conn_close(struct udapl_conn *c)
 {
+	assert_held(&c->endpoint->lock);
 	if (udapl_conn_is_established(c)) {
 		udapl_control(c, UDAPL_CLOSE, NULL, 0);
 		udapl_conn_set_state(c, UDAPL_CONN_CLOSING);
@@ -179,6 +180,7 @@ void udapl_conn_close(struct udapl_conn *c)
 
 void udapl_endpoint_fail(mca_btl_base_endpoint_t *e, const char *why)
 {
+	assert_held(&e->lock);
 	e->conn = NULL;
 	if (e->state == UDAPL_FAILED)
 		return;
@@ -188,6 +190,7 @@ void udapl_endpoint_fail(mca_btl_base_endpoint_t *e, const char *why)
 
 void udapl_endpoint_retry_or_fail(mca_btl_base_endpoint_t *e, const char *why)
 {
+	assert_held(&e->lock);
 	e->conn = NULL;
 	udapl_endpoint_set_state(e, UDAPL_IDLE);
 	if (!e->proc || !udapl_has_waiting(e))
@@ -207,6 +210,7 @@ void udapl_connect(mca_btl_base_endpoint_t *e)
 	udapl_conn_t *c;
 	DAT_RETURN rc;
 
+	assert_held(&e->lock);
 	if (!e->proc)
 		return;
 	c = udapl_conn_new(e, true);
@@ -229,6 +233,7 @@ void udapl_conn_fail_if_in_use(udapl_conn_t *c, const char *why)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
+	assert_held(&c->endpoint->lock);
 	if (e->conn != c && c->state != UDAPL_CONN_ESTABLISHED && c->state != UDAPL_CONN_DISCONNECTED)
 		return;
 	if (e->state != UDAPL_FAILED)
@@ -240,20 +245,22 @@ void udapl_conn_broken(struct udapl_conn *c, const char *why)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (c->state == UDAPL_CONN_ESTABLISHED && !c->close_received && !c->module->closing)
 		udapl_conn_fail_if_in_use(c, why);
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 }
 
 void udapl_conn_post_failed(struct udapl_conn *c, DAT_RETURN rc)
 {
+	assert_held(&c->endpoint->lock);
 	if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)
 		udapl_conn_fail_if_in_use(c, "a request could not be posted");
 }
 
 void udapl_conn_set_established(udapl_conn_t *c)
 {
+	assert_held(&c->endpoint->lock);
 	udapl_conn_set_state(c, UDAPL_CONN_ESTABLISHED);
 	if (c->endpoint->conn == c) {
 		udapl_endpoint_set_state(c->endpoint, UDAPL_CONNECTED);
@@ -263,6 +270,7 @@ void udapl_conn_set_established(udapl_conn_t *c)
 
 bool udapl_conn_first_message(struct udapl_conn *c)
 {
+	assert_held(&c->endpoint->lock);
 	c->received_any = true;
 	if (c->state != UDAPL_CONN_ACCEPTED)
 		return false;

@@ -47,6 +47,7 @@ static enum answer decide_answer(const mca_btl_base_endpoint_t *e, const struct 
 {
 	int order = compare_names(OPAL_PROC_MY_NAME, e->name);
 
+	assert_held(&e->lock);
 	if (e->module->closing || e->state == UDAPL_FAILED)
 		return REFUSE;
 	if (!e->conn)
@@ -69,6 +70,7 @@ static bool accept_request(mca_btl_base_endpoint_t *e, DAT_CR_HANDLE cr,
 	struct udapl_hello ours = udapl_hello_own(e->module);
 	udapl_conn_t *c = udapl_conn_new(e, false);
 
+	assert_held(&e->lock);
 	if (!c)
 		return false;
 	c->credits = theirs->credits;
@@ -95,11 +97,11 @@ static void on_request(mca_btl_udapl_module_t *m, DAT_CR_HANDLE cr)
 	    udapl_hello_parse(m, param.private_data, param.private_data_size, &h))
 		e = udapl_endpoint_of(m, (opal_process_name_t){ .jobid = h.jobid, .vpid = h.vpid });
 	if (e) {
-		OPAL_THREAD_LOCK(&e->lock);
+		udapl_mutex_lock(&e->lock);
 		answer = decide_answer(e, &h);
 		if (answer != REFUSE)
 			accepted = accept_request(e, cr, &h, answer == ACCEPT_AS_SECOND);
-		OPAL_THREAD_UNLOCK(&e->lock);
+		udapl_mutex_unlock(&e->lock);
 	}
 	if (!accepted)
 		dat_cr_reject(cr, 0, NULL);
@@ -114,7 +116,7 @@ static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *dat
 	bool good = !c->active ||
 		    udapl_hello_parse(c->module, data->private_data, data->private_data_size, &h);
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (c->state == UDAPL_CONN_CONNECTING) {
 		if (c->active && good)
 			c->credits += h.credits;
@@ -131,7 +133,7 @@ static void on_established(udapl_conn_t *c, const DAT_CONNECTION_EVENT_DATA *dat
 			udapl_conn_set_established(c);
 		}
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	udapl_return_credits(c);	/* credits of messages that arrived before the event */
 	udapl_push(e);
 }
@@ -154,6 +156,7 @@ static const char *cause_of(DAT_EVENT_NUMBER event)
 /* Called with e->lock held. */
 static void fail_attempt(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 {
+	assert_held(&c->endpoint->lock);
 	udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 	if (c->endpoint->conn == c)
 		udapl_endpoint_retry_or_fail(c->endpoint, cause_of(event));
@@ -164,6 +167,7 @@ static void leave_conn(udapl_conn_t *c)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
+	assert_held(&c->endpoint->lock);
 	udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 	if (e->conn == c) {
 		e->conn = NULL;
@@ -175,7 +179,7 @@ static void on_disconnect(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (c->state == UDAPL_CONN_CONNECTING) {
 		fail_attempt(c, event);
 	} else if (c->state == UDAPL_CONN_CLOSING) {
@@ -186,7 +190,7 @@ static void on_disconnect(udapl_conn_t *c, DAT_EVENT_NUMBER event)
 							   ? UDAPL_DISCONNECTED_AFTER
 							   : UDAPL_BROKEN_AFTER);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 }
 
 void udapl_conn_event(mca_btl_udapl_module_t *m, const DAT_EVENT *event)
@@ -216,7 +220,7 @@ static void resolve_disconnect(udapl_conn_t *c, opal_list_t *sends, opal_list_t 
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (c->close_received || c->module->closing) {
 		bool was_in_use = e->conn == c;
 
@@ -233,7 +237,7 @@ static void resolve_disconnect(udapl_conn_t *c, opal_list_t *sends, opal_list_t 
 		udapl_conn_fail_if_in_use(c, "the connection broke");
 		udapl_conn_set_state(c, UDAPL_CONN_CLOSED);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 }
 
 static void complete_all(opal_list_t *sends, opal_list_t *rdmas, int status)
@@ -252,6 +256,7 @@ static void report_failure(mca_btl_base_endpoint_t *e, const char *why)
 	const char *topic = e->lost ? "connection lost" : "cannot connect";
 	char peer[64];
 
+	assert_no_lock_held();
 	snprintf(peer, sizeof peer, "%s", OPAL_NAME_PRINT(e->name));
 	udapl_show_help(topic, opal_process_info.nodename, m->name, peer, why);
 	if (m->error_cb)
@@ -265,7 +270,7 @@ static void housekeep_endpoint(mca_btl_base_endpoint_t *e)
 
 	OBJ_CONSTRUCT(&sends, opal_list_t);
 	OBJ_CONSTRUCT(&rdmas, opal_list_t);
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (e->state == UDAPL_RETRY_WAIT && udapl_now() >= e->deadline) {
 		udapl_endpoint_set_state(e, UDAPL_IDLE);
 		udapl_connect(e);
@@ -278,7 +283,7 @@ static void housekeep_endpoint(mca_btl_base_endpoint_t *e)
 		opal_list_join(&rdmas, opal_list_get_end(&rdmas), &e->rdmas);
 		opal_list_join(&rdmas, opal_list_get_end(&rdmas), &e->flushed_rdmas);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (why && !e->module->closing)
 		report_failure(e, why);
 	complete_all(&sends, &rdmas, OPAL_ERR_UNREACH);

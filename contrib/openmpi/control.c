@@ -9,6 +9,7 @@
 
 void udapl_put_credits(udapl_conn_t *c, struct udapl_header *h)
 {
+	assert_held(&c->endpoint->lock);
 	h->credits = c->credits_to_return;
 	c->credits_to_return = 0;
 	h->eager_credits = udapl_fetch_and_clear(&c->ring_in.slots_to_return);
@@ -30,6 +31,7 @@ bool udapl_control(struct udapl_conn *c, enum udapl_message kind, const void *da
 {
 	udapl_frag_t *f;
 
+	assert_held(&c->endpoint->lock);
 	if (c->control_free <= (kind == UDAPL_CLOSE ? 0 : 1))
 		return false;
 	f = (udapl_frag_t *)opal_free_list_get(&c->module->control_frags);
@@ -57,8 +59,8 @@ void udapl_return_credits(struct udapl_conn *c)
 {
 	mca_btl_base_endpoint_t *e = c->endpoint;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (c->state == UDAPL_CONN_ESTABLISHED && udapl_credits_due(c))
 		udapl_control(c, UDAPL_CREDITS, NULL, 0);
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 }

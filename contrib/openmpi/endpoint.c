@@ -6,7 +6,7 @@
 static void endpoint_construct(mca_btl_base_endpoint_t *e)
 {
 	memset((char *)e + sizeof e->super, 0, sizeof *e - sizeof e->super);
-	OBJ_CONSTRUCT(&e->lock, opal_mutex_t);
+	udapl_mutex_init(&e->lock, RANK_BTL_ENDPOINT);
 	OBJ_CONSTRUCT(&e->sends, opal_list_t);
 	OBJ_CONSTRUCT(&e->rdmas, opal_list_t);
 	OBJ_CONSTRUCT(&e->flushed_sends, opal_list_t);
@@ -23,7 +23,7 @@ static void endpoint_destruct(mca_btl_base_endpoint_t *e)
 	OBJ_DESTRUCT(&e->rdmas);
 	OBJ_DESTRUCT(&e->flushed_sends);
 	OBJ_DESTRUCT(&e->flushed_rdmas);
-	OBJ_DESTRUCT(&e->lock);
+	udapl_mutex_fini(&e->lock);
 }
 OBJ_CLASS_INSTANCE(mca_btl_base_endpoint_t, opal_list_item_t, endpoint_construct,
 		   endpoint_destruct);
@@ -39,6 +39,7 @@ static mca_btl_base_endpoint_t *new_endpoint(mca_btl_udapl_module_t *m, opal_pro
 {
 	mca_btl_base_endpoint_t *e = OBJ_NEW(mca_btl_base_endpoint_t);
 
+	assert_held(&m->lock);
 	if (!e)
 		return NULL;
 	e->module = m;
@@ -54,12 +55,12 @@ mca_btl_base_endpoint_t *udapl_endpoint_of(mca_btl_udapl_module_t *m, opal_proce
 	mca_btl_base_endpoint_t *e = NULL;
 	void *found;
 
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	if (opal_hash_table_get_value_uint64(&m->by_name, key_of(name), &found) == OPAL_SUCCESS) {
 		e = found;
 	} else if ((e = new_endpoint(m, name)) != NULL) {
 		opal_list_append(&m->endpoints, &e->super);
 	}
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	return e;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The uDAPL BTL of Open MPI: a consumer, it knows the public headers and Open MPI's. It shares one file of common/.
+# The uDAPL BTL of Open MPI: a consumer, it knows the public headers and Open MPI's. Of common/ it has
+# the limit of file sizes and the checks of locks.
 if OPENMPI
 openmpidir = $(libdir)/dapl/openmpi
 openmpi_LTLIBRARIES = mca_btl_udapl.la
@@ -12,6 +13,7 @@ libbtludapl_la_SOURCES = \
 	contrib/openmpi/udapl.h \
 	contrib/openmpi/tunables.h \
 	contrib/openmpi/atomic.h \
+	contrib/openmpi/lock.h \
 	contrib/openmpi/compat.h \
 	contrib/openmpi/ring.h \
 	contrib/openmpi/clock.h \
@@ -65,7 +67,7 @@ libbtludapl_la_SOURCES = \
 	contrib/openmpi/rdma.c \
 	contrib/openmpi/progress.h \
 	contrib/openmpi/progress.c \
-	common/file_size.c common/file_size.h
+	common/file_size.c common/file_size.h common/lock_check.c
 # Open MPI's headers have a config.h of their own, and warnings.
 libbtludapl_la_CPPFLAGS = -D_GNU_SOURCE -I$(top_srcdir)/include $(OPENMPI_CPPFLAGS)
 libbtludapl_la_CFLAGS = $(AM_CFLAGS) -std=gnu99 $(OPENMPI_CFLAGS)

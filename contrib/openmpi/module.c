@@ -167,8 +167,8 @@ mca_btl_udapl_module_t *udapl_module_open(const char *name)
 	snprintf(m->name, sizeof m->name, "%s", name);
 	m->rings = calloc(mca_btl_udapl_component.eager_peers + 1, sizeof *m->rings);
 	m->unsignaled_work.kind = UDAPL_STAGED;
-	OBJ_CONSTRUCT(&m->lock, opal_mutex_t);
-	OBJ_CONSTRUCT(&m->recv_lock, opal_mutex_t);
+	udapl_mutex_init(&m->lock, RANK_BTL_MODULE);
+	udapl_mutex_init(&m->recv_lock, RANK_BTL_RECV);
 	OBJ_CONSTRUCT(&m->endpoints, opal_list_t);
 	OBJ_CONSTRUCT(&m->conns, opal_list_t);
 	OBJ_CONSTRUCT(&m->by_name, opal_hash_table_t);
@@ -204,11 +204,11 @@ static mca_btl_base_endpoint_t *add_proc(mca_btl_udapl_module_t *m, opal_proc_t 
 		return NULL;	/* the process does not use uDAPL */
 	to = udapl_address_match(m, proc, (const struct udapl_address *)all, size / sizeof *to);
 	if (to && (e = udapl_endpoint_of(m, proc->proc_name)) != NULL) {
-		OPAL_THREAD_LOCK(&e->lock);
+		udapl_mutex_lock(&e->lock);
 		e->address = *to;
 		e->proc = proc;
 		e->removed = false;
-		OPAL_THREAD_UNLOCK(&e->lock);
+		udapl_mutex_unlock(&e->lock);
 	}
 	free(all);
 	return e;
@@ -234,15 +234,15 @@ static void close_endpoint(mca_btl_base_endpoint_t *e)
 	mca_btl_udapl_module_t *m = e->module;
 	udapl_conn_t *c;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	e->removed = true;
 	e->proc = NULL;
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	OPAL_LIST_FOREACH(c, &m->conns, udapl_conn_t)
 		if (c->endpoint == e)
 			udapl_conn_close(c);
-	OPAL_THREAD_UNLOCK(&m->lock);
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&m->lock);
+	udapl_mutex_unlock(&e->lock);
 }
 
 int udapl_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
@@ -332,8 +332,8 @@ int udapl_finalize(mca_btl_base_module_t *btl)
 	OBJ_DESTRUCT(&m->by_name);
 	OBJ_DESTRUCT(&m->conns);
 	OBJ_DESTRUCT(&m->endpoints);
-	OBJ_DESTRUCT(&m->recv_lock);
-	OBJ_DESTRUCT(&m->lock);
+	udapl_mutex_fini(&m->recv_lock);
+	udapl_mutex_fini(&m->lock);
 	free(m->rings);
 	free(m);
 	return OPAL_SUCCESS;

@@ -9,18 +9,21 @@
 /* Called with e->lock held. */
 static inline bool udapl_has_waiting(mca_btl_base_endpoint_t *e)
 {
+	assert_held(&e->lock);
 	return !opal_list_is_empty(&e->sends) || !opal_list_is_empty(&e->rdmas);
 }
 
 /* Called with e->lock held, for requests that need no credit or already have one. */
 static inline bool udapl_may_post(const struct udapl_conn *c)
 {
+	assert_held(&c->endpoint->lock);
 	return c->state == UDAPL_CONN_ESTABLISHED && c->sq_free > 0;
 }
 
 /* Called with e->lock held. The count makes the peer poll its CQ, which also drives its device. */
 static inline void udapl_count_post(struct udapl_conn *c)
 {
+	assert_held(&c->endpoint->lock);
 	if (c->ring_out.ctl)
 		c->ring_out.ctl->posted++;
 }

@@ -19,6 +19,7 @@ static DAT_RETURN write_message(udapl_conn_t *c, udapl_frag_t *f)
 
 bool udapl_has_room(udapl_conn_t *c, size_t length)
 {
+	assert_held(&c->endpoint->lock);
 	return udapl_may_post(c) && (c->credits > 0 || udapl_ring_takes_posts(c, length));
 }
 
@@ -26,6 +27,7 @@ bool udapl_post_frag(udapl_conn_t *c, udapl_frag_t *f)
 {
 	DAT_RETURN rc;
 
+	assert_held(&c->endpoint->lock);
 	udapl_put_credits(c, f->header);
 	f->work.conn = c;
 	if (udapl_ring_takes_posts(c, f->segment.seg_len)) {
@@ -45,6 +47,7 @@ bool udapl_post_frag(udapl_conn_t *c, udapl_frag_t *f)
 
 bool udapl_post_or_flush(mca_btl_base_endpoint_t *e, udapl_frag_t *f)
 {
+	assert_held(&e->lock);
 	if (udapl_post_frag(e->conn, f))
 		return true;
 	f->callback = true;
@@ -61,7 +64,7 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 {
 	udapl_conn_t *c;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	c = e->conn;
 	while (c && !opal_list_is_empty(&e->sends) &&
 	       udapl_has_room(c, first_waiting(e)->segment.seg_len))
@@ -73,5 +76,5 @@ void udapl_push(mca_btl_base_endpoint_t *e)
 			udapl_count_post(c);
 		else
 			break;
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 }

@@ -15,10 +15,10 @@
 /* An operation that did not complete during the post needs progress at the peer. */
 static void count_posted(mca_btl_base_endpoint_t *e)
 {
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (e->conn)
 		udapl_count_post(e->conn);
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 }
 
 static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
@@ -28,7 +28,7 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 	udapl_add(&e->rdma_outstanding, 1);
 	udapl_add(&m->rdma_outstanding, 1);
 	udapl_request_poll(m);
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (e->conn && opal_list_is_empty(&e->rdmas) && udapl_may_post(e->conn)) {
 		udapl_rdma_post(e->conn, r);
 	} else {
@@ -36,7 +36,7 @@ static int start(mca_btl_base_endpoint_t *e, struct udapl_rdma *r)
 		if (e->state == UDAPL_IDLE)
 			udapl_connect(e);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (m->rdma_outstanding == 1)
 		udapl_reap_rdma(m);
 	if (m->rdma_outstanding > 0)
@@ -201,10 +201,10 @@ static bool is_outstanding(mca_btl_udapl_module_t *m, const mca_btl_base_endpoin
 
 	if (e)
 		return e->rdma_outstanding > 0;
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	OPAL_LIST_FOREACH(i, &m->endpoints, mca_btl_base_endpoint_t)
 		some |= i->rdma_outstanding > 0;
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	return some;
 }
 

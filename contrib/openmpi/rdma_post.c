@@ -29,6 +29,7 @@ bool udapl_rdma_post(struct udapl_conn *c, struct udapl_rdma *r)
 {
 	DAT_RETURN rc;
 
+	assert_held(&c->endpoint->lock);
 	r->work.conn = c;
 	rc = post(c, r);
 	if (rc != DAT_SUCCESS) {
@@ -47,6 +48,7 @@ void udapl_rdma_done(struct udapl_rdma *r, int status)
 	mca_btl_udapl_module_t *m = e->module;
 	struct udapl_rdma done = *r;
 
+	assert_no_lock_held();
 	opal_free_list_return(&m->rdmas, &r->super);
 	udapl_add(&e->rdma_outstanding, -1);
 	udapl_add(&m->rdma_outstanding, -1);

@@ -18,6 +18,7 @@ static bool take_credits(udapl_conn_t *c, int credits, uint32_t eager_credits)
 {
 	bool gained = credits || eager_credits;
 
+	assert_held(&c->endpoint->lock);
 	if (!c->received_any)
 		gained |= udapl_conn_first_message(c);
 	c->credits += credits;
@@ -31,9 +32,9 @@ void udapl_credits_received(struct udapl_conn *c, int credits, uint32_t eager_cr
 	mca_btl_base_endpoint_t *e = c->endpoint;
 	bool waiting;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	waiting = take_credits(c, credits, eager_credits);
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (waiting)
 		udapl_push(e);
 }
@@ -46,13 +47,13 @@ static void dispatch(udapl_conn_t *c, const struct udapl_header *h, void *payloa
 	bool waiting;
 
 	udapl_message_init(&message, &segment, e);
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	waiting = take_credits(c, h->credits, h->eager_credits);
 	if (h->kind == UDAPL_RING_OFFER && length >= sizeof(struct udapl_ring_offer))
 		udapl_ring_accept(c, payload);
 	else if (h->kind == UDAPL_CLOSE)
 		c->close_received = true;
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (h->kind == UDAPL_DATA)
 		udapl_deliver(c->module, h->tag, &message);
 	if (waiting)
@@ -67,12 +68,12 @@ static void repost(udapl_conn_t *c, udapl_frag_t *f, bool consumed_credit)
 	int rc = f->work.conn ? udapl_receive_post_own(c, f) : udapl_receive_post_shared(c->module, f);
 
 	if (consumed_credit && (rc == OPAL_SUCCESS || rc == OPAL_ERR_NOT_AVAILABLE)) {
-		OPAL_THREAD_LOCK(&e->lock);
+		udapl_mutex_lock(&e->lock);
 		c->credits_to_return++;
 		c->received++;
 		if (c->received >= mca_btl_udapl_component.eager_threshold && !c->ring_in.offered)
 			udapl_ring_offer(c);
-		OPAL_THREAD_UNLOCK(&e->lock);
+		udapl_mutex_unlock(&e->lock);
 	}
 }
 
@@ -85,9 +86,9 @@ void udapl_receive_completed(mca_btl_udapl_module_t *m, struct udapl_frag *f, co
 	if (f->work.conn) {
 		udapl_add(&c->receives, -1);
 	} else {
-		OPAL_THREAD_LOCK(&m->recv_lock);
+		udapl_mutex_lock(&m->recv_lock);
 		m->srq_posted--;
-		OPAL_THREAD_UNLOCK(&m->recv_lock);
+		udapl_mutex_unlock(&m->recv_lock);
 	}
 	if (!c || dto->status != DAT_DTO_SUCCESS || length < sizeof *f->header) {
 		if (c && dto->status != DAT_DTO_ERR_FLUSHED)

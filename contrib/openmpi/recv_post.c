@@ -30,11 +30,11 @@ int udapl_receive_post_shared(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 {
 	bool wanted;
 
-	OPAL_THREAD_LOCK(&m->recv_lock);
+	udapl_mutex_lock(&m->recv_lock);
 	wanted = m->srq_posted < m->srq_wanted;
 	if (wanted)
 		m->srq_posted++;
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
+	udapl_mutex_unlock(&m->recv_lock);
 	if (wanted && !f)
 		f = get_frag(m);
 	if (wanted && f && post_to(m, NULL, f) == DAT_SUCCESS)
@@ -43,9 +43,9 @@ int udapl_receive_post_shared(mca_btl_udapl_module_t *m, udapl_frag_t *f)
 		udapl_receive_drop(m, f);
 	if (!wanted)
 		return OPAL_ERR_NOT_AVAILABLE;
-	OPAL_THREAD_LOCK(&m->recv_lock);
+	udapl_mutex_lock(&m->recv_lock);
 	m->srq_posted--;
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
+	udapl_mutex_unlock(&m->recv_lock);
 	return OPAL_ERR_OUT_OF_RESOURCE;
 }
 
@@ -83,7 +83,7 @@ void udapl_receives_release(struct udapl_conn *c)
 
 	if (!c->srq)
 		return;
-	OPAL_THREAD_LOCK(&m->recv_lock);
+	udapl_mutex_lock(&m->recv_lock);
 	m->srq_wanted -= udapl_receives_of_conn();
-	OPAL_THREAD_UNLOCK(&m->recv_lock);
+	udapl_mutex_unlock(&m->recv_lock);
 }

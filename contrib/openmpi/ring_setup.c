@@ -58,6 +58,7 @@ static struct udapl_ring_shape ring_shape(const mca_btl_udapl_module_t *m, int o
 /* Returns the first free place in m->rings, or -1 if there is none. Called with m->lock held. */
 static int find_ring_index(const mca_btl_udapl_module_t *m)
 {
+	assert_held(&m->lock);
 	for (int i = 0; i < mca_btl_udapl_component.eager_peers; i++)
 		if (!m->rings[i])
 			return i;
@@ -71,7 +72,7 @@ static bool start_polling(udapl_conn_t *c)
 	int index;
 
 	c->ring_in.busy = false;
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	index = find_ring_index(m);
 	if (index >= 0) {
 		m->rings[index] = c;
@@ -79,7 +80,7 @@ static bool start_polling(udapl_conn_t *c)
 		if (index >= m->num_rings)
 			m->num_rings = index + 1;
 	}
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	return index >= 0;
 }
 
@@ -91,9 +92,10 @@ static bool create_ring(struct udapl_conn *c)
 	struct udapl_ring_in *r = &c->ring_in;
 	int index;
 
-	OPAL_THREAD_LOCK(&m->lock);
+	assert_held(&c->endpoint->lock);
+	udapl_mutex_lock(&m->lock);
 	index = find_ring_index(m);
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 
 	if (!mca_btl_udapl_component.eager_rdma || index < 0)
 		return false;
@@ -116,6 +118,7 @@ void udapl_ring_offer(struct udapl_conn *c)
 	struct udapl_ring_in *r = &c->ring_in;
 	struct udapl_ring_offer offer;
 
+	assert_held(&c->endpoint->lock);
 	if (c->state != UDAPL_CONN_ESTABLISHED)
 		return;
 	if (!r->memory.base && !create_ring(c)) {
@@ -133,11 +136,11 @@ void udapl_ring_free(struct udapl_conn *c)
 {
 	mca_btl_udapl_module_t *m = c->module;
 
-	OPAL_THREAD_LOCK(&m->lock);
+	udapl_mutex_lock(&m->lock);
 	for (int i = 0; i < m->num_rings; i++)
 		if (m->rings[i] == c)
 			m->rings[i] = NULL;
-	OPAL_THREAD_UNLOCK(&m->lock);
+	udapl_mutex_unlock(&m->lock);
 	udapl_memory_free(&c->ring_in.memory);
 	udapl_memory_free(&c->ring_out.staging);
 }
@@ -182,6 +185,7 @@ void udapl_ring_accept(struct udapl_conn *c, const struct udapl_ring_offer *offe
 {
 	struct udapl_ring_out *r = &c->ring_out;
 
+	assert_held(&c->endpoint->lock);
 	if (r->offer.shape.size || !is_ring(&offer->shape))
 		return;
 	r->offer = *offer;

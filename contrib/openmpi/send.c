@@ -28,6 +28,7 @@ static int finish_copied(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 {
 	bool btl_owned = des->des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 
+	assert_no_lock_held();
 	if ((des->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) && des->des_cbfunc)
 		des->des_cbfunc(btl, e, des, OPAL_SUCCESS);
 	if (btl_owned)
@@ -51,7 +52,7 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 	f->header->kind = UDAPL_DATA;
 	f->header->tag = tag;
 	f->callback = true;
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (e->state == UDAPL_FAILED) {
 		rc = OPAL_ERR_UNREACH;
 	} else if (e->conn && opal_list_is_empty(&e->sends) &&
@@ -64,7 +65,7 @@ int udapl_send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e,
 		if (e->state == UDAPL_IDLE)
 			udapl_connect(e);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	return rc;
 }
 
@@ -94,7 +95,7 @@ int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opa
 
 	if (!f)
 		return OPAL_ERR_OUT_OF_RESOURCE;
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (e->conn && opal_list_is_empty(&e->sends) && udapl_has_room(e->conn, length)) {
 		f->header->kind = UDAPL_DATA;
 		f->header->tag = tag;
@@ -107,7 +108,7 @@ int udapl_sendi_frag(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *e, opa
 	} else if (e->state == UDAPL_IDLE) {
 		udapl_connect(e);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	if (rc == OPAL_ERR_RESOURCE_BUSY) {
 		new->des_flags = flags;
 		if (des)

@@ -31,6 +31,7 @@ bool find_target(mca_btl_base_endpoint_t *e, size_t length, struct target *at)
 	udapl_conn_t *c = e->conn;
 	struct udapl_extent extent;
 
+	assert_held(&e->lock);
 	if (!c || !opal_list_is_empty(&e->sends) || !may_write(c) || length > c->ring_out.max_payload)
 		return false;
 	extent = udapl_ring_extent(c->ring_out.cursor.end, length);
@@ -132,14 +133,14 @@ bool udapl_send_copy(mca_btl_base_endpoint_t *e, const void *payload, size_t len
 	struct target at;
 	bool copied;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	copied = (length <= most || (e->conn && e->conn->ring_out.ctl)) &&
 		 find_target(e, length, &at);
 	if (copied) {
 		memcpy(at.payload, payload, length);
 		publish(at, tag, length);
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	return copied;
 }
 
@@ -152,7 +153,7 @@ int send_in_place(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void
 	int rc = OPAL_ERR_RESOURCE_BUSY;
 	struct target at;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	if (OPAL_LIKELY(find_target(e, length, &at))) {
 		rc = OPAL_ERROR;
 		if (OPAL_LIKELY(pack(at.payload, conv, header, header_size, payload_size))) {
@@ -160,7 +161,7 @@ int send_in_place(mca_btl_base_endpoint_t *e, opal_convertor_t *conv, const void
 			rc = OPAL_SUCCESS;
 		}
 	}
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	return rc;
 }
 
@@ -171,12 +172,12 @@ static bool ring_is_full(mca_btl_base_endpoint_t *e, size_t length, bool *mapped
 	udapl_conn_t *c;
 	bool full;
 
-	OPAL_THREAD_LOCK(&e->lock);
+	udapl_mutex_lock(&e->lock);
 	c = e->conn;
 	full = c && c->state == UDAPL_CONN_ESTABLISHED && c->ring_out.buffer && opal_list_is_empty(&e->sends) &&
 	       !(may_write(c) && udapl_ring_has_room(c, length));
 	*mapped = full && c->ring_out.ctl;
-	OPAL_THREAD_UNLOCK(&e->lock);
+	udapl_mutex_unlock(&e->lock);
 	return full;
 }
 

@@ -7,12 +7,12 @@
  *	endpoint	a process that the module can reach; belongs to one module
  *	conn		a DAT endpoint and its connection; belongs to one endpoint
  *
- * Lock order, outermost first: endpoint->lock, module->lock, module->recv_lock. No lock is held
- * during a callback of Open MPI. The locks cost nothing unless MPI runs with threads. One thread
- * at a time handles connection events (progress.c). */
+ * Lock order, outermost first: endpoint->lock, module->lock, module->recv_lock (lock.h). No lock is held
+ * during a callback of Open MPI. One thread at a time handles connection events (progress.c). */
 #ifndef BTL_UDAPL_H
 #define BTL_UDAPL_H
 
+#include "lock.h"
 #include "state_table.h"
 #include "opal_config.h"
 #include <netinet/in.h>
@@ -253,7 +253,7 @@ struct mca_btl_base_endpoint_t {
 	opal_process_name_t name;
 	opal_proc_t *proc;		/* NULL until add_procs */
 	struct udapl_address address;	/* address of the peer; valid with proc */
-	opal_mutex_t lock;
+	struct udapl_mutex lock;
 	enum udapl_endpoint_state state;
 	struct udapl_conn *conn;	/* connection for everything that is sent; NULL if none */
 	double deadline;		/* end of UDAPL_RETRY_WAIT */
@@ -294,7 +294,7 @@ struct mca_btl_udapl_module_t {
 							 * with threads */
 	opal_free_list_t eager_frags, max_frags, control_frags, recv_frags, rdmas;
 
-	opal_mutex_t lock;
+	struct udapl_mutex lock;
 	opal_hash_table_t by_name;	/* endpoints by process name */
 	opal_list_t endpoints;
 	opal_list_t conns;
@@ -319,7 +319,7 @@ struct mca_btl_udapl_module_t {
 	volatile int32_t rdma_outstanding;	/* RDMA operations of all endpoints */
 	volatile int32_t exposed;	/* registrations that only expose a message to a peer */
 
-	opal_mutex_t recv_lock;
+	struct udapl_mutex recv_lock;
 	int srq_wanted, srq_posted;	/* receives that the connections need; receives posted */
 
 	mca_btl_base_module_error_cb_fn_t error_cb;

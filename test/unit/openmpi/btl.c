@@ -411,8 +411,8 @@ static void make_module(void)
 	module.atomics = true;
 	module.unsignaled_work.kind = UDAPL_STAGED;
 	module.rings = calloc(mca_btl_udapl_component.eager_peers, sizeof *module.rings);
-	OBJ_CONSTRUCT(&module.lock, opal_mutex_t);
-	OBJ_CONSTRUCT(&module.recv_lock, opal_mutex_t);
+	udapl_mutex_init(&module.lock, RANK_BTL_MODULE);
+	udapl_mutex_init(&module.recv_lock, RANK_BTL_RECV);
 	OBJ_CONSTRUCT(&module.endpoints, opal_list_t);
 	OBJ_CONSTRUCT(&module.conns, opal_list_t);
 	OBJ_CONSTRUCT(&module.by_name, opal_hash_table_t);
@@ -475,8 +475,8 @@ int btl_end(void **state)
 	OBJ_DESTRUCT(&module.by_name);
 	OBJ_DESTRUCT(&module.conns);
 	OBJ_DESTRUCT(&module.endpoints);
-	OBJ_DESTRUCT(&module.recv_lock);
-	OBJ_DESTRUCT(&module.lock);
+	udapl_mutex_fini(&module.recv_lock);
+	udapl_mutex_fini(&module.lock);
 	free(module.rings);
 	opal_uses_threads = false;
 	return 0;

@@ -4,6 +4,7 @@
  * is replaced by one without memory of its own. Callbacks of messages record what they get. */
 #ifndef TEST_UNIT_OPENMPI_BTL_H
 #define TEST_UNIT_OPENMPI_BTL_H
+#include "contrib/openmpi/lock.h"
 #include "opal_config.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/datatype/opal_datatype.h"
@@ -17,6 +18,17 @@ extern udapl_conn_t *conn;	/* the connection of `peer` */
 /* For cmocka: before and after a case. Parameters of the component have small values: see btl.c. */
 int btl_begin(void **state);
 int btl_end(void **state);
+
+static inline struct udapl_mutex *btl_lock(void)
+{
+	udapl_mutex_lock(&peer->lock);
+	return &peer->lock;
+}
+
+static inline void btl_unlock(struct udapl_mutex **lock) { udapl_mutex_unlock(*lock); }
+
+/* A call of a function that needs the lock of `peer`, and its value. */
+#define LOCKED(call) ({ struct udapl_mutex *lock __attribute__((cleanup(btl_unlock))) = btl_lock(); call; })
 
 /* --- what was posted --------------------------------------------------------------------------- */
 

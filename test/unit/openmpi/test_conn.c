@@ -288,7 +288,7 @@ CASE(released_connection_gives_back_what_it_took)
 	c = udapl_conn_new(peer, true);
 	assert_int_equal(module.dto_needed, 2 * (RECEIVES + REQUESTS));
 	c->state = UDAPL_CONN_ESTABLISHED;
-	udapl_ring_offer(c);
+	LOCKED(udapl_ring_offer(c));
 	assert_ptr_equal(module.rings[0], c);
 	udapl_conn_release(c);
 	assert_int_equal(module.dto_needed, RECEIVES + REQUESTS);
@@ -318,7 +318,7 @@ CASE(close_announces_itself_on_an_established_connection)
 
 	for (int i = 0; i < 2; i++) {
 		conn->state = states[i];
-		udapl_conn_close(conn);
+		LOCKED(udapl_conn_close(conn));
 		assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
 		assert_int_equal(num_posts, i + 1);
 		assert_int_equal(sent_header(&posts[i])->kind, UDAPL_CLOSE);
@@ -330,7 +330,7 @@ CASE(close_announces_itself_on_an_established_connection)
 CASE(close_ends_an_attempt_without_a_message)
 {
 	conn->state = UDAPL_CONN_CONNECTING;
-	udapl_conn_close(conn);
+	LOCKED(udapl_conn_close(conn));
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
 	assert_int_equal(num_posts, 0);
 	assert_int_equal(ep_of(conn->ep)->close_flags, DAT_CLOSE_ABRUPT_FLAG);
@@ -342,7 +342,7 @@ CASE(attempt_that_cannot_be_ended_is_closed)
 {
 	conn->state = UDAPL_CONN_CONNECTING;
 	ep_results.disconnect = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
-	udapl_conn_close(conn);
+	LOCKED(udapl_conn_close(conn));
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSED);
 }
 
@@ -353,7 +353,7 @@ CASE(ended_connection_is_not_closed_again)
 
 	for (int i = 0; i < 3; i++) {
 		conn->state = states[i];
-		udapl_conn_close(conn);
+		LOCKED(udapl_conn_close(conn));
 		assert_int_equal(conn->state, states[i]);
 	}
 	assert_int_equal(num_posts, 0);
@@ -369,7 +369,7 @@ IDLE_CASE(request_goes_to_the_address_of_the_peer)
 	peer->address.qualifier = 4711;
 	module.address.qualifier = 815;
 	mca_btl_udapl_component.connect_timeout = 2000;	/* s; the most */
-	udapl_connect(peer);
+	LOCKED(udapl_connect(peer));
 	assert_int_equal(peer->state, UDAPL_CONNECTING);
 	assert_ptr_equal(peer->conn, last_conn());
 	assert_true(peer->conn->active);
@@ -386,7 +386,7 @@ IDLE_CASE(request_goes_to_the_address_of_the_peer)
 IDLE_CASE(process_of_unknown_address_is_not_connected_to)
 {
 	peer->proc = NULL;
-	udapl_connect(peer);
+	LOCKED(udapl_connect(peer));
 	assert_int_equal(peer->state, UDAPL_IDLE);
 	assert_int_equal(num_eps, 1);
 }
@@ -394,7 +394,7 @@ IDLE_CASE(process_of_unknown_address_is_not_connected_to)
 IDLE_CASE(peer_fails_without_resources_for_a_connection)
 {
 	ep_results.create = FAILURE;
-	udapl_connect(peer);
+	LOCKED(udapl_connect(peer));
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_null(peer->conn);
 	assert_string_equal(peer->failure, "no resources for another connection");
@@ -403,7 +403,7 @@ IDLE_CASE(peer_fails_without_resources_for_a_connection)
 IDLE_CASE(refused_request_fails_the_peer)
 {
 	ep_results.connect = FAILURE;
-	udapl_connect(peer);
+	LOCKED(udapl_connect(peer));
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_null(peer->conn);
 	assert_string_equal(peer->failure, "dat_ep_connect failed");
@@ -424,7 +424,7 @@ CASE(attempt_is_repeated_while_requests_wait)
 		peer->state = UDAPL_CONNECTING;
 		peer->conn = conn;
 		peer->deadline = 0;
-		udapl_endpoint_retry_or_fail(peer, "reason");
+		LOCKED(udapl_endpoint_retry_or_fail(peer, "reason"));
 		assert_int_equal(peer->state, UDAPL_RETRY_WAIT);
 		assert_null(peer->conn);
 		assert_null(peer->failure);
@@ -440,7 +440,7 @@ CASE(last_attempt_fails_the_peer)
 	peer->state = UDAPL_CONNECTING;
 	peer->conn = conn;
 	peer->attempts = mca_btl_udapl_component.connect_retries;
-	udapl_endpoint_retry_or_fail(peer, "reason");
+	LOCKED(udapl_endpoint_retry_or_fail(peer, "reason"));
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_null(peer->conn);
 	assert_string_equal(peer->failure, "reason");
@@ -450,7 +450,7 @@ static void becomes_idle(void)
 {
 	peer->state = UDAPL_CONNECTING;
 	peer->conn = conn;
-	udapl_endpoint_retry_or_fail(peer, "reason");
+	LOCKED(udapl_endpoint_retry_or_fail(peer, "reason"));
 	assert_int_equal(peer->state, UDAPL_IDLE);
 	assert_null(peer->conn);
 	assert_null(peer->failure);
@@ -473,15 +473,15 @@ CASE(attempt_to_a_removed_process_is_not_repeated)
 
 CASE(first_reason_of_a_failure_is_kept)
 {
-	udapl_endpoint_fail(peer, "first");
+	LOCKED(udapl_endpoint_fail(peer, "first"));
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_null(peer->conn);
 	peer->conn = conn;
-	udapl_endpoint_fail(peer, "second");
+	LOCKED(udapl_endpoint_fail(peer, "second"));
 	assert_string_equal(peer->failure, "first");
 	assert_null(peer->conn);
 	peer->failure = NULL;		/* it was reported */
-	udapl_endpoint_fail(peer, "second");
+	LOCKED(udapl_endpoint_fail(peer, "second"));
 	assert_null(peer->failure);
 }
 
@@ -503,7 +503,7 @@ CASE(failure_counts_if_the_connection_is_in_use)
 		peer->state = UDAPL_CONNECTED;
 		peer->conn = table[i].first ? conn : NULL;
 		conn->state = table[i].state;
-		udapl_conn_fail_if_in_use(conn, "reason");
+		LOCKED(udapl_conn_fail_if_in_use(conn, "reason"));
 		if ((peer->state == UDAPL_FAILED) != table[i].fails)
 			fail_msg("row %u: endpoint state %d", i, peer->state);
 	}
@@ -519,7 +519,7 @@ CASE(broken_connection_fails_the_peer)
 
 CASE(break_after_another_failure_does_not_matter)
 {
-	udapl_endpoint_fail(peer, "first");
+	LOCKED(udapl_endpoint_fail(peer, "first"));
 	udapl_conn_broken(conn, "second");
 	assert_false(peer->lost);
 	assert_string_equal(peer->failure, "first");
@@ -538,7 +538,7 @@ CASE(end_that_was_intended_is_no_break)
 
 CASE(failed_post_fails_the_peer)
 {
-	udapl_conn_post_failed(conn, FAILURE);
+	LOCKED(udapl_conn_post_failed(conn, FAILURE));
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	assert_string_equal(peer->failure, "a request could not be posted");
 }
@@ -546,7 +546,7 @@ CASE(failed_post_fails_the_peer)
 /* An event tells why. */
 CASE(post_to_an_ended_connection_does_not_fail_the_peer)
 {
-	udapl_conn_post_failed(conn, UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_DISCONNECTED));
+	LOCKED(udapl_conn_post_failed(conn, UDAPL_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_DISCONNECTED)));
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 }
 
@@ -557,7 +557,7 @@ CASE(established_connection_makes_its_peer_connected)
 	conn->state = UDAPL_CONN_ACCEPTED;
 	peer->state = UDAPL_CONNECTING;
 	peer->attempts = 1;
-	udapl_conn_set_established(conn);
+	LOCKED(udapl_conn_set_established(conn));
 	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 	assert_int_equal(peer->attempts, 0);
@@ -569,7 +569,7 @@ CASE(second_connection_does_not_make_its_peer_connected)
 	peer->conn = NULL;
 	peer->state = UDAPL_IDLE;
 	peer->attempts = 1;
-	udapl_conn_set_established(conn);
+	LOCKED(udapl_conn_set_established(conn));
 	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
 	assert_int_equal(peer->state, UDAPL_IDLE);
 	assert_int_equal(peer->attempts, 1);
@@ -580,7 +580,7 @@ CASE(first_message_establishes_an_accepted_connection)
 	conn->state = UDAPL_CONN_ACCEPTED;
 	conn->received_any = false;
 	peer->state = UDAPL_CONNECTING;
-	assert_true(udapl_conn_first_message(conn));
+	assert_true(LOCKED(udapl_conn_first_message(conn)));
 	assert_true(conn->received_any);
 	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
@@ -595,7 +595,7 @@ CASE(first_message_before_the_event_is_remembered)
 	for (int i = 0; i < 3; i++) {
 		conn->state = states[i];
 		conn->received_any = false;
-		assert_false(udapl_conn_first_message(conn));
+		assert_false(LOCKED(udapl_conn_first_message(conn)));
 		assert_true(conn->received_any);
 		assert_int_equal(conn->state, states[i]);
 	}

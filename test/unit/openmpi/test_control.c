@@ -10,7 +10,7 @@ CASE(message_carries_its_data_and_all_credits)
 {
 	conn->credits_to_return = 3;
 	conn->ring_in.slots_to_return = 40;
-	assert_true(udapl_control(conn, UDAPL_RING_OFFER, "data", 4));
+	assert_true(LOCKED(udapl_control(conn, UDAPL_RING_OFFER, "data", 4)));
 	assert_int_equal(num_posts, 1);
 	assert_int_equal(posts[0].local.segment_length, sizeof(struct udapl_header) + 4);
 	assert_int_equal(sent_header(&posts[0])->kind, UDAPL_RING_OFFER);
@@ -30,7 +30,7 @@ CASE(message_takes_a_slot_of_its_own)
 	int free = conn->sq_free;
 
 	conn->credits = 2;
-	assert_true(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
+	assert_true(LOCKED(udapl_control(conn, UDAPL_CREDITS, NULL, 0)));
 	assert_int_equal(conn->control_free, UDAPL_CONTROL_REQUESTS - 1);
 	assert_int_equal(conn->sq_free, free);
 	assert_int_equal(conn->credits, 2);
@@ -41,18 +41,18 @@ CASE(last_slot_is_for_the_close_notification)
 {
 	conn->control_free = 1;
 	conn->credits_to_return = 3;
-	assert_false(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
+	assert_false(LOCKED(udapl_control(conn, UDAPL_CREDITS, NULL, 0)));
 	assert_int_equal(conn->credits_to_return, 3);
-	assert_true(udapl_control(conn, UDAPL_CLOSE, NULL, 0));
+	assert_true(LOCKED(udapl_control(conn, UDAPL_CLOSE, NULL, 0)));
 	assert_int_equal(conn->control_free, 0);
-	assert_false(udapl_control(conn, UDAPL_CLOSE, NULL, 0));
+	assert_false(LOCKED(udapl_control(conn, UDAPL_CLOSE, NULL, 0)));
 	assert_int_equal(num_posts, 1);
 }
 
 CASE(refused_post_takes_no_slot)
 {
 	post_results[POSTED_SEND] = UDAPL_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
-	assert_false(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
+	assert_false(LOCKED(udapl_control(conn, UDAPL_CREDITS, NULL, 0)));
 	assert_int_equal(conn->control_free, UDAPL_CONTROL_REQUESTS);
 	assert_int_equal(conn->posted, 0);
 }
@@ -61,7 +61,7 @@ CASE(message_without_a_buffer_is_not_sent)
 {
 	cache_refusals = 100;	/* the list cannot grow */
 	conn->credits_to_return = 3;
-	assert_false(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
+	assert_false(LOCKED(udapl_control(conn, UDAPL_CREDITS, NULL, 0)));
 	assert_int_equal(conn->credits_to_return, 3);
 	assert_int_equal(num_posts, 0);
 }
@@ -72,7 +72,7 @@ CASE(posts_are_counted_in_a_mapped_ring)
 	struct udapl_ring_ctl ctl = { .posted = 6 };
 
 	conn->ring_out.ctl = &ctl;
-	assert_true(udapl_control(conn, UDAPL_CREDITS, NULL, 0));
+	assert_true(LOCKED(udapl_control(conn, UDAPL_CREDITS, NULL, 0)));
 	assert_int_equal(ctl.posted, 7);
 }
 

@@ -85,7 +85,7 @@ CASE(message_needs_a_slot_and_a_place_at_the_peer)
 		conn->credits = table[i].credits;
 		has_ring(table[i].ring_slots);
 		conn->ring_out.ctl = table[i].mapped ? &ctl : NULL;
-		if (udapl_has_room(conn, LENGTH) != table[i].room)
+		if (LOCKED(udapl_has_room(conn, LENGTH)) != table[i].room)
 			fail_msg("row %u", i);
 	}
 }
@@ -94,8 +94,8 @@ CASE(long_message_needs_a_credit_beside_a_ring)
 {
 	conn->credits = 0;
 	has_ring(SIZE / UDAPL_RING_SLOT);
-	assert_true(udapl_has_room(conn, LARGEST - UDAPL_MESSAGE_OVERHEAD));
-	assert_false(udapl_has_room(conn, LARGEST - UDAPL_MESSAGE_OVERHEAD + 1));
+	assert_true(LOCKED(udapl_has_room(conn, LARGEST - UDAPL_MESSAGE_OVERHEAD)));
+	assert_false(LOCKED(udapl_has_room(conn, LARGEST - UDAPL_MESSAGE_OVERHEAD + 1)));
 }
 
 CASE(message_is_sent_without_a_ring)
@@ -104,7 +104,7 @@ CASE(message_is_sent_without_a_ring)
 
 	f = new_frag();
 	conn->credits_to_return = 2;
-	assert_true(udapl_post_frag(conn, f));
+	assert_true(LOCKED(udapl_post_frag(conn, f)));
 	assert_int_equal(num_posts, 1);
 	assert_ptr_equal(sent_header(&posts[0]), f->header);
 	assert_int_equal(posts[0].local.segment_length, sizeof *f->header + LENGTH);
@@ -124,7 +124,7 @@ CASE(message_in_the_ring_takes_no_credit)
 	f = new_frag();
 	has_ring(9);
 	conn->credits_to_return = 2;
-	assert_true(udapl_post_frag(conn, f));
+	assert_true(LOCKED(udapl_post_frag(conn, f)));
 	assert_int_equal(num_posts, 1);
 	assert_int_equal(posts[0].kind, POSTED_WRITE);
 	assert_ptr_equal(posts[0].work, &f->work);
@@ -153,7 +153,7 @@ CASE(refused_message_joins_the_flushed_ones)
 		udapl_frag_t *f = new_frag();
 
 		post_results[POSTED_SEND] = table[i].rc;
-		assert_false(udapl_post_or_flush(peer, f));
+		assert_false(LOCKED(udapl_post_or_flush(peer, f)));
 		assert_true(f->callback);	/* it is reported, though it need not be if it is sent */
 		assert_int_equal(peer->state, table[i].state);
 		assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
@@ -168,7 +168,7 @@ CASE(posted_message_is_not_flushed)
 	udapl_frag_t *f;
 
 	f = new_frag();
-	assert_true(udapl_post_or_flush(peer, f));
+	assert_true(LOCKED(udapl_post_or_flush(peer, f)));
 	assert_false(f->callback);
 	assert_true(opal_list_is_empty(&peer->flushed_sends));
 }

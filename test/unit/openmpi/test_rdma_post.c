@@ -61,7 +61,7 @@ CASE(operation_is_posted_as_its_kind)
 
 		r->op = table[i].op;
 		r->work.conn = NULL;
-		assert_true(udapl_rdma_post(conn, r));
+		assert_true(LOCKED(udapl_rdma_post(conn, r)));
 		assert_int_equal(num_posts, i + 1);
 		assert_int_equal(p->kind, table[i].kind);
 		assert_ptr_equal(p->ep, conn->ep);
@@ -79,7 +79,7 @@ CASE(operation_is_posted_as_its_kind)
 CASE(posted_operation_takes_a_slot)
 {
 	r->op = UDAPL_PUT;
-	udapl_rdma_post(conn, r);
+	LOCKED(udapl_rdma_post(conn, r));
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests - 1);
 	assert_int_equal(conn->posted, 1);
 	assert_true(opal_list_is_empty(&peer->flushed_rdmas));
@@ -96,7 +96,7 @@ CASE(refused_operation_joins_the_flushed_ones)
 	for (int i = 0; i < 2; i++) {
 		r->op = UDAPL_GET;
 		post_results[POSTED_READ] = table[i].rc;
-		assert_false(udapl_rdma_post(conn, r));
+		assert_false(LOCKED(udapl_rdma_post(conn, r)));
 		assert_int_equal(peer->state, table[i].state);
 		assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 		assert_int_equal(conn->posted, 0);
@@ -109,7 +109,7 @@ CASE(refused_operation_joins_the_flushed_ones)
 CASE(unknown_operation_is_refused)
 {
 	r->op = (enum udapl_op)(UDAPL_CSWAP + 1);
-	assert_false(udapl_rdma_post(conn, r));
+	assert_false(LOCKED(udapl_rdma_post(conn, r)));
 	assert_int_equal(num_posts, 0);
 	assert_int_equal(peer->state, UDAPL_FAILED);
 	opal_list_remove_first(&peer->flushed_rdmas);

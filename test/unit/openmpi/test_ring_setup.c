@@ -46,7 +46,7 @@ CASE(offer_names_memory_that_is_polled)
 	struct udapl_ring_in *r = &conn->ring_in;
 	const struct udapl_ring_offer *offer;
 
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	offer = sent_offer();
 	assert_true(r->offered);
 	assert_int_equal(offer->address, (uintptr_t)r->memory.base);
@@ -66,7 +66,7 @@ CASE(ring_holds_messages_of_the_eager_limit)
 {
 	struct udapl_ring_shape *shape = &conn->ring_in.shape;
 
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_int_equal(shape->largest % UDAPL_CACHE_LINE, 0);
 	assert_true(shape->largest >= module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD);
 	assert_true(shape->largest < module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD + UDAPL_CACHE_LINE);
@@ -77,7 +77,7 @@ CASE(later_rings_are_smaller)
 {
 	module.rings[0] = conn;		/* another connection */
 	module.num_rings = 1;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_ptr_equal(module.rings[1], conn);
 	assert_int_equal(module.num_rings, 2);
 	assert_int_equal(conn->ring_in.shape.size,
@@ -89,7 +89,7 @@ CASE(ring_has_room_for_a_few_messages)
 	mca_btl_udapl_component.eager_messages = UDAPL_RING_MIN_MESSAGES;
 	module.rings[0] = conn;
 	module.num_rings = 1;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_int_equal(conn->ring_in.shape.size, UDAPL_RING_MIN_MESSAGES * conn->ring_in.shape.largest);
 }
 
@@ -97,14 +97,14 @@ CASE(ring_has_room_for_a_few_messages)
 CASE(ring_has_no_more_slots_than_can_be_reported)
 {
 	mca_btl_udapl_component.eager_messages = 0x7fff;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_int_equal(conn->ring_in.shape.size / UDAPL_RING_SLOT, UDAPL_RING_MAX_SLOTS);
 	assert_int_equal(conn->ring_in.shape.size % UDAPL_CACHE_LINE, 0);
 }
 
 static void no_ring_is_offered(void)
 {
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_true(conn->ring_in.offered);	/* later messages do not try again */
 	assert_null(conn->ring_in.memory.base);
 	assert_int_equal(num_posts, 0);
@@ -142,7 +142,7 @@ static void take_all_places(void)
 CASE(place_is_taken_from_no_other_ring)
 {
 	during_lmr_create = take_first_place;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_ptr_equal(module.rings[0], &other);
 	assert_ptr_equal(module.rings[1], conn);
 	assert_int_equal(module.num_rings, 2);
@@ -167,7 +167,7 @@ CASE(memory_that_cannot_be_registered_is_no_ring)
 CASE(unestablished_connection_offers_later)
 {
 	conn->state = UDAPL_CONN_ACCEPTED;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_false(conn->ring_in.offered);
 	assert_null(conn->ring_in.memory.base);
 }
@@ -178,13 +178,13 @@ CASE(offer_without_a_free_slot_is_repeated)
 	char *base;
 
 	conn->control_free = 1;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	base = conn->ring_in.memory.base;
 	assert_non_null(base);
 	assert_false(conn->ring_in.offered);
 	assert_int_equal(num_posts, 0);
 	conn->control_free = 2;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_true(conn->ring_in.offered);
 	assert_int_equal(sent_offer()->address, (uintptr_t)base);
 	assert_null(module.rings[1]);
@@ -193,14 +193,14 @@ CASE(offer_without_a_free_slot_is_repeated)
 CASE(device_without_shared_memory_gets_a_ring)
 {
 	lmr_refused_type = DAT_MEM_TYPE_SHARED_VIRTUAL;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_non_null(conn->ring_in.memory.base);
 	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
 }
 
 CASE(freed_place_is_used_again)
 {
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	udapl_ring_free(conn);
 	assert_null(module.rings[0]);
 	assert_int_equal(module.num_rings, 1);
@@ -208,7 +208,7 @@ CASE(freed_place_is_used_again)
 	assert_int_equal(lmrs, lmrs_of_lists);
 	module.rings[1] = conn;
 	module.num_rings = 2;
-	udapl_ring_offer(conn);
+	LOCKED(udapl_ring_offer(conn));
 	assert_ptr_equal(module.rings[0], conn);
 	assert_int_equal(module.num_rings, 2);
 }
@@ -219,7 +219,7 @@ CASE(ring_that_cannot_be_mapped_is_staged)
 {
 	struct udapl_ring_out *r = &conn->ring_out;
 
-	udapl_ring_accept(conn, &good);
+	LOCKED(udapl_ring_accept(conn, &good));
 	assert_null(r->ctl);
 	assert_ptr_equal(r->buffer, r->staging.base);
 	assert_int_equal(r->staging.size, good.shape.size);
@@ -240,7 +240,7 @@ CASE(ring_of_a_peer_on_this_host_is_mapped)
 	struct udapl_ring_out *r = &conn->ring_out;
 
 	mapping = memory;
-	udapl_ring_accept(conn, &good);
+	LOCKED(udapl_ring_accept(conn, &good));
 	assert_ptr_equal(r->buffer, memory);
 	assert_ptr_equal(r->ctl, memory + 8192);
 	assert_int_equal(r->ctl->mapped, 1);
@@ -256,11 +256,11 @@ CASE(second_offer_is_ignored)
 	struct udapl_ring_offer second = good;
 	int registered;
 
-	udapl_ring_accept(conn, &good);
+	LOCKED(udapl_ring_accept(conn, &good));
 	registered = lmrs;
 	conn->ring_out.free_slots = 3;
 	second.address += 0x10000;
-	udapl_ring_accept(conn, &second);
+	LOCKED(udapl_ring_accept(conn, &second));
 	assert_int_equal(conn->ring_out.offer.address, good.address);
 	assert_int_equal(conn->ring_out.free_slots, 3);
 	assert_int_equal(lmrs, registered);
@@ -270,7 +270,7 @@ CASE(second_offer_is_ignored)
 CASE(ring_is_used_without_a_staging_buffer)
 {
 	lmr_create_result = UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
-	udapl_ring_accept(conn, &good);
+	LOCKED(udapl_ring_accept(conn, &good));
 	assert_null(conn->ring_out.buffer);
 	assert_true(udapl_ring_takes_posts(conn, 100));
 }
@@ -291,7 +291,7 @@ CASE(offers_of_another_shape_are_ignored)
 
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
 		offer.shape = bad[i];
-		udapl_ring_accept(conn, &offer);
+		LOCKED(udapl_ring_accept(conn, &offer));
 		if (conn->ring_out.max_payload || conn->ring_out.buffer)
 			fail_msg("shape %u is accepted", i);
 	}
@@ -304,7 +304,7 @@ CASE(longest_message_has_65535_bytes)
 	struct udapl_ring_offer offer = good;
 
 	offer.shape = (struct udapl_ring_shape){ 1 << 20, 1 << 17 };
-	udapl_ring_accept(conn, &offer);
+	LOCKED(udapl_ring_accept(conn, &offer));
 	assert_int_equal(conn->ring_out.max_payload, UINT16_MAX);
 }
 
