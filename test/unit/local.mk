@@ -818,7 +818,7 @@ test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_responder_write_begin,--wrap=soft_responder_write_end \
 	-Wl,--wrap=soft_requester_response_begin,--wrap=soft_requester_response_end \
 	-Wl,--wrap=soft_responder_read,--wrap=soft_responder_atomic,--wrap=soft_responder_immediate \
-	-Wl,--wrap=soft_requester_atomic,--wrap=soft_requester_acked,--wrap=soft_stream_terminated
+	-Wl,--wrap=soft_requester_atomic,--wrap=soft_requester_acked,--wrap=soft_requester_terminated
 test_unit_soft_test_attach_message_SOURCES = test/unit/soft/test_attach_message.c $(descriptors)
 test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_harness)

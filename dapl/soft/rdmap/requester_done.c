@@ -1,54 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* requester_done.c - completes requests, in the order of their posts: those that the transport took, that were
- * acknowledged or answered, and those that are executed without a segment. */
+/* requester_done.c - what the peer's messages do to the requests of the send queue: acknowledgements, responses, and
+ * a Terminate. transmit.c completes the requests. */
 #include "dapl/soft/rdmap/requester_done.h"
-#include "common/compiler.h"
 #include "dapl/soft/rdmap/flush.h"
-#include "common/clock.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/obj/window.h"
 #include "dapl/soft/obj/conn.h"
-#include "dapl/soft/rdmap/requester.h"
+#include "common/trace.h"
 #include "dapl/soft/rdmap/stream.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/wire/wire.h"
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/proto.h"
-#include "dapl/soft/shm/shm_ring.h"
-#include "dapl/soft/shm/shm_conn.h"
-
-static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
-{
-	if (wqe->state != SOFT_SENT)
-		return wqe->state == SOFT_DONE;
-	if (soft_is_read(wqe))
-		return false;		/* DONE when the answer has arrived */
-	return qp->conn && (int32_t)(qp->conn->stream.peer_delivered - wqe->seq) >= 0;
-}
-
-/* DTO-29 */
-void soft_requester_complete(struct soft_qp *qp)
-{
-	assert_held(&qp->lock);
-	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
-		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
-
-		if (!swqe_done(qp, wqe))
-			return;
-		if (unlikely(wqe->status != IBV_WC_SUCCESS)) {
-			soft_flush_qp(qp, qp->sq_head, wqe->status);
-			if (qp->conn)
-				soft_stream_abort(qp, qp->conn, "a request failed here");
-			return;
-		}
-		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
-			     wqe->measured && qp->conn && qp->conn->shm))
-			proto_measured(qp->conn, wqe);
-		if (soft_is_signaled(qp, wqe->flags))
-			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS, wqe->length);
-	}
-}
 
 /* --- responses and acknowledgements ----------------------------------------------------- */
 
@@ -150,25 +113,48 @@ int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t de
 	return WIRE_TERM_NONE;
 }
 
-/* --- requests without a segment --------------------------------------------------------- */
+/* --- the peer's Terminate ----------------------------------------------------------------- */
 
-/* A bind, an invalidate, a read by CMA, or a request that failed its check. */
-void soft_requester_execute_local(struct dapl_conn *conn)
+/* Returns the request that the peer's Terminate is about, or sq_tail. */
+static uint32_t find_failed_request(const struct soft_qp *qp, bool read, uint32_t index)
 {
-	struct soft_qp *qp = conn->qp;
-	struct soft_swqe *wqe = soft_swqe(qp, conn->stream.tx.cursor.wqe);
+	for (uint32_t i = qp->sq_head; i != qp->sq_tail; i++) {
+		const struct soft_swqe *wqe = soft_swqe(qp, i);
 
-	if (wqe->opcode == IBV_WR_BIND_MW)
-		wqe->status = soft_mw_bind(qp, wqe);
-	else if (wqe->opcode == IBV_WR_LOCAL_INV)
-		wqe->status = soft_mw_invalidate(qp, wqe->word);
-	else
-		wqe->status = soft_requester_fault(qp, conn, wqe);
-	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS &&
-	    !cma_read(qp, conn, wqe))
-		return;
-	wqe->state = SOFT_DONE;
-	if (wqe->status == IBV_WC_SUCCESS)
-		conn->stream.tx.cursor.wqe++;
-	soft_requester_complete(qp);
+		if (wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV ||
+		    wqe->state == SOFT_DONE || soft_is_read(wqe) != read)
+			continue;
+		if (wqe->state == SOFT_POSTED)
+			return i;	/* under way: nothing behind it was sent */
+		if (wqe->seq == index || (!read && (int32_t)(wqe->seq - index) >= 0))
+			return i;
+	}
+	return qp->sq_tail;
+}
+
+void soft_requester_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
+			       uint32_t length)
+{
+	unsigned term = wire_terminate_get(body, conn->stream.swaps);
+	enum ibv_wc_status status = soft_stream_term_status(term);
+	uint32_t culprit = qp->sq_tail;
+
+	trace(TRC_LVL_ERROR, TRC_DAPL_ERROR, "conn", conn, NULL,
+	      "peer terminated %d/%d/%d, qp %06x", term >> 12, term >> 8 & 15, term & 255,
+	      qp->qp.qp_num);
+	soft_conn_caused(conn, 0, DAPL_CODE_TERMINATE_RECEIVED, term, NULL);
+	if (conn->stream.peer_is_dapl && length >= WIRE_TERMINATE_LENGTH + WIRE_TERMINATE_EXTRA) {
+		soft_requester_acked(qp, conn, wire_get32(body + 12), conn->stream.peer_consumed);
+		if (body[5] == IBV_WC_REM_ACCESS_ERR || body[5] == IBV_WC_REM_INV_REQ_ERR ||
+		    body[5] == IBV_WC_REM_OP_ERR)
+			status = body[5];
+		if (wire_get32(body + 8))	/* 0: none of the local requests is to blame */
+			culprit = find_failed_request(qp, body[4], wire_get32(body + 8));
+	} else if (conn->stream.reads_done != conn->stream.tx.cursor.reads) {
+		soft_requester_oldest_read(qp, conn, &culprit);
+	}
+	soft_flush_qp(qp, culprit, status);
+	conn->stream.tx.close_notice = true;	/* only the FIN is still to be sent */
+	soft_stream_report_end(conn, false);
+	soft_conn_send(conn);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* requester_done.h - completes the requests of the send queue. Called with qp->lock held. The
+/* requester_done.h - what the peer's messages do to the requests of the send queue. Called with qp->lock held. The
  * functions that return int return a Terminate code or WIRE_TERM_NONE. */
 #ifndef SOFT_RDMAP_REQUESTER_DONE_H
 #define SOFT_RDMAP_REQUESTER_DONE_H
@@ -8,29 +8,10 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
 
-/* Completes, in order, the finished requests at the head of the send queue. */
-void soft_requester_complete(struct soft_qp *qp);
-
 static inline bool soft_is_read(const struct soft_swqe *wqe)
 {
 	return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-/* The transport took the requests from `from` up to `to`. */
-static inline void soft_requester_sent(struct dapl_conn *conn, uint32_t from, uint32_t to)
-{
-	struct soft_qp *qp = conn->qp;
-
-	if (!qp || from == to || qp->state != IBV_QPS_RTS)
-		return;
-	for (; from != to; from++) {
-		struct soft_swqe *wqe = soft_swqe(qp, from);
-
-		if (wqe->state == SOFT_POSTED)
-			wqe->state = soft_is_read(wqe) || conn->stream.peer_is_dapl ? SOFT_SENT : SOFT_DONE;
-	}
-	soft_requester_complete(qp);
 }
 
 /* A segment of a read response begins: checks that it continues the answer to the oldest read. */
@@ -45,7 +26,8 @@ int soft_requester_acked(struct soft_qp *qp, struct dapl_conn *conn, uint32_t de
 /* The oldest read or atomic without an answer and its index in the send queue, or NULL. */
 struct soft_swqe *soft_requester_oldest_read(struct soft_qp *qp, const struct dapl_conn *conn,
 					     uint32_t *index);
-/* Executes the request at the connection's cursor, which needs no segment. */
-void soft_requester_execute_local(struct dapl_conn *conn);
+/* The peer sent a Terminate of `length` bytes. */
+void soft_requester_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
+			       uint32_t length);
 
 #endif

@@ -246,7 +246,7 @@ int soft_segment_end(struct soft_qp *qp, struct dapl_conn *conn, const char **ch
 			soft_conn_queue_upcall(conn, SOFT_UP_CLOSE_SENT);
 		return WIRE_TERM_NONE;
 	case WIRE_TERMINATE:
-		soft_stream_terminated(qp, conn, body, rx->part_need - WIRE_HEAD_MAX);
+		soft_requester_terminated(qp, conn, body, rx->part_need - WIRE_HEAD_MAX);
 		return WIRE_TERM_NONE;
 	default:	/* the Sends */
 		if (!rx->seg.last)

@@ -44,10 +44,11 @@ void soft_stream_answer_fail(struct soft_qp *qp, struct dapl_conn *conn, int ter
 			     const char *check);
 /* Ends the stream because of a local request. */
 void soft_stream_abort(struct soft_qp *qp, struct dapl_conn *conn, const char *check);
-/* The peer sent a Terminate of `length` bytes. */
-void soft_stream_terminated(struct soft_qp *qp, struct dapl_conn *conn, const uint8_t *body,
-			    uint32_t length);
 /* The peer's stream has ended (`orderly`) or is broken. Called with the progress lock held, too. */
 void soft_stream_ended(struct soft_qp *qp, struct dapl_conn *conn, bool orderly);
+/* Reports the end to core, once. */
+void soft_stream_report_end(struct dapl_conn *conn, bool orderly);
+/* Returns the status with which a request completes that a Terminate of this code is about. */
+enum ibv_wc_status soft_stream_term_status(int term);
 
 #endif

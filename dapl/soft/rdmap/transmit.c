@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* transmit.c - sends batches of segments, through the ring or over the socket. What is to be sent is
- * decided by requester.c, FPDUs are framed by tcp/fpdu.c; sockets are opened and closed by cm/.
+/* transmit.c - sends batches of segments, through the ring or over the socket, executes requests without a segment,
+ * and completes requests in the order of their posts: those that the transport took, and those that were acknowledged
+ * or answered. What is to be sent is decided by requester.c, FPDUs are framed by tcp/fpdu.c; sockets are opened and
+ * closed by cm/.
  *
  * Sending builds a batch of whole FPDUs on the stack, for one sendmsg, working on a copy
  * of the cursor. Each frame notes the cursor behind it. If the socket takes only a part, the
@@ -12,19 +14,94 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/obj/fastpath.h"
+#include "dapl/soft/obj/window.h"
 #include "dapl/soft/rdmap/requester.h"
+#include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/tcp/fpdu.h"
 #include "dapl/soft/wire/wire.h"
+#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
+#include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/wire/message.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+
+/* --- completions ---------------------------------------------------------------------- */
+
+static bool swqe_done(const struct soft_qp *qp, const struct soft_swqe *wqe)
+{
+	if (wqe->state != SOFT_SENT)
+		return wqe->state == SOFT_DONE;
+	if (soft_is_read(wqe))
+		return false;		/* DONE when the answer has arrived */
+	return qp->conn && (int32_t)(qp->conn->stream.peer_delivered - wqe->seq) >= 0;
+}
+
+/* DTO-29 */
+void soft_requester_complete(struct soft_qp *qp)
+{
+	assert_held(&qp->lock);
+	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
+		const struct soft_swqe *wqe = soft_swqe(qp, qp->sq_head);
+
+		if (!swqe_done(qp, wqe))
+			return;
+		if (unlikely(wqe->status != IBV_WC_SUCCESS)) {
+			soft_flush_qp(qp, qp->sq_head, wqe->status);
+			if (qp->conn)
+				soft_stream_abort(qp, qp->conn, "a request failed here");
+			return;
+		}
+		if (unlikely(wqe->length > RING_CHUNK && wqe->opcode != IBV_WR_RDMA_READ &&
+			     wqe->measured && qp->conn && qp->conn->shm))
+			proto_measured(qp->conn, wqe);
+		if (soft_is_signaled(qp, wqe->flags))
+			soft_qp_complete_send(qp, wqe->wr_id, wqe->opcode, IBV_WC_SUCCESS, wqe->length);
+	}
+}
+
+/* The transport took the requests from `from` up to `to`. */
+static void requests_sent(struct dapl_conn *conn, uint32_t from, uint32_t to)
+{
+	struct soft_qp *qp = conn->qp;
+
+	if (!qp || from == to || qp->state != IBV_QPS_RTS)
+		return;
+	for (; from != to; from++) {
+		struct soft_swqe *wqe = soft_swqe(qp, from);
+
+		if (wqe->state == SOFT_POSTED)
+			wqe->state = soft_is_read(wqe) || conn->stream.peer_is_dapl ? SOFT_SENT : SOFT_DONE;
+	}
+	soft_requester_complete(qp);
+}
+
+/* A bind, an invalidate, a read by CMA, or a request that failed its check. */
+void soft_requester_execute_local(struct dapl_conn *conn)
+{
+	struct soft_qp *qp = conn->qp;
+	struct soft_swqe *wqe = soft_swqe(qp, conn->stream.tx.cursor.wqe);
+
+	if (wqe->opcode == IBV_WR_BIND_MW)
+		wqe->status = soft_mw_bind(qp, wqe);
+	else if (wqe->opcode == IBV_WR_LOCAL_INV)
+		wqe->status = soft_mw_invalidate(qp, wqe->word);
+	else
+		wqe->status = soft_requester_fault(qp, conn, wqe);
+	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS &&
+	    !cma_read(qp, conn, wqe))
+		return;
+	wqe->state = SOFT_DONE;
+	if (wqe->status == IBV_WC_SUCCESS)
+		conn->stream.tx.cursor.wqe++;
+	soft_requester_complete(qp);
+}
 
 /* --- acknowledgements, and the last frame ---------------------------------------------- */
 
@@ -188,7 +265,7 @@ static bool socket_took(struct dapl_conn *conn, const struct soft_batch *b, size
 	} else {
 		block(conn);
 	}
-	soft_requester_sent(conn, from, conn->stream.tx.cursor.wqe);
+	requests_sent(conn, from, conn->stream.tx.cursor.wqe);
 	return n == b->total;
 }
 
@@ -212,7 +289,7 @@ static bool ring_took(struct dapl_conn *conn, const struct soft_batch *b,
 	conn->stream.tx.cursor = *cur;
 	if (b->frames) {
 		shm_notify(conn->shm);
-		soft_requester_sent(conn, from, cur->wqe);
+		requests_sent(conn, from, cur->wqe);
 	}
 	if (stop == STEP_FULL && !ring_room(&conn->shm->tx, RING_CHUNK))
 		conn->stream.tx.blocked = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* transmit.h - the sending side of a stream. Called with qp->lock held, or with the progress lock when
- * the connection has no QP. */
+/* transmit.h - the sending side of a stream, and the completion of requests. Called with qp->lock held, or with the
+ * progress lock when the connection has no QP. */
 #ifndef SOFT_RDMAP_TRANSMIT_H
 #define SOFT_RDMAP_TRANSMIT_H
 #include <stdbool.h>
@@ -20,5 +20,9 @@ bool soft_tcp_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 bool soft_owes_ack(const struct dapl_conn *conn);
 /* Sends the acknowledgement that the connection owes, if any. */
 void soft_send_ack(struct dapl_conn *conn);
+/* Completes, in order, the finished requests at the head of the send queue. */
+void soft_requester_complete(struct soft_qp *qp);
+/* Executes the request at the connection's cursor, which needs no segment. */
+void soft_requester_execute_local(struct dapl_conn *conn);
 
 #endif

@@ -14,7 +14,6 @@
 #include "dapl/soft/obj/window.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/rdmap/flush.h"
-#include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"

@@ -5,6 +5,7 @@
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/requester_done.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/shm/shm_conn.h"

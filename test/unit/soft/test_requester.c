@@ -2,6 +2,7 @@
 /* test_requester.c - which segments the send queue and the answers to a peer become, in which order, and what
  * keeps the next request from being sent. */
 #include "dapl/soft/rdmap/requester.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/unit.h"
 

@@ -2,6 +2,7 @@
 /* test_requester_done.c - when requests complete, in which order, and which acknowledgements and answers
  * of a peer are refused. */
 #include "dapl/soft/rdmap/requester_done.h"
+#include "dapl/soft/rdmap/transmit.h"
 #include "test/unit/soft/stream_test.h"
 #include "test/unit/unit.h"
 

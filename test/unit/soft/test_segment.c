@@ -47,7 +47,7 @@ WITH_BODY(soft_responder_atomic)
 WITH_BODY(soft_responder_immediate)
 WITH_BODY(soft_requester_atomic)
 
-REPLACE(soft_responder_write_end, soft_requester_response_end, soft_requester_acked, soft_stream_terminated)
+REPLACE(soft_responder_write_end, soft_requester_response_end, soft_requester_acked, soft_requester_terminated)
 
 void __wrap_soft_responder_write_end(struct dapl_conn *c)
 {
@@ -68,11 +68,11 @@ int __wrap_soft_requester_acked(struct soft_qp *q, struct dapl_conn *c, uint32_t
 	return SIDE;
 }
 
-void __wrap_soft_stream_terminated(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body, uint32_t length)
+void __wrap_soft_requester_terminated(struct soft_qp *q, struct dapl_conn *c, const uint8_t *body, uint32_t length)
 {
 	called_with = body;
 	called_length = length;
-	called = "soft_stream_terminated";
+	called = "soft_requester_terminated";
 }
 
 /* What each opcode must look like. */
@@ -475,7 +475,7 @@ TEST(terminate_is_handed_on_with_its_length)
 {
 	rx->part_need = WIRE_HEAD_MAX + 22;
 	assert_int_equal(end(WIRE_TERMINATE, true), WIRE_TERM_NONE);
-	assert_string_equal(called, "soft_stream_terminated");
+	assert_string_equal(called, "soft_requester_terminated");
 	assert_ptr_equal(called_with, rx->part + WIRE_HEAD_MAX);
 	assert_int_equal(called_length, 22);
 }
