@@ -166,7 +166,7 @@ doc/man/dapl.conf.5: $(srcdir)/doc/man/dapl.conf.5.in Makefile
 	$(AM_V_at)$(MKDIR_P) doc/man
 	$(AM_V_GEN)$(name_sysconfdir)
 
-EXTRA_DIST += doc/migrating.md doc/performance.md doc/reliability.md \
+EXTRA_DIST += doc/containers.md doc/migrating.md doc/performance.md doc/reliability.md \
 	doc/design/README.md \
 	doc/design/control.md \
 	doc/design/device-memory.md \

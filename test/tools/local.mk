@@ -23,6 +23,11 @@ dist_check_SCRIPTS += test/tools/slurm
 TESTS += test/tools/slurm
 EXTRA_DIST += contrib/slurm/prolog contrib/slurm/epilog contrib/slurm/README.md
 
+# What doc/containers.md says of namespaces.
+dist_check_SCRIPTS += test/tools/containers
+TESTS += test/tools/containers
+EXTRA_DIST += contrib/containers/Containerfile contrib/containers/pod.yaml
+
 # What README.md tells a new user to type.
 dist_check_SCRIPTS += test/tools/readme
 TESTS += test/tools/readme
