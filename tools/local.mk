@@ -78,6 +78,7 @@ datinfo_SOURCES = \
 	tools/info/trace_file.c tools/info/trace_file.h \
 	tools/info/top.c tools/info/top.h \
 	tools/info/top_rows.c tools/info/top_rows.h \
+	tools/info/traffic.c tools/info/traffic.h \
 	tools/info/users.c tools/info/users.h \
 	tools/info/listeners.h tools/control/rdma_objects.h \
 	tools/control/client.c tools/control/client.h tools/parse_json.c tools/parse_json.h \

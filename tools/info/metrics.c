@@ -6,52 +6,40 @@
 #include "tools/control/client.h"
 #include "tools/control/owner.h"
 #include "tools/info/output.h"
+#include "tools/info/traffic.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One value of a family: the sum of some counters of an IA ("totals": those of its endpoints). */
+/* One value of a family: a counter of an IA. */
 struct series {
 	const char *label;	/* the value of the label of the family */
-	const char *counters[5];
+	const char *counter;
 };
 
 struct family {
 	const char *name, *type, *help, *label;
-	const char *member;	/* "totals" or "counters" of an IA's answer */
 	struct series series[10];
 };
 
 static const struct family families[] = {
-	{ "dapl_bytes_total", "counter", "Bytes that the program posted or received.", "operation", "totals", {
-		{ "send", { "POST_SEND_DATA", "POST_SEND_UD_DATA" } },
-		{ "write", { "POST_WRITE_DATA", "POST_WRITE_IMM_DATA" } },
-		{ "read", { "POST_READ_DATA" } },
-		{ "receive", { "RECV_DATA", "RECV_UD_DATA", "RECV_IMM_DATA" } } } },
-	{ "dapl_messages_total", "counter", "Operations that the program posted, and messages that it received.",
-	  "operation", "totals", {
-		{ "send", { "POST_SEND", "POST_SEND_UD" } },
-		{ "write", { "POST_WRITE", "POST_WRITE_IMM" } },
-		{ "read", { "POST_READ" } },
-		{ "atomic", { "POST_CMP_SWAP", "POST_FETCH_ADD" } },
-		{ "receive", { "RECV", "RECV_UD", "RECV_IMM", "RECV_RDMA_IMM" } } } },
-	{ "dapl_connections_total", "counter", "Connections that were established.", "side", "counters", {
-		{ "active", { "CM_ACTIVE_EST" } },
-		{ "passive", { "CM_PASSIVE_EST" } } } },
+	{ "dapl_connections_total", "counter", "Connections that were established.", "side", {
+		{ "active", "CM_ACTIVE_EST" },
+		{ "passive", "CM_PASSIVE_EST" } } },
 	{ "dapl_connection_failures_total", "counter", "Connections that were not established, or were broken.",
-	  "cause", "counters", {
-		{ "refused", { "CM_ERR_REFUSED" } },
-		{ "rejected", { "CM_USER_REJ_RX" } },
-		{ "timeout", { "CM_ERR_TIMEOUT" } },
-		{ "broken", { "CM_ERR_RESET" } } } },
+	  "cause", {
+		{ "refused", "CM_ERR_REFUSED" },
+		{ "rejected", "CM_USER_REJ_RX" },
+		{ "timeout", "CM_ERR_TIMEOUT" },
+		{ "broken", "CM_ERR_RESET" } } },
 	{ "dapl_requests_refused_total", "counter", "Connection requests of peers that were refused.",
-	  "by", "counters", {
-		{ "program", { "CM_USER_REJ_TX" } },
-		{ "provider", { "CM_ERR_REJ_TX" } } } },
+	  "by", {
+		{ "program", "CM_USER_REJ_TX" },
+		{ "provider", "CM_ERR_REJ_TX" } } },
 	{ "dapl_async_errors_total", "counter", "Errors of queue pairs and completion queues from the device.",
-	  "object", "counters", {
-		{ "qp", { "ASYNC_QP_ERROR" } },
-		{ "cq", { "ASYNC_CQ_ERROR" } } } },
+	  "object", {
+		{ "qp", "ASYNC_QP_ERROR" },
+		{ "cq", "ASYNC_CQ_ERROR" } } },
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -94,18 +82,13 @@ static void print_head(FILE *out, const char *name, const char *type, const char
 
 /* --- counters -------------------------------------------------------------------------------- */
 
-static void print_series(FILE *out, const struct family *family, const struct series *series, const json_t *answer,
-			 const json_t *ia)
+static void print_series(FILE *out, const char *family, const char *label, const char *label_value, const json_t *answer,
+			 const json_t *ia, long long value)
 {
-	const json_t *counters = json_object_get(ia, family->member);
-	long long sum = 0;
-
-	for (int c = 0; series->counters[c]; c++)
-		sum += json_integer_value(json_object_get(counters, series->counters[c]));
-	print_ia(out, family->name, answer, output_get(ia, "name"));
+	print_ia(out, family, answer, output_get(ia, "name"));
 	print_label(out, ",", "handle", output_get(ia, "object"));
-	print_label(out, ",", family->label, series->label);
-	print_value(out, sum);
+	print_label(out, ",", label, label_value);
+	print_value(out, value);
 }
 
 static void print_family(FILE *out, const struct family *family, const json_t *answers)
@@ -117,7 +100,25 @@ static void print_family(FILE *out, const struct family *family, const json_t *a
 	json_array_foreach(answers, i, answer)
 		json_array_foreach(json_object_get(answer, "ias"), j, ia)
 			for (const struct series *series = family->series; series->label; series++)
-				print_series(out, family, series, answer, ia);
+				print_series(out, family->name, family->label, series->label, answer, ia,
+					     json_integer_value(json_object_get(json_object_get(ia, "counters"),
+										series->counter)));
+}
+
+/* Prints the sums over all endpoints that an IA has, or had, for each operation. */
+static void print_traffic(FILE *out, const char *name, const char *help,
+			  int64_t (*sum)(const json_t *totals, enum traffic operation), const json_t *answers)
+{
+	json_t *answer, *ia;
+	size_t i, j;
+
+	print_head(out, name, "counter", help);
+	json_array_foreach(answers, i, answer)
+		json_array_foreach(json_object_get(answer, "ias"), j, ia)
+			for (int t = 0; t < TRAFFIC_OPERATIONS; t++)
+				if (sum != traffic_bytes || t != TRAFFIC_ATOMIC)
+					print_series(out, name, "operation", traffic_name((enum traffic)t), answer, ia,
+						     sum(json_object_get(ia, "totals"), (enum traffic)t));
 }
 
 /* --- endpoints ------------------------------------------------------------------------------- */
@@ -178,6 +179,9 @@ char *metrics_text(size_t *length)
 		fail("there is no memory left");
 	print_head(out, "dapl_programs", "gauge", "Provider libraries of running programs that have an adapter open.");
 	fprintf(out, "dapl_programs %zu\n", json_array_size(counters));
+	print_traffic(out, "dapl_bytes_total", "Bytes that the program posted or received.", traffic_bytes, counters);
+	print_traffic(out, "dapl_messages_total", "Operations that the program posted, and messages that it received.",
+		      traffic_messages, counters);
 	for (int f = 0; f < FAMILIES; f++)
 		print_family(out, &families[f], counters);
 	print_endpoints(out, endpoints);

@@ -4,23 +4,11 @@
 #include "tools/cli.h"
 #include "tools/control/client.h"
 #include "tools/info/output.h"
+#include "tools/info/traffic.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static const struct {
-	enum top_sum sum;
-	const char *counter;
-} counted[] = {
-	{ TOP_SENT, "POST_SEND_DATA" }, { TOP_SENT, "POST_SEND_UD_DATA" }, { TOP_SENT, "POST_WRITE_DATA" },
-	{ TOP_SENT, "POST_WRITE_IMM_DATA" }, { TOP_RECEIVED, "RECV_DATA" }, { TOP_RECEIVED, "RECV_UD_DATA" },
-	{ TOP_RECEIVED, "RECV_IMM_DATA" }, { TOP_READ, "POST_READ_DATA" },
-	{ TOP_MESSAGES, "POST_SEND" }, { TOP_MESSAGES, "POST_SEND_UD" }, { TOP_MESSAGES, "POST_WRITE" },
-	{ TOP_MESSAGES, "POST_WRITE_IMM" }, { TOP_MESSAGES, "POST_READ" }, { TOP_MESSAGES, "POST_CMP_SWAP" },
-	{ TOP_MESSAGES, "POST_FETCH_ADD" }, { TOP_MESSAGES, "RECV" }, { TOP_MESSAGES, "RECV_UD" },
-	{ TOP_MESSAGES, "RECV_IMM" },
-};
 
 /* --- samples ------------------------------------------------------------------------- */
 
@@ -63,8 +51,11 @@ static void add_ia(struct top_rows *list, const struct top_row *program, const j
 	snprintf(row->ia, sizeof row->ia, "%s", output_get(ia, "name"));
 	snprintf(row->object, sizeof row->object, "%s", output_get(ia, "object"));
 	row->endpoints = json_array_size(json_object_get(ia, "endpoints"));
-	for (size_t c = 0; c < sizeof counted / sizeof *counted; c++)
-		row->sum[counted[c].sum] += json_integer_value(json_object_get(totals, counted[c].counter));
+	row->sum[TOP_SENT] = traffic_bytes(totals, TRAFFIC_SEND) + traffic_bytes(totals, TRAFFIC_WRITE);
+	row->sum[TOP_RECEIVED] = traffic_bytes(totals, TRAFFIC_RECEIVE);
+	row->sum[TOP_READ] = traffic_bytes(totals, TRAFFIC_READ);
+	for (int t = 0; t < TRAFFIC_OPERATIONS; t++)
+		row->sum[TOP_MESSAGES] += traffic_messages(totals, (enum traffic)t);
 }
 
 static long number_of(const json_t *object, const char *key)
