@@ -82,8 +82,8 @@ static void print_head(FILE *out, const char *name, const char *type, const char
 
 /* --- counters -------------------------------------------------------------------------------- */
 
-static void print_series(FILE *out, const char *family, const char *label, const char *label_value, const json_t *answer,
-			 const json_t *ia, long long value)
+static void print_series(FILE *out, const char *family, const char *label, const char *label_value,
+			 const json_t *answer, const json_t *ia, long long value)
 {
 	print_ia(out, family, answer, output_get(ia, "name"));
 	print_label(out, ",", "handle", output_get(ia, "object"));

@@ -25,7 +25,7 @@ static void add_loopback_hint(struct dapl_text *t, const struct dapl_diag *diag)
 
 	dapl_text_add(t, "%s is on the loopback interface, which reaches this host only", diag->ia);
 	if (local_route_netdev((const struct sockaddr *)&diag->cause.remote, netdev))
-		dapl_text_add(t, "; datinfo --conf prints an entry for %s", netdev);
+		dapl_text_add(t, "; ofa-v2-soft-%s, an entry that \"include auto\" makes, reaches others", netdev);
 }
 
 static void add_address_hint(struct dapl_text *t, const struct dapl_conn_cause *cause)
