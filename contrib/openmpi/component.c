@@ -84,9 +84,10 @@ static int component_register(void)
 	c->eager_rdma = true;
 	param_bool("eager_rdma", "Whether short messages of busy peers are written into a ring in "
 		   "memory, which the receiver polls, instead of being sent", &c->eager_rdma);
-	c->eager_messages = 16;
+	c->eager_messages = 256;
 	param_int("eager_rdma_num", "Room of the first such ring, in messages as large as the eager limit "
-		  "(at least 4); the next have less", &c->eager_messages);
+		  "(at least 4; 2 MiB at most); the next, and those of other hosts, have a sixteenth or less",
+		  &c->eager_messages);
 	c->eager_threshold = 16;
 	param_int("eager_rdma_threshold", "Messages of a peer after which it gets a ring",
 		  &c->eager_threshold);

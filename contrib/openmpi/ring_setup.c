@@ -31,6 +31,13 @@
 #include "ring.h"
 #include "send.h"
 #include "opal/util/output.h"
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23	/* Linux 5.14 */
+#endif
 
 static struct udapl_ring_cursor first_cursor(const struct udapl_ring_shape *shape)
 {
@@ -39,13 +46,10 @@ static struct udapl_ring_cursor first_cursor(const struct udapl_ring_shape *shap
 
 /* --- incoming ring --------------------------------------------------------------------------- */
 
-/* The more rings exist, the smaller the next one is, because all rings should fit into the processor's
- * cache. */
-static struct udapl_ring_shape ring_shape(const mca_btl_udapl_module_t *m, int others)
+static struct udapl_ring_shape ring_of(const mca_btl_udapl_module_t *m, int messages)
 {
 	uint32_t largest = m->super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD + UDAPL_CACHE_LINE - 1;
 	struct udapl_ring_shape shape = { .largest = largest & ~(UDAPL_CACHE_LINE - 1u) };
-	int messages = mca_btl_udapl_component.eager_messages / (others + 1);
 	uint64_t size;
 
 	if (messages < UDAPL_RING_MIN_MESSAGES)
@@ -53,6 +57,20 @@ static struct udapl_ring_shape ring_shape(const mca_btl_udapl_module_t *m, int o
 	size = (uint64_t)messages * shape.largest;
 	shape.size = size < UDAPL_RING_MAX_SLOTS * UDAPL_RING_SLOT ? size : UDAPL_RING_MAX_SLOTS * UDAPL_RING_SLOT;
 	return shape;
+}
+
+/* The first ring, for a peer on this host. A producer that is ahead of its consumer fills a ring that fits the L2
+ * cache, and then waits for each line that the consumer has just read. */
+static struct udapl_ring_shape large_ring(const mca_btl_udapl_module_t *m)
+{
+	return ring_of(m, mca_btl_udapl_component.eager_messages);
+}
+
+/* Any other ring. The more rings exist, the smaller the next one is, because all of them should fit into the
+ * processor's cache: with large ones an all-to-all of 8 ranks takes longer. */
+static struct udapl_ring_shape small_ring(const mca_btl_udapl_module_t *m, int others)
+{
+	return ring_of(m, mca_btl_udapl_component.eager_messages / (UDAPL_RING_LATER * (others + 1)));
 }
 
 /* Returns the first free place in m->rings, or -1 if there is none. Called with m->lock held. */
@@ -84,6 +102,29 @@ static bool start_polling(udapl_conn_t *c)
 	return index >= 0;
 }
 
+static bool alloc_ring(mca_btl_udapl_module_t *m, struct udapl_ring_in *r, struct udapl_ring_shape shape)
+{
+	r->shape = shape;
+	return udapl_memory_alloc(m, &r->memory, shape.size + sizeof *r->ctl, true);
+}
+
+/* Memory beyond the limit of files cannot be shared, so the peer would not map it. */
+static bool file_may_have(size_t size)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && size <= limit.rlim_cur;
+}
+
+static bool alloc_large_ring(struct udapl_conn *c)
+{
+	struct udapl_ring_shape shape = large_ring(c->module);
+	const opal_proc_t *proc = c->endpoint->proc;
+
+	return proc && OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags) &&
+	       file_may_have(shape.size + sizeof *c->ring_in.ctl) && alloc_ring(c->module, &c->ring_in, shape);
+}
+
 /* Called with e->lock held. Takes the place in m->rings only when the ring is complete, since another
  * thread may create the ring of another connection at the same time. */
 static bool create_ring(struct udapl_conn *c)
@@ -99,8 +140,7 @@ static bool create_ring(struct udapl_conn *c)
 
 	if (!mca_btl_udapl_component.eager_rdma || index < 0)
 		return false;
-	r->shape = ring_shape(m, index);
-	if (!udapl_memory_alloc(m, &r->memory, r->shape.size + sizeof *r->ctl, true))
+	if (!(index == 0 && alloc_large_ring(c)) && !alloc_ring(m, r, small_ring(m, index)))
 		return false;
 	r->ctl = (void *)(r->memory.base + r->shape.size);
 	r->cursor = first_cursor(&r->shape);
@@ -162,6 +202,14 @@ static uint32_t max_payload_of(const struct udapl_ring_shape *shape)
 	return most < UINT16_MAX ? most : UINT16_MAX;
 }
 
+/* Page faults would delay the first lap: 500 of them in a large ring. Older kernels cannot do this in advance. */
+static void make_present(char *from, size_t size)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), begin = (uintptr_t)from & ~(page - 1);
+
+	madvise((void *)begin, (uintptr_t)from + size - begin, MADV_POPULATE_WRITE);
+}
+
 static bool map_ring(struct udapl_conn *c)
 {
 	struct udapl_ring_out *r = &c->ring_out;
@@ -174,6 +222,7 @@ static bool map_ring(struct udapl_conn *c)
 	if (dat_map_rmr(c->ep, &all, &at) != DAT_SUCCESS)
 		return false;
 	r->buffer = at;
+	make_present(r->buffer, r->offer.shape.size);
 	r->ctl = (void *)(r->buffer + r->offer.shape.size);
 	r->ctl->mapped = 1;
 	return true;

@@ -12,6 +12,7 @@ enum {
 	UDAPL_CACHE_LINE = 64,		/* bytes */
 	UDAPL_RING_MIN_MESSAGES = 4,	/* largest messages that a ring must hold */
 	UDAPL_RING_MAX_SLOTS = UINT16_MAX - 1,	/* slots; 16 bits report released slots */
+	UDAPL_RING_LATER = 16,		/* other rings than the first have 1/N of its room, or less */
 	UDAPL_ALIGN_ABOVE = 512,	/* bytes; longer payloads are aligned to a cache line */
 	UDAPL_ALIGN_SKIP = 14,		/* bytes of it before the cache line: ob1's match header */
 	UDAPL_MESSAGE_OVERHEAD = 103,	/* bytes for tail and alignment: a message takes at most its payload

@@ -243,7 +243,7 @@ UNIT_CASE(parameters_have_names_and_defaults)
 		{ "credits", MCA_BASE_VAR_TYPE_INT, FIELD(credits), 24 },
 		{ "requests", MCA_BASE_VAR_TYPE_INT, FIELD(requests), 64 },
 		{ "eager_rdma", MCA_BASE_VAR_TYPE_BOOL, FIELD(eager_rdma), true },
-		{ "eager_rdma_num", MCA_BASE_VAR_TYPE_INT, FIELD(eager_messages), 16 },
+		{ "eager_rdma_num", MCA_BASE_VAR_TYPE_INT, FIELD(eager_messages), 256 },
 		{ "eager_rdma_threshold", MCA_BASE_VAR_TYPE_INT, FIELD(eager_threshold), 16 },
 		{ "max_eager_rdma", MCA_BASE_VAR_TYPE_INT, FIELD(eager_peers), 16 },
 		{ "connect_timeout", MCA_BASE_VAR_TYPE_INT, FIELD(connect_timeout), 30 },

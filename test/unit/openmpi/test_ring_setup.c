@@ -6,6 +6,10 @@
 #include "contrib/openmpi/ring.h"
 #include "contrib/openmpi/ring_setup.h"
 #include "test/unit/unit.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 /* A ring that a peer may offer. */
 static const struct udapl_ring_offer good = { .address = 0x10000, .rmr_context = 77,
@@ -62,26 +66,92 @@ CASE(offer_names_memory_that_is_polled)
 	assert_true(r->memory.size >= r->shape.size + sizeof *r->ctl);
 }
 
+static opal_proc_t near = { .proc_flags = OPAL_PROC_ON_NODE | OPAL_PROC_ON_HOST };
+static opal_proc_t far = { .proc_flags = OPAL_PROC_ON_CLUSTER };
+
+static void expect_room(int messages)
+{
+	const struct udapl_ring_shape *shape = &conn->ring_in.shape;
+
+	assert_int_equal(shape->size, messages * shape->largest);
+	assert_true(conn->ring_in.memory.size >= shape->size + sizeof *conn->ring_in.ctl);
+	assert_int_equal(sent_offer()->shape.size, shape->size);
+}
+
 CASE(ring_holds_messages_of_the_eager_limit)
 {
 	struct udapl_ring_shape *shape = &conn->ring_in.shape;
 
+	peer->proc = &near;
 	LOCKED(udapl_ring_offer(conn));
 	assert_int_equal(shape->largest % UDAPL_CACHE_LINE, 0);
 	assert_true(shape->largest >= module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD);
 	assert_true(shape->largest < module.super.btl_eager_limit + UDAPL_MESSAGE_OVERHEAD + UDAPL_CACHE_LINE);
-	assert_int_equal(shape->size, mca_btl_udapl_component.eager_messages * shape->largest);
+	expect_room(mca_btl_udapl_component.eager_messages);
+}
+
+CASE(first_ring_of_another_host_is_small)
+{
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
+	peer->proc = &far;
+	LOCKED(udapl_ring_offer(conn));
+	expect_room(10);
+}
+
+CASE(first_ring_of_an_unknown_process_is_small)
+{
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
+	peer->proc = NULL;
+	LOCKED(udapl_ring_offer(conn));
+	expect_room(10);
 }
 
 CASE(later_rings_are_smaller)
 {
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
+	peer->proc = &near;
 	module.rings[0] = conn;		/* another connection */
 	module.num_rings = 1;
 	LOCKED(udapl_ring_offer(conn));
 	assert_ptr_equal(module.rings[1], conn);
 	assert_int_equal(module.num_rings, 2);
-	assert_int_equal(conn->ring_in.shape.size,
-			 mca_btl_udapl_component.eager_messages / 2 * conn->ring_in.shape.largest);
+	expect_room(5);
+}
+
+/* Memory that is no file is not mapped by the peer. */
+CASE(ring_beyond_the_limit_of_files_is_small)
+{
+	struct rlimit before, limit;
+
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
+	peer->proc = &near;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)mca_btl_udapl_component.eager_messages * module.super.btl_eager_limit;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	LOCKED(udapl_ring_offer(conn));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(lmr_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
+	expect_room(10);
+}
+
+static int registrations_to_refuse;
+
+static void refuse_some(void)
+{
+	lmr_create_result = registrations_to_refuse-- > 0 ? UDAPL_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE)
+							  : DAT_SUCCESS;
+}
+
+CASE(large_ring_that_cannot_be_registered_is_small)
+{
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
+	peer->proc = &near;
+	registrations_to_refuse = 2;	/* as shared memory, as ordinary memory */
+	during_lmr_create = refuse_some;
+	LOCKED(udapl_ring_offer(conn));
+	assert_int_equal(lmrs, lmrs_of_lists + 1);
+	expect_room(10);
 }
 
 CASE(ring_has_room_for_a_few_messages)
@@ -97,6 +167,7 @@ CASE(ring_has_room_for_a_few_messages)
 CASE(ring_has_no_more_slots_than_can_be_reported)
 {
 	mca_btl_udapl_component.eager_messages = 0x7fff;
+	peer->proc = &near;
 	LOCKED(udapl_ring_offer(conn));
 	assert_int_equal(conn->ring_in.shape.size / UDAPL_RING_SLOT, UDAPL_RING_MAX_SLOTS);
 	assert_int_equal(conn->ring_in.shape.size % UDAPL_CACHE_LINE, 0);
@@ -248,6 +319,44 @@ CASE(ring_of_a_peer_on_this_host_is_mapped)
 	assert_int_equal(mapped_range.virtual_address, good.address);
 	assert_int_equal(mapped_range.rmr_context, good.rmr_context);
 	assert_int_equal(mapped_range.segment_length, sizeof memory);
+}
+
+/* Whether page tables of this process have the page; -1: that cannot be found. */
+static int is_present(const char *at)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry;
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = pread(fd, &entry, sizeof entry, (uintptr_t)at / sysconf(_SC_PAGESIZE) * sizeof entry);
+	close(fd);
+	return n == sizeof entry ? (int)(entry >> 63) : -1;
+}
+
+/* The mapping begins within a page, as that of a region does. */
+CASE(mapped_ring_is_present_before_the_first_message)
+{
+	size_t page = sysconf(_SC_PAGESIZE), size = 8 * page;
+	struct udapl_ring_offer offer = good;
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	char *pages;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	close(fd);
+	if (madvise(pages, page, 23) || is_present(pages) != 1)
+		skip();		/* Linux before 5.14 */
+	mapping = pages + page + UDAPL_CACHE_LINE;
+	offer.shape.size = 4 * page;
+	udapl_ring_accept(conn, &offer);
+	for (int i = 1; i < 6; i++)
+		assert_int_equal(is_present(pages + i * page), 1);
+	assert_int_equal(is_present(pages + 6 * page), 0);
+	munmap(pages, size);
 }
 
 /* Messages may be under way to the first one. */
