@@ -58,6 +58,13 @@ datsockd_LDADD = libdat2.la -lpthread
 dist_man_MANS += doc/man/datsockd.8
 TESTS += test/sock/datsock test/sock/datsockd test/sock/rendezvous
 endif
+if CMOCKA
+check_PROGRAMS += test/unit/tools/test_option
+TESTS += test/unit/tools/test_option
+test_unit_tools_test_option_SOURCES = test/unit/tools/test_option.c $(softeth_ebpf) tools/sock/option.c common/bpf_code.c
+test_unit_tools_test_option_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_tools_test_option_LDADD = $(CMOCKA_LIBS)
+endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
 TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \

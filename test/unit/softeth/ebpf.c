@@ -162,6 +162,7 @@ static uint64_t compute(uint8_t op, uint64_t a, uint64_t b)
 	case BPF_SUB: return a - b;
 	case BPF_AND: return a & b;
 	case BPF_OR: return a | b;
+	case BPF_XOR: return a ^ b;
 	case BPF_LSH: return a << (b & 63);
 	case BPF_RSH: return a >> (b & 63);
 	default: fail_msg("operation %#x is not known", op); return 0;
@@ -235,6 +236,10 @@ static void run_one(struct machine *m, const struct bpf_insn *i)
 			store(m, get(m, i->dst_reg) + (uint64_t)i->off, i->code, get(m, i->src_reg));
 		break;
 	case BPF_LD:
+		if (!i->src_reg) {	/* a number of 64 bits */
+			set(m, i->dst_reg, (uint32_t)i[0].imm | (uint64_t)(uint32_t)i[1].imm << 32);
+			break;
+		}
 		assert_int_equal(i->src_reg, BPF_PSEUDO_MAP_FD);
 		assert_int_equal(i->imm, EBPF_MAP);
 		set(m, i->dst_reg, TO_MAP);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ebpf.h - runs eBPF programs without a kernel: the instructions and helpers that dapl/softeth/steer*.c use, and what
+/* ebpf.h - runs eBPF programs without a kernel: the instructions and helpers that dapl/softeth/steer*.c and the
+ * hash of tools/sock/option.c use, and what
  * the kernel's verifier wants of them. A violation fails the case. */
 #ifndef TEST_SOFTETH_EBPF_H
 #define TEST_SOFTETH_EBPF_H
