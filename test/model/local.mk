@@ -3,4 +3,4 @@
 TESTS += test/model/check
 dist_check_SCRIPTS += test/model/check
 EXTRA_DIST += test/model/notify.pml test/model/wakeup.pml test/model/revoke.pml \
-	test/model/revoke_many.pml test/model/rmem_map.pml test/model/datsock.pml
+	test/model/revoke_many.pml test/model/rmem_map.pml test/model/datsock.pml test/model/datsock_remote.pml
