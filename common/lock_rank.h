@@ -28,6 +28,7 @@ enum lock_rank {
 	RANK_SOCK_IN,		/* conn->in_lock: what a connection receives */
 	RANK_SOCK_OUT,		/* conn->out_lock: what it sends, and its registrations with epoll */
 	RANK_SOCK_EPOLL,	/* epoll->lock: the attached registrations of an epoll instance */
+	RANK_SOCK_LINK,		/* sock/link.c: one DAT connection: its window and its queue */
 
 	RANK_FORK,		/* fork.c: the fork handlers, from before a fork until after it */
 

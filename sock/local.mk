@@ -9,6 +9,7 @@ libsockparts_la_SOURCES = \
 	sock/conf.c sock/conf.h \
 	sock/conn.c sock/conn.h \
 	sock/foreign.c sock/foreign.h \
+	sock/link_message.c sock/link_message.h \
 	sock/polls.c sock/polls.h \
 	sock/rate.h \
 	sock/real.c sock/real.h \
@@ -23,6 +24,7 @@ libdatsock_la_SOURCES = \
 	sock/calls.h sock/calls_data.c sock/calls_fd.c sock/calls_process.c sock/calls_wait.c \
 	sock/conn_types.h \
 	sock/epoll.c sock/epoll.h \
+	sock/link.c sock/link.h \
 	sock/move.c sock/move.h \
 	sock/peer.c sock/peer.h \
 	sock/poll.c sock/poll.h \
@@ -71,7 +73,8 @@ TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kern
 	test/sock/registrations test/sock/streams test/sock/users
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd test/sock/rendezvous
+	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd \
+	test/sock/rendezvous
 EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/namespaces.py \
 	test/sock/services.py \
 	test/sock/preload.py test/sock/programs

@@ -1064,12 +1064,14 @@ if SOCK
 # libdatsock's parts that need no interposed calls.
 unit_sock = \
 	test/unit/sock/test_conn \
+	test/unit/sock/test_link_message \
 	test/unit/sock/test_polls \
 	test/unit/sock/test_ring \
 	test/unit/sock/test_settings \
 	test/unit/sock/test_share \
 	test/unit/sock/test_timers
 test_unit_sock_test_conn_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
+test_unit_sock_test_link_message_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_share_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_polls_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_ring_LDADD = libsockparts.la $(CMOCKA_LIBS)

@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* link.c - DAT connections to peer processes. See link.h.
+ *
+ * Flow: an end sends at most WINDOW messages that the peer has not counted as taken in a message of its own, so that a
+ * receive is always posted. The last RESERVE of them are for messages that only count. A send whose completion was
+ * taken tells that all requests before it are complete. */
+#include "sock/link.h"
+#include <arpa/inet.h>
+#include <dat/dat_messages.h>
+#include <dat/udat.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "common/lock.h"
+#include "sock/conn.h"
+#include "sock/real.h"
+#include "sock/service.h"
+#include "sock/settings.h"
+
+enum {
+	WINDOW = 256,                /* messages to the peer that it has not counted */
+	RESERVE = 8,                 /* of these, for counts alone */
+	RECEIVES = WINDOW + RESERVE, /* posted */
+	SENDS = 512,                 /* buffers of messages, which are free when their sends are complete */
+	REQUESTS = 1024,             /* sends and RDMA writes that are not complete */
+	REAP = 64,                   /* messages between two looks at completions */
+	EVENTS = 64,                 /* of connections and requests, in their EVDs */
+	CONNECT_US = 10000000,
+	IAS = 8, /* adapters that a process uses, at most */
+	END_MS = 1000, /* the end of the process waits for the service thread so long */
+};
+
+#define DAT_FUNCTIONS(X) \
+	X(dat_ia_openv) X(dat_ia_query) X(dat_pz_create) X(dat_cno_fd_create) X(dat_cno_trigger) X(dat_evd_create) \
+	X(dat_evd_dequeue) X(dat_evd_free) X(dat_psp_create_any) X(dat_cr_query) X(dat_cr_accept) X(dat_cr_reject) \
+	X(dat_ep_create) X(dat_ep_free) X(dat_ep_connect) X(dat_ep_disconnect) X(dat_ep_post_send) \
+	X(dats_set_message_handler) X(dat_ep_post_recv) X(dat_ep_post_rdma_write) X(dat_lmr_create) X(dat_lmr_free)
+
+static struct {
+#define X(name) __typeof__(name) *name;
+	DAT_FUNCTIONS(X)
+#undef X
+} dat;
+
+/* Of one process, shared by its links. Never closed: the end of the process closes it. */
+struct adapter {
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	DAT_CNO_HANDLE cno;
+	DAT_FD fd;
+	DAT_EVD_HANDLE connects, requests_in; /* connection events; connection requests */
+	DAT_PSP_HANDLE psp;
+	struct sockaddr_storage address;
+	uint64_t qualifier;
+};
+
+struct link {
+	struct adapter *adapter;
+	struct sockaddr_storage peer;
+	uint64_t qualifier;
+	bool asker, up, ended;
+	DAT_EP_HANDLE ep;
+	DAT_EVD_HANDLE received, requests;
+	struct buffers *buffers;
+	struct link_memory memory;
+
+	struct dapl_mutex lock; /* guards what follows, and posting */
+	bool broken;
+	bool refused;            /* link_write() found no room */
+	unsigned open;           /* messages sent that the peer has not counted */
+	unsigned taken;          /* messages received that this end has not counted */
+	uint64_t sends, reaped;  /* messages posted, and complete */
+	uint64_t posted, done;   /* requests */
+	struct link_message *queue; /* that wait for the window, in their order */
+	size_t queue_first, queue_count, queue_room;
+	struct link *next;
+};
+
+struct buffers {
+	unsigned char receive[RECEIVES][LINK_MESSAGE];
+	unsigned char send[SENDS][LINK_MESSAGE];
+};
+
+static const struct link_user *user;
+static struct adapter adapters[IAS];
+static int adapter_count;
+static struct link *links;
+static bool ended; /* atomic: the process ends */
+static bool loaded;
+static void (*before_fork)(void), (*before_end)(void);
+static int working; /* atomic: the service thread is in a call of DAT */
+static int event_fd = -1; /* an epoll instance over the descriptors of all adapters */
+
+enum { TYPE_CREDITS = 0 }; /* of a message that only counts */
+
+void link_set_user(const struct link_user *u)
+{
+	user = u;
+}
+
+void link_set_process(void (*fork)(void), void (*end)(void))
+{
+	before_fork = fork, before_end = end;
+}
+
+/* The service thread begins calls of DAT. Returns false at the end of the process. */
+static bool begin_work(void)
+{
+	__atomic_add_fetch(&working, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_sub_fetch(&working, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+static void end_work(void)
+{
+	__atomic_sub_fetch(&working, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A peer whose process has ended is no news for the program's standard error. */
+static DAT_BOOLEAN drop_message(const DAT_MESSAGE *message)
+{
+	(void)message;
+	return !settings.log;
+}
+
+static bool load(void)
+{
+	void *library, *before;
+
+	if (loaded)
+		return true;
+	before = dlopen("libdat2.so.2", RTLD_NOW | RTLD_NOLOAD);
+	library = dlopen("libdat2.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return false;
+#define X(name) \
+	*(void **)&dat.name = dlsym(library, #name); \
+	if (!dat.name) \
+		return false;
+	DAT_FUNCTIONS(X)
+#undef X
+	/* Functions that are registered later run earlier: the libraries of DAT end after this one has stopped, and
+	 * their fork handlers run after this one's. */
+	atexit(before_end);
+	if (!before)
+		dat.dats_set_message_handler(drop_message); /* the program itself does not use DAT */
+	pthread_atfork(before_fork, NULL, NULL);
+	return loaded = true;
+}
+
+bool link_is_caller(const void *code)
+{
+	Dl_info info;
+	const char *name;
+
+	if (!loaded || !dladdr(code, &info) || !info.dli_fname)
+		return false;
+	name = strrchr(info.dli_fname, '/');
+	name = name ? name + 1 : info.dli_fname;
+	return !strncmp(name, "libdapl", 7) || !strncmp(name, "libdat2", 7) || !strncmp(name, "librdmacm", 9) ||
+	       !strncmp(name, "libibverbs", 10);
+}
+
+static void watch_adapter(struct adapter *a)
+{
+	struct epoll_event event = { EPOLLIN, { .ptr = a } };
+
+	REAL(epoll_ctl)(event_fd, EPOLL_CTL_ADD, a->fd, &event);
+}
+
+static bool open_adapter(struct adapter *a, const char *name)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_ATTR attr;
+	DAT_CONN_QUAL qualifier;
+	const struct sockaddr *own;
+
+	if (strlen(name) >= sizeof a->name)
+		return false;
+	*a = (struct adapter){ .fd = -1 };
+	strcpy(a->name, name);
+	if (dat.dat_ia_openv(a->name, 8, &async, &a->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE))
+		return false;
+	if (dat.dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) || dat.dat_pz_create(a->ia, &a->pz) ||
+	    dat.dat_cno_fd_create(a->ia, &a->fd, &a->cno) ||
+	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CONNECTION_FLAG, &a->connects) ||
+	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CR_FLAG, &a->requests_in) ||
+	    dat.dat_psp_create_any(a->ia, &qualifier, a->requests_in, DAT_PSP_CONSUMER_FLAG, &a->psp))
+		return false;
+	own = (const struct sockaddr *)attr.ia_address_ptr;
+	memcpy(&a->address, own, own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	a->qualifier = qualifier;
+	return true;
+}
+
+/* Returns the adapter of that name, which is opened at its first use. NULL: errno. */
+static struct adapter *find_adapter(const char *name)
+{
+	for (int i = 0; i < adapter_count; i++)
+		if (!strcmp(adapters[i].name, name))
+			return &adapters[i];
+	errno = ENODEV;
+	if (adapter_count == IAS || !load())
+		return NULL;
+	if (event_fd < 0)
+		event_fd = own_fd(REAL(epoll_create1)(EPOLL_CLOEXEC));
+	if (event_fd < 0 || !open_adapter(&adapters[adapter_count], name)) {
+		errno = ENODEV;
+		return NULL;
+	}
+	watch_adapter(&adapters[adapter_count]);
+	return &adapters[adapter_count++];
+}
+
+int link_fd(void)
+{
+	return event_fd;
+}
+
+int link_listen(const char *ia, struct sockaddr_storage *address, uint64_t *qualifier)
+{
+	struct adapter *a;
+
+	if (!begin_work())
+		return ESHUTDOWN;
+	a = find_adapter(ia);
+	end_work();
+	if (!a)
+		return errno;
+	*address = a->address;
+	*qualifier = a->qualifier;
+	return 0;
+}
+
+bool link_is_up(const struct link *l)
+{
+	return l->up;
+}
+
+bool link_is_over(const struct link *l)
+{
+	return l->ended || __atomic_load_n(&l->broken, __ATOMIC_RELAXED);
+}
+
+bool link_is_asker(const struct link *l)
+{
+	return l->asker;
+}
+
+const char *link_ia(const struct link *l)
+{
+	return l->adapter->name;
+}
+
+static int register_memory(struct adapter *a, void *memory, size_t size, DAT_MEM_PRIV_FLAGS privileges,
+			   struct link_memory *out)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_VLEN length;
+	DAT_VADDR start;
+
+	region.for_va = memory;
+	if (dat.dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, size, a->pz, privileges, DAT_VA_TYPE_VA, &lmr,
+			       &lmr_context, &rmr_context, &length, &start))
+		return ENOMEM;
+	*out = (struct link_memory){ lmr, lmr_context, rmr_context };
+	return 0;
+}
+
+int link_register(struct link *l, void *memory, size_t size, bool exposed, struct link_memory *out)
+{
+	int err;
+
+	if (!begin_work())
+		return ESHUTDOWN;
+	err = register_memory(l->adapter, memory, size,
+			      exposed ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG :
+					DAT_MEM_PRIV_LOCAL_READ_FLAG,
+			      out);
+	end_work();
+	return err;
+}
+
+void link_unregister(struct link_memory *memory)
+{
+	if (memory->lmr && begin_work()) {
+		dat.dat_lmr_free(memory->lmr);
+		end_work();
+	}
+	*memory = (struct link_memory){ 0 };
+}
+
+/* Lock held, or not connected yet. */
+static bool post_receive(struct link *l, unsigned i)
+{
+	DAT_LMR_TRIPLET to = { .lmr_context = l->memory.lmr_context,
+			       .virtual_address = (uintptr_t)l->buffers->receive[i],
+			       .segment_length = LINK_MESSAGE };
+
+	return dat.dat_ep_post_recv(l->ep, 1, &to, (DAT_DTO_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG) ==
+	       DAT_SUCCESS;
+}
+
+static void free_parts(struct link *l)
+{
+	if (l->ep)
+		dat.dat_ep_free(l->ep);
+	if (l->received)
+		dat.dat_evd_free(l->received);
+	if (l->requests)
+		dat.dat_evd_free(l->requests);
+	link_unregister(&l->memory);
+	if (l->buffers)
+		munmap(l->buffers, sizeof *l->buffers);
+	free(l->queue);
+	l->ep = NULL, l->received = l->requests = NULL, l->buffers = NULL, l->queue = NULL;
+	l->queue_count = l->queue_room = 0;
+}
+
+/* The memory is not copied at a fork: the adapter writes to these pages. */
+static void *map_shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, size, MADV_DONTFORK);
+	return p;
+}
+
+static struct link *create(struct adapter *a)
+{
+	DAT_EP_ATTR attr = {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = LINK_MESSAGE,
+		.max_rdma_size = 16 << 20,
+		.qos = DAT_QOS_BEST_EFFORT,
+		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
+		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
+		.max_recv_dtos = RECEIVES,
+		.max_request_dtos = REQUESTS,
+		.max_recv_iov = 1,
+		.max_request_iov = 1,
+		.max_rdma_write_iov = 1,
+	};
+	struct link *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return NULL;
+	dapl_mutex_init(&l->lock, RANK_SOCK_LINK);
+	l->adapter = a;
+	l->buffers = map_shared(sizeof *l->buffers);
+	if (!l->buffers ||
+	    register_memory(a, l->buffers, sizeof *l->buffers,
+			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &l->memory) ||
+	    dat.dat_evd_create(a->ia, RECEIVES, a->cno, DAT_EVD_DTO_FLAG, &l->received) ||
+	    dat.dat_evd_create(a->ia, REQUESTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &l->requests) ||
+	    dat.dat_ep_create(a->ia, a->pz, l->received, l->requests, a->connects, &attr, &l->ep))
+		goto fail;
+	for (unsigned i = 0; i < RECEIVES; i++)
+		if (!post_receive(l, i))
+			goto fail;
+	l->next = links, links = l;
+	return l;
+fail:
+	free_parts(l);
+	free(l);
+	return NULL;
+}
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+
+	if (a->ss_family != b->sa_family)
+		return false;
+	return a->ss_family == AF_INET6 ? !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr) &&
+						  a6->sin6_scope_id == b6->sin6_scope_id :
+					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint64_t qualifier,
+			       const unsigned char token[LINK_KEY])
+{
+	struct adapter *a = find_adapter(ia);
+	unsigned char private_data[32] = "DATSOCK1";
+	struct link *l;
+
+	if (!a)
+		return NULL;
+	for (l = links; l; l = l->next)
+		if (l->asker && !l->ended && l->adapter == a && l->qualifier == qualifier &&
+		    same_address(&l->peer, peer))
+			return l;
+	l = create(a);
+	if (!l) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	l->asker = true;
+	l->qualifier = qualifier;
+	memcpy(&l->peer, peer, peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	private_data[8] = 1, private_data[9] = 3; /* version; to a process */
+	memcpy(private_data + 16, token, LINK_KEY);
+	if (dat.dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)&l->peer, qualifier, CONNECT_US, sizeof private_data,
+			       private_data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
+		l->ended = l->broken = true;
+		errno = ECONNREFUSED;
+		return NULL;
+	}
+	return l;
+}
+
+struct link *link_connect(const char *ia, const struct sockaddr *peer, uint64_t qualifier,
+			  const unsigned char token[LINK_KEY])
+{
+	struct link *l;
+
+	errno = ESHUTDOWN;
+	if (!begin_work())
+		return NULL;
+	l = connect_to(ia, peer, qualifier, token);
+	end_work();
+	return l;
+}
+
+/* --- sending ------------------------------------------------------------------------------------------------------ */
+
+/* Lock held. Takes completions of requests. A failed one is followed by the end of the connection. */
+static void reap(struct link *l)
+{
+	DAT_EVENT event;
+
+	while (dat.dat_evd_dequeue(l->requests, &event) == DAT_SUCCESS) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+
+		if (event.event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS ||
+		    !dto->user_cookie.as_64)
+			continue;
+		l->reaped++;
+		l->done = dto->user_cookie.as_64;
+	}
+}
+
+/* Lock held. Whether a message with so many requests before it can be posted, of a kind that leaves `spare` of the
+ * window. */
+static bool has_room(struct link *l, unsigned spare, unsigned requests)
+{
+	if (l->broken || !l->up || __atomic_load_n(&ended, __ATOMIC_RELAXED) || l->open + spare >= WINDOW)
+		return false;
+	if (!(l->sends % REAP) || l->sends - l->reaped >= SENDS || l->posted - l->done + requests + 1 > REQUESTS)
+		reap(l);
+	return l->sends - l->reaped < SENDS && l->posted - l->done + requests + 1 <= REQUESTS;
+}
+
+/* Lock held, there is room. */
+static void post_message(struct link *l, struct link_message m)
+{
+	unsigned char *wire = l->buffers->send[l->sends % SENDS];
+	DAT_LMR_TRIPLET from = { .lmr_context = l->memory.lmr_context,
+				 .virtual_address = (uintptr_t)wire,
+				 .segment_length = LINK_MESSAGE };
+
+	m.credits = l->taken;
+	link_message_encode(&m, wire);
+	l->posted++;
+	if (dat.dat_ep_post_send(l->ep, 1, &from, (DAT_DTO_COOKIE){ .as_64 = l->posted },
+				 DAT_COMPLETION_DEFAULT_FLAG)) {
+		l->broken = true;
+		return;
+	}
+	l->taken = 0;
+	l->sends++, l->open++;
+}
+
+/* Lock held. */
+static void flush(struct link *l)
+{
+	while (l->queue_count && has_room(l, RESERVE, 0)) {
+		post_message(l, l->queue[l->queue_first]);
+		l->queue_first = (l->queue_first + 1) % l->queue_room;
+		l->queue_count--;
+	}
+}
+
+/* Lock held. */
+static bool enqueue(struct link *l, const struct link_message *m)
+{
+	if (l->queue_count == l->queue_room) {
+		size_t room = l->queue_room ? 2 * l->queue_room : 64;
+		struct link_message *more = malloc(room * sizeof *more);
+
+		if (!more)
+			return false;
+		for (size_t i = 0; i < l->queue_count; i++)
+			more[i] = l->queue[(l->queue_first + i) % l->queue_room];
+		free(l->queue);
+		l->queue = more, l->queue_first = 0, l->queue_room = room;
+	}
+	l->queue[(l->queue_first + l->queue_count++) % l->queue_room] = *m;
+	return true;
+}
+
+static __thread bool in_call __attribute__((tls_model("initial-exec")));
+
+bool link_is_interrupted(void)
+{
+	return in_call;
+}
+
+static void lock(struct link *l)
+{
+	in_call = true;
+	dapl_mutex_lock(&l->lock);
+}
+
+static void unlock(struct link *l)
+{
+	dapl_mutex_unlock(&l->lock);
+	in_call = false;
+}
+
+void link_send(struct link *l, struct link_message m)
+{
+	lock(l);
+	if (!l->broken) {
+		flush(l);
+		if (!l->queue_count && has_room(l, RESERVE, 0))
+			post_message(l, m);
+		else if (!enqueue(l, &m))
+			l->broken = true; /* no memory for what the peer must know */
+	}
+	unlock(l);
+}
+
+bool link_write(struct link *l, const struct link_piece *pieces, int count, struct link_message m)
+{
+	bool done = false;
+
+	lock(l);
+	if (!l->broken) {
+		flush(l);
+		if (!l->queue_count && has_room(l, RESERVE, count)) {
+			for (int i = 0; i < count && !l->broken; i++) {
+				DAT_LMR_TRIPLET from = { .lmr_context = pieces[i].lmr_context,
+							 .virtual_address = pieces[i].from,
+							 .segment_length = pieces[i].length };
+				DAT_RMR_TRIPLET to = { .rmr_context = pieces[i].rmr_context,
+						       .virtual_address = pieces[i].to,
+						       .segment_length = pieces[i].length };
+
+				l->posted++;
+				if (dat.dat_ep_post_rdma_write(l->ep, 1, &from, (DAT_DTO_COOKIE){ .as_64 = 0 }, &to,
+							       DAT_COMPLETION_SUPPRESS_FLAG))
+					l->broken = true;
+			}
+			if (!l->broken)
+				post_message(l, m);
+			done = !l->broken;
+		}
+		l->refused |= !done;
+	}
+	unlock(l);
+	return done;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+static void end_link(struct link *l)
+{
+	if (l->ended)
+		return;
+	l->ended = true;
+	dapl_mutex_lock(&l->lock);
+	l->broken = true;
+	dapl_mutex_unlock(&l->lock);
+	dat.dat_ep_disconnect(l->ep, DAT_CLOSE_ABRUPT_FLAG);
+	user->down(l);
+}
+
+void link_break(struct link *l, const char *what)
+{
+	char line[256];
+	int length = snprintf(line, sizeof line, "datsock: DAT connection by %s ends: the peer has sent %s\n",
+			      l->adapter->name, what);
+
+	if (!l->ended && settings.log && REAL(write)(2, line, length) < 0)
+		errno = 0;
+	end_link(l);
+}
+
+static struct link *link_of_ep(DAT_EP_HANDLE ep)
+{
+	for (struct link *l = links; l; l = l->next)
+		if (l->ep == ep)
+			return l;
+	return NULL;
+}
+
+static void on_connection(const DAT_EVENT *event)
+{
+	struct link *l = link_of_ep(event->event_data.connect_event_data.ep_handle);
+
+	if (!l)
+		return;
+	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+		end_link(l);
+		return;
+	}
+	if (l->ended)
+		return;
+	dapl_mutex_lock(&l->lock);
+	l->up = true;
+	flush(l);
+	dapl_mutex_unlock(&l->lock);
+	user->up(l);
+}
+
+static void on_request(struct adapter *a, const DAT_EVENT *event)
+{
+	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
+	const unsigned char *data;
+	DAT_CR_PARAM param;
+	struct link *l = NULL;
+
+	if (dat.dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS && param.private_data_size >= 32) {
+		data = param.private_data;
+		if (!memcmp(data, "DATSOCK1", 8) && data[8] == 1 && data[9] == 3 && user->knows(data + 16))
+			l = create(a);
+	}
+	if (!l) {
+		dat.dat_cr_reject(cr, 0, NULL);
+		return;
+	}
+	if (dat.dat_cr_accept(cr, l->ep, 0, NULL))
+		l->ended = l->broken = true;
+}
+
+static void on_receive(struct link *l, const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+	unsigned slot = dto->user_cookie.as_64;
+	struct link_message m;
+	bool room;
+
+	if (event->event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS || slot >= RECEIVES ||
+	    l->ended)
+		return;
+	if (!link_message_decode(l->buffers->receive[slot], dto->transfered_length, &m)) {
+		link_break(l, "a message of a wrong size");
+		return;
+	}
+	dapl_mutex_lock(&l->lock);
+	if (m.credits > l->open) {
+		dapl_mutex_unlock(&l->lock);
+		link_break(l, "counts more messages than were sent");
+		return;
+	}
+	l->open -= m.credits;
+	l->taken++;
+	if (!post_receive(l, slot))
+		l->broken = true;
+	flush(l);
+	if (l->taken >= WINDOW / 2 && has_room(l, 0, 0))
+		post_message(l, (struct link_message){ .type = TYPE_CREDITS });
+	room = l->refused && has_room(l, RESERVE + LINK_PIECES, LINK_PIECES);
+	if (room)
+		l->refused = false;
+	dapl_mutex_unlock(&l->lock);
+	/* Messages that come before the connection's event are of a connection that is there. */
+	if (!l->up)
+		l->up = true, user->up(l);
+	if (m.type != TYPE_CREDITS)
+		user->message(l, &m);
+	if (room)
+		user->room(l);
+}
+
+/* Frees what broken links had. Programs' threads do not use it any more. */
+static void sweep(void)
+{
+	struct link **at = &links;
+
+	while (*at) {
+		struct link *l = *at;
+
+		if (l->broken && !l->ended)
+			end_link(l);
+		if (l->ended) {
+			*at = l->next;
+			dapl_mutex_lock(&l->lock);
+			dapl_mutex_unlock(&l->lock);
+			free_parts(l); /* the object stays: streams may refer to it */
+		} else {
+			at = &l->next;
+		}
+	}
+}
+
+static void look_at(struct adapter *a)
+{
+	DAT_EVD_HANDLE triggered;
+	DAT_EVENT event;
+
+	while (dat.dat_cno_trigger(a->cno, &triggered) == DAT_SUCCESS && triggered)
+		;
+	while (dat.dat_evd_dequeue(a->requests_in, &event) == DAT_SUCCESS)
+		on_request(a, &event);
+	for (struct link *l = links; l; l = l->next)
+		while (l->adapter == a && !l->ended && dat.dat_evd_dequeue(l->received, &event) == DAT_SUCCESS)
+			on_receive(l, &event);
+	while (dat.dat_evd_dequeue(a->connects, &event) == DAT_SUCCESS)
+		on_connection(&event);
+}
+
+void link_dispatch(void)
+{
+	struct epoll_event none[IAS];
+
+	if (event_fd < 0 || !begin_work())
+		return;
+	REAL(epoll_wait)(event_fd, none, IAS, 0);
+	for (int i = 0; i < adapter_count; i++)
+		look_at(&adapters[i]);
+	sweep();
+	end_work();
+}
+
+void link_end(void)
+{
+	/* Threads that are in a call of DAT hold a link's lock, or are the service thread. */
+	__atomic_store_n(&ended, true, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < END_MS && !service_is_this_thread() && __atomic_load_n(&working, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
+	for (struct link *l = links; l; l = l->next) {
+		dapl_mutex_lock(&l->lock);
+		dapl_mutex_unlock(&l->lock);
+	}
+}
+
+void link_after_fork(void)
+{
+	adapter_count = 0;
+	links = NULL;
+	event_fd = -1;
+	ended = false;
+	working = 0;
+}

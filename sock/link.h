@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* link.h - the DAT connection between this process and a peer process, which carries all of their streams: messages of
+ * 32 bytes, and RDMA writes. One link for each pair of processes, IA and direction of asking, whatever the number of
+ * streams. Not responsible for: what the messages mean (remote.h), how processes find each other (service.h).
+ *
+ * libdat2 is loaded at the first use. Only the service thread calls these functions, but for those of which it is said
+ * that any thread may. */
+#ifndef SOCK_LINK_H
+#define SOCK_LINK_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include "sock/link_message.h"
+
+enum {
+	LINK_KEY = 16,     /* bytes of a key, which also is the token of a DAT connection */
+	LINK_PIECES = 2,   /* RDMA writes that precede a message, at most: a ring's end and its beginning */
+};
+
+struct link;
+
+/* Registered memory. */
+struct link_memory {
+	void *lmr;
+	uint32_t lmr_context, rmr_context;
+};
+
+/* An RDMA write. */
+struct link_piece {
+	uint32_t lmr_context, rmr_context;
+	uint64_t from, to; /* addresses */
+	size_t length;
+};
+
+/* What the user of links does; called by the service thread without a lock. */
+struct link_user {
+	/* Whether a peer that connects with this token is expected. */
+	bool (*knows)(const unsigned char token[LINK_KEY]);
+	void (*up)(struct link *link);
+	/* The connection was refused, or has broken: nothing is sent or received any more. */
+	void (*down)(struct link *link);
+	void (*message)(struct link *link, const struct link_message *m);
+	/* link_write() refused before; now there is room. */
+	void (*room)(struct link *link);
+};
+void link_set_user(const struct link_user *user);
+
+/* Opens the IA and makes the service point of this process on it, once. Stores where peers connect to. Returns 0 or an
+ * errno. */
+int link_listen(const char *ia, struct sockaddr_storage *address, uint64_t *qualifier);
+/* Returns the link to the process behind that qualifier; begins to connect if there is none. NULL: errno. It is up, or
+ * user->up() or down() will be called. */
+struct link *link_connect(const char *ia, const struct sockaddr *peer, uint64_t qualifier,
+			  const unsigned char token[LINK_KEY]);
+bool link_is_up(const struct link *link);
+/* Whether it has broken, or was refused. */
+bool link_is_over(const struct link *link);
+const char *link_ia(const struct link *link);
+/* Whether this end asked for the connection. Streams that it opens have odd numbers. */
+bool link_is_asker(const struct link *link);
+/* Ends a link whose peer breaks the protocol. user->down() is called. */
+void link_break(struct link *link, const char *what);
+
+/* Any thread. Sends a message, or queues it. Messages arrive in their order. Nothing happens on a broken link. */
+void link_send(struct link *link, struct link_message m);
+/* Any thread. Writes the pieces, then sends the message. Returns false, and does nothing, if the queue is full or the
+ * link is broken. */
+bool link_write(struct link *link, const struct link_piece *pieces, int count, struct link_message m);
+
+/* Registers memory; peers may write it if `exposed`. Returns 0 or an errno. */
+int link_register(struct link *link, void *memory, size_t size, bool exposed, struct link_memory *out);
+void link_unregister(struct link_memory *memory);
+
+/* Calls `fork` before a fork, ahead of the handlers of the DAT libraries, which hold their locks over it; `end` at the
+ * end of the process, while messages can still be sent. */
+void link_set_process(void (*fork)(void), void (*end)(void));
+/* The descriptor that is readable when link_dispatch() has something to do; -1: there is none. */
+int link_fd(void);
+void link_dispatch(void);
+/* Any thread. The process ends: nothing is sent from now on. */
+void link_end(void);
+/* Whether this thread is in a call of link_send() or link_write(): a signal handler runs. */
+bool link_is_interrupted(void);
+/* In a child: the parent's adapter is not this process's. It is left alone. */
+void link_after_fork(void);
+/* Any thread. Whether code at that address belongs to the DAT libraries, whose sockets are not the program's. */
+bool link_is_caller(const void *code);
+
+#endif
