@@ -47,9 +47,9 @@ static void write_address(FILE *out, const char *name, struct sockaddr_storage *
 	fprintf(out, "\"%s\":\"%s\",\"%s_port\":%u,", name, text, name, ntohs(in->sin_port));
 }
 
-static const char *carrier(bool ring)
+static const char *carrier(const struct conn *c, bool ring)
 {
-	return ring ? "memory" : "tcp";
+	return !ring ? "tcp" : c->remote ? "rdma" : "memory";
 }
 
 static void write_conn(FILE *out, struct conn *c)
@@ -68,8 +68,8 @@ static void write_conn(FILE *out, struct conn *c)
 		"\"written_tcp\":%llu,\"written_memory\":%llu,"
 		"\"reads\":%llu,\"writes\":%llu,\"wakeups\":%llu,\"moves\":%llu,"
 		"\"backs\":%llu,\"ring_out\":%u,\"since_ms\":%llu}",
-		c->peer_inode ? (long long)c->peer_uid : -1ll, c->connector ? "true" : "false", carrier(c->rx.active),
-		carrier(c->tx.active),
+		c->peer_inode ? (long long)c->peer_uid : -1ll, c->connector ? "true" : "false",
+		carrier(c, c->rx.active), carrier(c, c->tx.active),
 		c->mode == CONN_ATTACHED ? "" : move_why(c->why), (unsigned long long)c->tcp_in,
 		(unsigned long long)c->ring_in, (unsigned long long)c->tcp_out, (unsigned long long)c->ring_out,
 		(unsigned long long)c->reads, (unsigned long long)c->writes, (unsigned long long)c->wakeups,

@@ -70,6 +70,7 @@ EXPORT int dat_socket_exclude(int fd)
 EXPORT int dat_socket_info(int fd, struct dat_socket_info *info)
 {
 	struct dat_socket_info own = { 0 };
+	enum dat_socket_carrier ring;
 	struct conn *c;
 	int err = find(fd, &c);
 
@@ -80,11 +81,12 @@ EXPORT int dat_socket_info(int fd, struct dat_socket_info *info)
 	if (!conn_lock(c))
 		return EBUSY;
 	own.size = info->size < sizeof own ? info->size : sizeof own;
-	own.in = c->rx.active ? DAT_SOCKET_MEMORY : DAT_SOCKET_TCP;
-	own.out = c->tx.active ? DAT_SOCKET_MEMORY : DAT_SOCKET_TCP;
+	ring = c->remote ? DAT_SOCKET_RDMA : DAT_SOCKET_MEMORY;
+	own.in = c->rx.active ? ring : DAT_SOCKET_TCP;
+	own.out = c->tx.active ? ring : DAT_SOCKET_TCP;
 	own.why_not = c->mode == CONN_ATTACHED ? DAT_SOCKET_WHY_NONE : c->why;
-	own.read[DAT_SOCKET_TCP] = c->tcp_in, own.read[DAT_SOCKET_MEMORY] = c->ring_in;
-	own.written[DAT_SOCKET_TCP] = c->tcp_out, own.written[DAT_SOCKET_MEMORY] = c->ring_out;
+	own.read[DAT_SOCKET_TCP] = c->tcp_in - c->frames_in, own.read[DAT_SOCKET_MEMORY] = c->ring_in;
+	own.written[DAT_SOCKET_TCP] = c->tcp_out - c->frames_out, own.written[DAT_SOCKET_MEMORY] = c->ring_out;
 	own.wakeups = c->wakeups, own.moves = c->moves, own.backs = c->backs;
 	if (c->segment) {
 		own.ring_in = c->rx.ring->size;

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include "sock/aware.h"
+#include "sock/link.h"
 
 /* The number is about to be another file's, or none. */
 static void release(int fd)
@@ -42,18 +43,18 @@ EXPORT int socket(int domain, int type, int protocol)
 	if (fd >= 0 && conn_of(fd))
 		release(fd); /* it was closed where this library does not see it */
 	if (fd >= 0 && (domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM &&
-	    (!protocol || protocol == IPPROTO_TCP))
+	    (!protocol || protocol == IPPROTO_TCP) && !link_is_caller(__builtin_return_address(0)))
 		conn_track(fd, type & SOCK_NONBLOCK);
 	return fd;
 }
 
-static void accepted(int listener, int fd, bool nonblock)
+static void accepted(int listener, int fd, bool nonblock, const void *caller)
 {
 	int saved = errno, protocol = 0;
 	socklen_t size = sizeof protocol;
 	struct conn *c;
 
-	if (fd < 0)
+	if (fd < 0 || link_is_caller(caller))
 		return;
 	if (conn_of(listener) ||
 	    (!REAL(getsockopt)(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) && protocol == IPPROTO_TCP)) {
@@ -70,7 +71,7 @@ EXPORT int accept4(int listener, struct sockaddr *sa, socklen_t *length, int fla
 {
 	int fd = REAL(accept4)(listener, sa, length, flags);
 
-	accepted(listener, fd, flags & SOCK_NONBLOCK);
+	accepted(listener, fd, flags & SOCK_NONBLOCK, __builtin_return_address(0));
 	return fd;
 }
 
@@ -78,7 +79,7 @@ EXPORT int accept(int listener, struct sockaddr *sa, socklen_t *length)
 {
 	int fd = REAL(accept)(listener, sa, length);
 
-	accepted(listener, fd, false);
+	accepted(listener, fd, false, __builtin_return_address(0));
 	return fd;
 }
 

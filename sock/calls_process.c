@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include "common/clock.h"
+#include "sock/link.h"
+#include "sock/remote.h"
 #include "sock/service.h"
 #include "sock/share.h"
 
@@ -63,6 +65,8 @@ static void share_one(struct conn *c, uint64_t until)
 	if (c->connector || c->acceptor)
 		shared &= move_back(c, DAT_SOCKET_WHY_FORK, !shared, FORK_MS);
 	flush(c, until);
+	/* The peer may still send a frame, which only this process knows what to do with. */
+	c->not_for_child = c->remote;
 	if (!shared || c->resend) {
 		c->never = true;
 		share_spoil(c->share);
@@ -102,9 +106,18 @@ static void all_back(enum dat_socket_why why, int how)
 	}
 }
 
-static void before_fork(void)
+/* Ahead of the handlers of the DAT libraries: streams over DAT go back while these libraries work. */
+static void before_fork_early(void)
 {
 	forks++;
+	service_set_forking(true);
+	all_back(DAT_SOCKET_WHY_FORK, SHARED);
+}
+
+static void before_fork(void)
+{
+	if (!service_is_forking())
+		forks++;
 	do
 		all_back(DAT_SOCKET_WHY_FORK, SHARED);
 	while (!service_before_fork(forks));
@@ -120,10 +133,26 @@ static void in_child(void)
 	service_after_fork(true);
 }
 
+/* The end of the process, before the DAT libraries end. */
+static void streams_end(void)
+{
+	/* A signal handler that interrupts a call of DAT ends the process. */
+	if (conn_is_vfork_child() || link_is_interrupted())
+		return;
+	for (struct conn *c = conn_list; c; c = c->next)
+		if (!c->closed && c->remote && conn_lock(c)) {
+			if (c->remote)
+				remote_say_goodbye(c);
+			conn_unlock(c);
+		}
+	link_end();
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	real_init();
 	settings_read();
+	link_set_process(before_fork_early, streams_end);
 	if (settings.enabled)
 		pthread_atfork(before_fork, in_parent, in_child);
 }
@@ -137,6 +166,7 @@ __attribute__((destructor)) static void process_ends(void)
 	if (!conn_list || conn_is_vfork_child())
 		return;
 	until = clock_now_ns() + FLUSH_MS * 1000000ull;
+	streams_end();
 	for (struct conn *c = conn_list; c; c = c->next) {
 		if (!c->closed && c->mode == CONN_ATTACHED && conn_lock_out(c)) {
 			c->may_begin = false;

@@ -324,13 +324,14 @@ void conn_after_fork(void)
 			c->never = true;
 		c->asked = false, c->why = DAT_SOCKET_WHY_FORK, c->tries = 0, c->logged = false;
 		rate_ask_after(c, settings.after_calls, settings.after_bytes);
-		c->mode = CONN_PLAIN;
+		c->mode = c->not_for_child ? CONN_WATCHED : CONN_PLAIN;
+		c->broken |= c->not_for_child;
 		c->foreign = false;
 		c->efd = c->peer_efd = c->control = c->listener = -1;
 		c->link = LINK_NONE, c->timer.place = 0;
 		free(c->resend), c->resend = NULL;
 		c->resend_at = c->resend_end = 0;
-		c->segment = NULL;
+		c->segment = NULL, c->remote = NULL;
 		settings_give_memory(c->memory), c->memory = 0;
 		settings_streams -= c->streaming, c->streaming = false;
 		c->tx.active = c->rx.active = false;

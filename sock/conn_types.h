@@ -48,6 +48,7 @@ struct conn {
 	/* counted in each direction: bytes by TCP alone */
 	uint64_t tcp_in, tcp_out;
 	uint64_t ring_in, ring_out;    /* bytes by the ring */
+	uint64_t frames_in, frames_out; /* bytes by TCP that are not the program's: frames, and bytes that came twice */
 	uint64_t reads, writes;        /* calls that moved bytes */
 	uint64_t ask_bytes, ask_calls; /* when they are reached, the move is asked for */
 	struct {
@@ -62,6 +63,7 @@ struct conn {
 	bool inherited_epoll; /* an epoll instance of the parent watches it, too */
 	uint32_t *share;      /* counts the processes that have it (share.h); NULL: none but this one */
 	unsigned forked;      /* number of the last fork that counted */
+	bool not_for_child;   /* of that fork: for the child the connection is reset */
 	uint8_t why; /* DAT_SOCKET_WHY_* */
 	bool logged;
 
@@ -72,6 +74,7 @@ struct conn {
 	int efd;       /* the peer writes it to wake this end; -1: none */
 	int peer_efd;
 	bool foreign; /* the peer has another user: efd and peer_efd are timers (foreign.h) */
+	struct remote *remote; /* the rings are the ends of a stream over DAT (remote.h); NULL: shared memory */
 	struct ring_sender tx;
 	struct ring_receiver rx;
 	uint64_t rx_left; /* bytes that TCP still carries before the epoch of rx */
@@ -92,6 +95,7 @@ struct conn {
 	bool resend_watched; /* the service thread sends them on */
 	bool shut;           /* the program has shut its sending direction */
 	bool shutdown_late;  /* SHUT_WR waits for them */
+	bool frame_kept;     /* `resend` is but a frame (remote.h), which the next write sends */
 
 	int waiters_in, waiters_out; /* atomic: threads that sleep for it outside of epoll */
 	struct reg *regs;            /* guarded by out_lock */
@@ -106,6 +110,7 @@ struct conn {
 		LINK_LISTEN,  /* waits for the peer to connect to `listener` */
 		LINK_OPENING, /* waits for its OPEN */
 		LINK_ASKED,   /* waits for its OPENED */
+		LINK_REMOTE,  /* waits for a stream over DAT (remote.h) */
 		LINK_UP,
 	} link;
 	int control, listener;

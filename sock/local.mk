@@ -28,6 +28,7 @@ libdatsock_la_SOURCES = \
 	sock/move.c sock/move.h \
 	sock/peer.c sock/peer.h \
 	sock/poll.c sock/poll.h \
+	sock/remote.c sock/remote.h \
 	sock/service.c sock/service.h \
 	sock/stream.c sock/stream.h \
 	sock/wait.c sock/wait.h

@@ -19,11 +19,15 @@
 #include "sock/epoll.h"
 #include "sock/rate.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/service.h"
 #include "sock/settings.h"
 #include "sock/share.h"
 
-enum { LAST_BYTES = 256 << 10 }; /* a quarter of it goes to TCP at the end of a connection */
+enum {
+	PIECES = 3, /* of what goes to TCP at the end of an epoch: a frame, the end of the ring, its beginning */
+	LAST_BYTES = 256 << 10, /* a quarter of it goes to TCP at the end of a connection */
+};
 
 const char *move_why(enum dat_socket_why why)
 {
@@ -141,7 +145,10 @@ void move_detach(struct conn *c)
 	c->may_begin = false;
 	c->tx.active = c->rx.active = false;
 	epoll_detach(c);
-	munmap(c->segment, c->segment_size);
+	if (c->remote)
+		remote_detach(c);
+	else
+		munmap(c->segment, c->segment_size);
 	c->segment = NULL;
 	own_fd_close(c->peer_efd);
 	c->peer_efd = -1;
@@ -173,11 +180,13 @@ void move_begin(struct conn *c)
 		return;
 	}
 	ring_begin(&c->tx, c->tcp_out);
+	if (c->remote)
+		remote_begin(c);
 	c->moves++;
 	epoll_out_changed(c);
 	if (!c->logged) {
 		c->logged = true;
-		move_log(c, "moved to shared memory");
+		move_log(c, c->remote ? "moved to RDMA" : "moved to shared memory");
 	}
 }
 
@@ -190,9 +199,9 @@ static void keep_error(struct conn *c)
 
 /* out_lock held. Sends what TCP takes at once of the pieces, which together have `n` bytes, and leaves the rest in
  * them. Returns the length of the rest; an error of the connection leaves none: it takes no bytes. */
-static size_t send_pieces(struct conn *c, struct iovec pieces[2], size_t n)
+static size_t send_pieces(struct conn *c, struct iovec pieces[PIECES], size_t n)
 {
-	struct msghdr msg = { .msg_iov = pieces, .msg_iovlen = 2 };
+	struct msghdr msg = { .msg_iov = pieces, .msg_iovlen = PIECES };
 	ssize_t sent = REAL(sendmsg)(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (sent < 0) {
@@ -203,7 +212,7 @@ static size_t send_pieces(struct conn *c, struct iovec pieces[2], size_t n)
 	}
 	c->tcp_out += sent;
 	n -= sent;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < PIECES; i++) {
 		size_t skip = (size_t)sent < pieces[i].iov_len ? (size_t)sent : pieces[i].iov_len;
 
 		pieces[i].iov_base = (char *)pieces[i].iov_base + skip, pieces[i].iov_len -= skip;
@@ -213,9 +222,9 @@ static size_t send_pieces(struct conn *c, struct iovec pieces[2], size_t n)
 }
 
 /* out_lock held. Keeps the pieces in c->resend. Without memory they can only wait here. */
-static void keep_pieces(struct conn *c, struct iovec pieces[2], size_t n)
+static void keep_pieces(struct conn *c, struct iovec pieces[PIECES], size_t n, bool watch)
 {
-	char *rest;
+	char *rest, *to;
 
 	while (!(rest = malloc(n))) {
 		struct pollfd p = { c->fd, POLLOUT, 0 };
@@ -225,31 +234,40 @@ static void keep_pieces(struct conn *c, struct iovec pieces[2], size_t n)
 		if (!n)
 			return;
 	}
-	memcpy(rest, pieces[0].iov_base, pieces[0].iov_len);
-	memcpy(rest + pieces[0].iov_len, pieces[1].iov_base, pieces[1].iov_len);
+	to = rest;
+	for (int i = 0; i < PIECES; i++)
+		if (pieces[i].iov_len)
+			to = (char *)memcpy(to, pieces[i].iov_base, pieces[i].iov_len) + pieces[i].iov_len;
 	c->resend = rest, c->resend_at = 0, c->resend_end = n;
-	service_watch_resend(c);
+	if (watch)
+		service_watch_resend(c);
 }
 
 void move_revoke(struct conn *c)
 {
-	struct iovec pieces[2];
-	bool broken = false;
+	unsigned char frame[REMOTE_FRAME];
+	struct iovec pieces[PIECES] = { { frame, 0 } };
+	bool broken = false, keep;
 	size_t n;
 
 	if (!c->segment || !c->tx.active)
 		return;
-	n = ring_revoke(&c->tx, pieces, &broken);
+	n = ring_revoke(&c->tx, pieces + 1, &broken);
 	if (broken) {
 		move_break(c, "claimed bytes that are not in the ring");
 		return;
 	}
 	c->ring_out -= n;
 	c->backs++;
-	if (n)
+	if (c->remote)
+		n += pieces[0].iov_len = remote_end(c, frame);
+	keep = n && n == pieces[0].iov_len && remote_keeps_frame(c);
+	if (n && !keep)
 		n = send_pieces(c, pieces, n);
 	if (n)
-		keep_pieces(c, pieces, n);
+		keep_pieces(c, pieces, n, !keep);
+	else if (c->remote)
+		remote_ended(c);
 	epoll_out_changed(c);
 	conn_wake_peer(c);
 	conn_wake(c);
@@ -261,6 +279,9 @@ void move_revoke_what_fits(struct conn *c)
 	socklen_t size = sizeof room;
 	uint64_t claim;
 
+	/* The ring of a peer that shares no memory may not have all bytes. */
+	if (c->remote)
+		move_revoke(c);
 	if (!c->segment || !c->tx.active || REAL(ioctl)(c->fd, SIOCOUTQ, &queued) ||
 	    REAL(getsockopt)(c->fd, SOL_SOCKET, SO_SNDBUF, &room, &size))
 		return;
@@ -289,6 +310,7 @@ bool move_flush(struct conn *c)
 		if (n < 0 || c->resend_at == c->resend_end) {
 			free(c->resend);
 			c->resend = NULL;
+			c->frame_kept = false;
 			if (c->shutdown_late)
 				REAL(shutdown)(c->fd, SHUT_WR);
 		}
@@ -315,13 +337,15 @@ bool move_receive(struct conn *c)
 			move_break(c, "began an epoch at a position that cannot be");
 			return false;
 		}
-	} else if (c->rx.active && ring_is_revoked(&c->rx)) {
+	} else if (c->rx.active && ring_is_revoked(&c->rx) && !(c->remote && !remote_skip(c))) {
 		ring_leave(&c->rx, &broken);
 		c->rx_left = 0;
 		if (broken) {
 			move_break(c, "took back bytes that were read");
 			return false;
 		}
+		if (c->remote)
+			remote_left(c);
 	}
 	return true;
 }
@@ -340,10 +364,15 @@ bool move_finish_back(struct conn *c)
 			move_detach(c);
 	}
 	done = c->mode != CONN_ATTACHED;
-	__atomic_store_n(&c->back_wait, 0, __ATOMIC_SEQ_CST);
 	conn_unlock(c);
-	REAL(syscall)(SYS_futex, &c->back_wait, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	move_wake_back(c);
 	return done;
+}
+
+void move_wake_back(struct conn *c)
+{
+	__atomic_store_n(&c->back_wait, 0, __ATOMIC_SEQ_CST);
+	REAL(syscall)(SYS_futex, &c->back_wait, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 void move_peer_gone(struct conn *c)
@@ -371,7 +400,9 @@ bool move_back(struct conn *c, enum dat_socket_why why, bool never, int timeout_
 		c->may_begin = false;
 		move_revoke(c);
 		__atomic_store_n(&c->back_wait, 1, __ATOMIC_SEQ_CST);
-		if (c->peer_gone || !service_send_back(c)) {
+		if (c->remote) {
+			remote_send_back(c);
+		} else if (c->peer_gone || !service_send_back(c)) {
 			conn_unlock(c);
 			move_finish_back(c);
 			errno = saved;

@@ -25,6 +25,8 @@ bool move_back(struct conn *c, enum dat_socket_why why, bool never, int timeout_
 /* Both ends have ended their epochs, or the peer is gone. Called by the service thread, no lock held. Returns whether
  * the connection is on TCP now: what a dead peer has left in the ring is read first. */
 bool move_finish_back(struct conn *c);
+/* The thread that waits in move_back() goes on. */
+void move_wake_back(struct conn *c);
 /* The peer's process or connection is gone. */
 void move_peer_gone(struct conn *c);
 /* in_lock held: the receiver notes epochs that begin or end. Returns false if the peer has lied. */

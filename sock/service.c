@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/un.h>
@@ -32,6 +33,7 @@
 #include "sock/peer.h"
 #include "sock/rate.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/settings.h"
 #include "sock/share.h"
 
@@ -54,7 +56,7 @@ enum {
 	STRANGERS_TURN = 32, /* processes of other users that connect to the control socket; then it rests for */
 	STRANGERS_MS = 100,
 };
-enum message_type { OPEN = 1, OPENED, NO, BACK, BACKED };
+enum message_type { OPEN = 1, OPENED, NO, BACK, BACKED, ASK_REMOTE, AT };
 
 struct message {
 	uint32_t magic;
@@ -65,12 +67,23 @@ struct message {
 	int32_t fd;      /* the sender's descriptor of it, for a peer of the same user */
 };
 
+/* Follows a message AT: where the asker opens a stream over DAT (DATSOCK_IA). */
+struct remote_place {
+	unsigned char key[LINK_KEY];
+	uint64_t qualifier;
+	struct sockaddr_storage address;
+};
+
 /* What an event of the thread's epoll set is about: the low bits of its data. */
 enum tag { TAG_CONTROL, TAG_LISTENER, TAG_RESEND, TAG_MASK = 3 };
+
+enum { ANSWERS_DATA = 4, LINK_DATA = 8 }; /* no addresses */
 
 struct service_counts service_counts;
 static int epoll = -1, wake_fd = -1, diag = -1, answers_fd = -1;
 static bool started, failed;
+static bool link_watched;
+static bool forking; /* atomic */
 static struct conn *queue;  /* by next_queued; guarded by sock_lock */
 static struct conn *closed; /* by next_closed; guarded by sock_lock */
 static struct timers timers;
@@ -94,6 +107,14 @@ static void watch(int op, int fd, uint32_t events, uint64_t data)
 	struct epoll_event event = { events, { .u64 = data } };
 
 	REAL(epoll_ctl)(epoll, op, fd, &event);
+}
+
+static void watch_link(void)
+{
+	if (!link_watched && link_fd() >= 0) {
+		watch(EPOLL_CTL_ADD, link_fd(), EPOLLIN, LINK_DATA);
+		link_watched = true;
+	}
 }
 
 static bool send_message(int fd, const struct message *m, const int *fds, int count)
@@ -138,26 +159,28 @@ static void drop_descriptors(int fds[FDS])
 
 /* Returns 1 for a message, 0 when there is none now, -1 at the end or for what is no message. Such a one stays in the
  * socket, with its descriptors. */
-static int receive_message(int fd, struct message *m, int fds[FDS])
+static int receive_message(int fd, struct message *m, int fds[FDS], struct remote_place *place)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS * sizeof(int))];
-	struct iovec iov = { m, sizeof *m };
+	struct iovec iov[2] = { { m, sizeof *m }, { place, sizeof *place } };
 	struct msghdr msg = {
 		/* without the padding, where the kernel would put one descriptor more */
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_LEN(FDS * sizeof(int))
+		.msg_iov = iov, .msg_iovlen = 2, .msg_control = control, .msg_controllen = CMSG_LEN(FDS * sizeof(int))
 	};
 	/* What the kernel drops of a message that stays, it does not close. */
 	ssize_t n = REAL(recvmsg)(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
 	struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
-	struct message taken;
+	char taken[sizeof *m + sizeof *place];
+	size_t wanted;
 
 	no_descriptors(fds);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(h), h->cmsg_len - CMSG_LEN(0));
-	if (n == sizeof *m && m->magic == MESSAGE_MAGIC && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-	    REAL(recv)(fd, &taken, sizeof taken, MSG_DONTWAIT) == n)
+	wanted = sizeof *m + (n >= (ssize_t)sizeof *m && m->type == AT ? sizeof *place : 0);
+	if ((size_t)n == wanted && m->magic == MESSAGE_MAGIC && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	    REAL(recv)(fd, taken, sizeof taken, MSG_DONTWAIT) == n)
 		return 1;
 	drop_descriptors(fds);
 	return -1;
@@ -197,6 +220,8 @@ static void close_link(struct conn *c)
 		munmap(c->offered, c->segment_size);
 		c->offered = NULL;
 	}
+	if (c->link == LINK_REMOTE)
+		remote_forget(c);
 	timers_cancel(&timers, &c->timer);
 	c->link = LINK_NONE;
 }
@@ -421,12 +446,16 @@ static void ask_peer(struct conn *c, uint32_t own_inode)
 		return;
 	}
 	c->control = fd;
-	if (c->foreign && !foreign_may_send(c->peer_uid)) {
+	if (settings.ia[0] && !c->foreign) {
+		m.type = ASK_REMOTE;
+		sent = send_message(fd, &m, NULL, 0);
+	} else if (c->foreign && !foreign_may_send(c->peer_uid)) {
 		retry(c, DAT_SOCKET_WHY_USER);
 		return;
+	} else {
+		sent = offer_memory(c, ring, &fds[0]) && make_own_fds(c, &fds[1], &fds[2]) &&
+		       send_with_fds(c, &m, fds, c->foreign ? 3 : 2);
 	}
-	sent = offer_memory(c, ring, &fds[0]) && make_own_fds(c, &fds[1], &fds[2]) &&
-	       send_with_fds(c, &m, fds, c->foreign ? 3 : 2);
 	close_two((int[2]){ fds[0], fds[2] });
 	if (!sent) {
 		refuse(c, DAT_SOCKET_WHY_MEMORY, false);
@@ -664,6 +693,73 @@ static void on_opened(struct conn *c, const struct message *m, int fds[FDS])
 	link_up(c);
 }
 
+/* --- over DAT, within this host ---------------------------------------------------------------------------------- */
+
+static bool send_place(int fd, const struct remote_place *place)
+{
+	struct message m = { .magic = MESSAGE_MAGIC, .type = AT };
+	struct iovec iov[2] = { { &m, sizeof m }, { (void *)place, sizeof *place } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	return REAL(sendmsg)(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m + sizeof *place;
+}
+
+static void on_ask_remote(struct conn *c, const struct message *m)
+{
+	struct message answer = { .magic = MESSAGE_MAGIC, .type = NO, .reason = DAT_SOCKET_WHY_SETTING };
+	struct remote_place place = { 0 };
+	uint32_t own_inode;
+
+	if (!find_peer(c, &own_inode))
+		return;
+	if (m->inode != c->peer_inode || !peer_has(c, m, -1)) {
+		refuse(c, DAT_SOCKET_WHY_PEER, false);
+		return;
+	}
+	if (!settings.ia[0] || c->foreign || link_listen(settings.ia, &place.address, &place.qualifier) ||
+	    getrandom(place.key, sizeof place.key, GRND_NONBLOCK) != sizeof place.key || !remote_expect(c, place.key)) {
+		send_message(c->control, &answer, NULL, 0);
+		refuse(c, DAT_SOCKET_WHY_SETTING, false);
+		return;
+	}
+	watch_link();
+	close_listener(c);
+	if (await(c, LINK_REMOTE, ANSWER_MS) && !send_place(c->control, &place))
+		refuse(c, DAT_SOCKET_WHY_PEER, false);
+}
+
+static void on_place(struct conn *c, const struct remote_place *place)
+{
+	if (!settings.ia[0] ||
+	    remote_open(c, settings.ia, (const void *)&place->address, place->qualifier, place->key)) {
+		refuse(c, DAT_SOCKET_WHY_SETTING, false);
+		return;
+	}
+	watch_link();
+	await(c, LINK_REMOTE, ANSWER_MS);
+}
+
+void service_remote_opened(struct conn *c, enum dat_socket_why why)
+{
+	if (why) {
+		c->link = LINK_NONE;
+		if (why == DAT_SOCKET_WHY_BUSY)
+			retry(c, why);
+		else
+			refuse(c, why, false);
+		return;
+	}
+	link_up(c);
+	close_control(c);
+	count_moved(c);
+}
+
+void service_remote_back(struct conn *c)
+{
+	service_counts.backs[c->why % 32]++;
+	c->link = LINK_NONE;
+}
+
 static void link_down(struct conn *c)
 {
 	close_control(c);
@@ -674,7 +770,8 @@ static void on_control(struct conn *c)
 {
 	struct message m;
 	int fds[FDS] = { -1, -1, -1 };
-	int got = c->control < 0 ? 0 : receive_message(c->control, &m, fds);
+	struct remote_place place;
+	int got = c->control < 0 ? 0 : receive_message(c->control, &m, fds, &place);
 
 	if (!got)
 		return;
@@ -687,6 +784,18 @@ static void on_control(struct conn *c)
 		return;
 	}
 	drop_descriptors(fds);
+	if (c->link == LINK_REMOTE || c->remote) {
+		close_control(c); /* its work is done */
+		return;
+	}
+	if (got > 0 && m.type == ASK_REMOTE && c->link == LINK_OPENING) {
+		on_ask_remote(c, &m);
+		return;
+	}
+	if (got > 0 && m.type == AT && c->link == LINK_ASKED) {
+		on_place(c, &place);
+		return;
+	}
 	if (c->link == LINK_UP && got > 0 && (m.type == BACK || m.type == BACKED)) {
 		struct message answer = { .magic = MESSAGE_MAGIC, .type = BACKED };
 
@@ -797,7 +906,7 @@ static void await_questions(void)
 	if (closer_is_behind())
 		timers_set(&timers, &answers_timer, clock_now_ns() + STRANGERS_MS * 1000000ull);
 	else
-		answers_strangers = 0, watch(EPOLL_CTL_MOD, answers_fd, EPOLLIN, 4);
+		answers_strangers = 0, watch(EPOLL_CTL_MOD, answers_fd, EPOLLIN, ANSWERS_DATA);
 }
 
 static void answer_questions(void)
@@ -805,7 +914,7 @@ static void answer_questions(void)
 	if (answers_serve() || ++answers_strangers < STRANGERS_TURN)
 		return;
 	if (timers_set(&timers, &answers_timer, clock_now_ns() + STRANGERS_MS * 1000000ull))
-		watch(EPOLL_CTL_MOD, answers_fd, 0, 4);
+		watch(EPOLL_CTL_MOD, answers_fd, 0, ANSWERS_DATA);
 }
 
 /* Does what is due. Returns the time until the next timer in ms, -1: none. */
@@ -841,8 +950,8 @@ static void *run(void *arg)
 	is_service = true;
 	for (;;) {
 		struct epoll_event events[64];
-		int wait = run_timers();
-		int n = REAL(epoll_wait)(epoll, events, 64, wait);
+		int wait = run_timers(), due = remote_run();
+		int n = REAL(epoll_wait)(epoll, events, 64, due >= 0 && (wait < 0 || due < wait) ? due : wait);
 		struct conn *c;
 		bool woken = false;
 
@@ -854,6 +963,8 @@ static void *run(void *arg)
 				woken = true;
 				if (REAL(read)(wake_fd, &count, sizeof count) < 0)
 					continue;
+			} else if (events[i].data.u64 == LINK_DATA) {
+				link_dispatch();
 			} else if (events[i].data.u64 < 4096) {
 				answer_questions();
 			} else if ((events[i].data.u64 & TAG_MASK) == TAG_LISTENER) {
@@ -891,6 +1002,25 @@ static void wake_service(void)
 		return;
 }
 
+void service_wake(void)
+{
+	int saved = errno;
+
+	if (!is_service)
+		wake_service();
+	errno = saved;
+}
+
+bool service_is_forking(void)
+{
+	return __atomic_load_n(&forking, __ATOMIC_SEQ_CST);
+}
+
+void service_set_forking(bool yes)
+{
+	__atomic_store_n(&forking, yes, __ATOMIC_SEQ_CST);
+}
+
 /* sock_lock held. */
 static bool start_thread(void)
 {
@@ -912,7 +1042,7 @@ static bool start_thread(void)
 	}
 	watch(EPOLL_CTL_ADD, wake_fd, EPOLLIN, 0);
 	answers_fd = answers_open();
-	watch(EPOLL_CTL_ADD, answers_fd, EPOLLIN, 4);
+	watch(EPOLL_CTL_ADD, answers_fd, EPOLLIN, ANSWERS_DATA);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, 256 << 10);
@@ -1032,6 +1162,7 @@ bool service_before_fork(unsigned number)
 
 void service_after_fork(bool in_child)
 {
+	service_set_forking(false);
 	dapl_mutex_unlock(&sock_lock);
 	if (!in_child)
 		return;
@@ -1039,7 +1170,8 @@ void service_after_fork(bool in_child)
 	queue = NULL;
 	timers.count = 0, idle_timer.place = answers_timer.place = 0;
 	epoll = wake_fd = diag = -1;
-	is_service = false;
+	is_service = link_watched = false;
+	remote_after_fork();
 	closer_after_fork();
 	foreign_after_fork();
 	conn_after_fork();

@@ -16,6 +16,15 @@ bool service_send_back(struct conn *c);
 void service_closed(struct conn *c);
 bool service_is_this_thread(void);
 bool service_is_running(void);
+/* Makes the thread look at what is due. Any thread. */
+void service_wake(void);
+/* Both directions of a stream over DAT are on TCP again. */
+void service_remote_back(struct conn *c);
+/* Whether a thread of this process is about to fork: no stream over DAT is opened meanwhile. */
+bool service_is_forking(void);
+void service_set_forking(bool forking);
+/* A stream to another process by DAT was opened, and the connection is attached (why 0), or it was not. */
+void service_remote_opened(struct conn *c, enum dat_socket_why why);
 /* Counts of the process, for datsock stat. */
 struct service_counts {
 	uint64_t connections, moved, closed, refused[32], backs[32];

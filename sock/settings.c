@@ -239,6 +239,10 @@ static const char *take_from_environment(const char *name, const char *value)
 	if (!strcmp(name, "log")) {
 		wrong = number(value, 0, 1, &n);
 		settings.log = n;
+	} else if (!strcmp(name, "ia")) {
+		if (strlen(value) >= sizeof settings.ia)
+			return "the name of an IA has at most 255 characters";
+		strcpy(settings.ia, value);
 	} else if (!strcmp(name, "test_back")) {
 		wrong = number(value, 0, 1000000, &n);
 		settings.test_back = n;

@@ -22,6 +22,7 @@ struct settings {
 	unsigned long idle;                  /* s; a connection without bytes for so long makes room for others */
 	uint64_t after_calls, after_bytes;   /* traffic of a connection before it moves */
 	bool log;                            /* one line a connection on stderr */
+	char ia[256];                        /* connections of this host move to streams over this IA; empty: memory */
 	unsigned test_back;                  /* for tests: one of so many writes ends or begins an epoch; 0: none */
 };
 extern struct settings settings;

@@ -13,6 +13,7 @@
 #include "sock/move.h"
 #include "sock/rate.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/settings.h"
 #include "sock/wait.h"
 
@@ -63,6 +64,24 @@ static ssize_t reset(void)
 	return -1;
 }
 
+/* out_lock held: the ring has bytes for the peer. */
+static NOINLINE void wake_reader(struct conn *c)
+{
+	if (c->remote)
+		remote_push(c);
+	else
+		conn_wake_peer(c);
+}
+
+/* in_lock held: the ring has room for the peer. */
+static NOINLINE void wake_writer(struct conn *c)
+{
+	if (c->remote)
+		remote_taken(c);
+	else
+		conn_wake_peer(c);
+}
+
 /* in_lock held. Receives what there is, at least one byte. The caller waits if there is none and `wait` is set. */
 static ssize_t receive_some(struct conn *c, int fd, const struct iovec *iov, int count, size_t offset, size_t length,
 			    int flags, bool wait)
@@ -94,12 +113,17 @@ again:
 			if (!(flags & MSG_PEEK)) {
 				c->ring_in += n, c->reads++;
 				if (ring_take_room_wish(&c->rx))
-					conn_wake_peer(c);
+					wake_writer(c);
 			}
 			return n;
 		}
-		if (ring_is_revoked(&c->rx))
-			goto again;
+		if (ring_is_revoked(&c->rx)) {
+			if (!c->remote)
+				goto again;
+			/* Bytes that were taken from the ring come by TCP once more. */
+			errno = EAGAIN;
+			return -1;
+		}
 		if (checked) {
 			/* The kernel has said that the stream ends, and no byte has come before that. */
 			n = c->pending_error ? -1 : 0;
@@ -123,6 +147,14 @@ again:
 			return -1;
 		}
 		if (n > 0) {
+			if (unlikely(c->remote != NULL)) {
+				if (!remote_look(c))
+					return reset();
+				if (ring_is_revoked(&c->rx) || conn_ring_readable(c))
+					goto again;
+				errno = EAGAIN;
+				return -1;
+			}
 			if (ring_is_revoked(&c->rx) || conn_ring_readable(c))
 				goto again;
 			move_break(c, "sent over TCP while the ring carried the stream");
@@ -145,6 +177,8 @@ again:
 		c->reads++;
 		if (c->rx.active)
 			c->rx_left -= n;
+		if (c->remote)
+			remote_received(c);
 	}
 	if (n <= 0 && c->segment && !c->rx.active && ring_has_epoch(&c->rx) && (!n || errno != EAGAIN)) {
 		if (n < 0)
@@ -307,7 +341,7 @@ static void resize_ring(struct conn *c)
 	uint32_t limit = c->tx.max;
 	int streams;
 
-	if (c->tx.wish)
+	if (c->tx.wish || c->remote)
 		return;
 	if (c->tx.size >= RING_ALWAYS && !c->streaming) {
 		c->streaming = true;
@@ -363,7 +397,7 @@ static ssize_t send_some(struct conn *c, int fd, const struct iovec *iov, int co
 		if (n) {
 			c->writes++;
 			if (ring_take_wish(&c->tx.ring->asleep))
-				conn_wake_peer(c);
+				wake_reader(c);
 			return n;
 		}
 		errno = EAGAIN;
@@ -457,6 +491,8 @@ int stream_readable_bytes(struct conn *c, int fd)
 	if (REAL(ioctl)(fd, FIONREAD, &n))
 		return -1;
 	if (conn_lock_in(c)) {
+		if (c->remote)
+			n = remote_tcp_bytes(c);
 		if (c->segment && move_receive(c) && c->rx.active)
 			n += ring_available(&c->rx, &broken);
 		conn_unlock_in(c);

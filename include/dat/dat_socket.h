@@ -14,7 +14,8 @@ extern "C" {
 /* What carries a direction of a connection. */
 enum dat_socket_carrier {
 	DAT_SOCKET_TCP,
-	DAT_SOCKET_MEMORY	/* a ring in shared memory, on one host */
+	DAT_SOCKET_MEMORY,	/* a ring in shared memory, on one host */
+	DAT_SOCKET_RDMA		/* rings that RDMA writes fill; read[] and written[] count them with MEMORY */
 };
 
 /* Why a connection is on TCP. */

@@ -1066,12 +1066,17 @@ unit_sock = \
 	test/unit/sock/test_conn \
 	test/unit/sock/test_link_message \
 	test/unit/sock/test_polls \
+	test/unit/sock/test_remote \
 	test/unit/sock/test_ring \
 	test/unit/sock/test_settings \
 	test/unit/sock/test_share \
 	test/unit/sock/test_timers
 test_unit_sock_test_conn_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_link_message_LDADD = libsockparts.la $(CMOCKA_LIBS)
+# What moves bytes, over a link that the test plays.
+test_unit_sock_test_remote_SOURCES = test/unit/sock/test_remote.c sock/move.c sock/remote.c sock/stream.c sock/wait.c
+test_unit_sock_test_remote_CPPFLAGS = $(AM_CPPFLAGS)
+test_unit_sock_test_remote_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_share_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_polls_LDADD = libsockparts.la $(CMOCKA_LIBS)
 test_unit_sock_test_ring_LDADD = libsockparts.la $(CMOCKA_LIBS)
