@@ -71,10 +71,10 @@ endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
 TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams test/sock/users
+	test/sock/over-dat test/sock/registrations test/sock/streams test/sock/users
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
-	test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd \
+	test/sock/over-dat test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd \
 	test/sock/rendezvous
 EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/namespaces.py \
 	test/sock/services.py \
