@@ -69,11 +69,12 @@ bool udapl_memory_alloc(mca_btl_udapl_module_t *m, struct udapl_memory *memory, 
 	bool done = false;
 
 	memory->size = size;
+	memory->shared = false;
 	memory->base = map(fd, size);
 	region.for_va = memory->base;
 	if (memory->base && fd >= 0)
-		done = register_as(m, memory, DAT_MEM_TYPE_SHARED_VIRTUAL, shared(memory, &name),
-				   remote);
+		done = memory->shared = register_as(m, memory, DAT_MEM_TYPE_SHARED_VIRTUAL, shared(memory, &name),
+						    remote);
 	if (memory->base && !done)
 		done = register_as(m, memory, DAT_MEM_TYPE_VIRTUAL, region, remote);
 	if (memory->base && !done) {

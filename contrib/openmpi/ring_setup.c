@@ -32,7 +32,6 @@
 #include "send.h"
 #include "opal/util/output.h"
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -108,21 +107,17 @@ static bool alloc_ring(mca_btl_udapl_module_t *m, struct udapl_ring_in *r, struc
 	return udapl_memory_alloc(m, &r->memory, shape.size + sizeof *r->ctl, true);
 }
 
-/* Memory beyond the limit of files cannot be shared, so the peer would not map it. */
-static bool file_may_have(size_t size)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_FSIZE, &limit) && size <= limit.rlim_cur;
-}
-
+/* Only for a peer that may map it: one that stores into the ring by RDMA gains nothing by its size. */
 static bool alloc_large_ring(struct udapl_conn *c)
 {
-	struct udapl_ring_shape shape = large_ring(c->module);
+	struct udapl_ring_in *r = &c->ring_in;
 	const opal_proc_t *proc = c->endpoint->proc;
 
-	return proc && OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags) &&
-	       file_may_have(shape.size + sizeof *c->ring_in.ctl) && alloc_ring(c->module, &c->ring_in, shape);
+	if (!proc || !OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags) || !alloc_ring(c->module, r, large_ring(c->module)))
+		return false;
+	if (!r->memory.shared)
+		udapl_memory_free(&r->memory);
+	return r->memory.shared;
 }
 
 /* Called with e->lock held. Takes the place in m->rings only when the ring is complete, since another

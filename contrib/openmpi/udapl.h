@@ -181,6 +181,7 @@ OBJ_CLASS_DECLARATION(udapl_rdma_t);
 struct udapl_memory {
 	char *base;			/* NULL: none */
 	size_t size;
+	bool shared;			/* peers on this host may map it */
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;

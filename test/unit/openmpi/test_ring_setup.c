@@ -261,11 +261,14 @@ CASE(offer_without_a_free_slot_is_repeated)
 	assert_null(module.rings[1]);
 }
 
-CASE(device_without_shared_memory_gets_a_ring)
+CASE(device_without_shared_memory_gets_a_small_ring)
 {
 	lmr_refused_type = DAT_MEM_TYPE_SHARED_VIRTUAL;
+	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
+	peer->proc = &near;
 	LOCKED(udapl_ring_offer(conn));
-	assert_non_null(conn->ring_in.memory.base);
+	assert_int_equal(lmrs, lmrs_of_lists + 1);
+	expect_room(10);
 	assert_int_equal(lmr_type, DAT_MEM_TYPE_VIRTUAL);
 }
 
