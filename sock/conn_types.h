@@ -110,9 +110,12 @@ struct conn {
 		LINK_LISTEN,  /* waits for the peer to connect to `listener` */
 		LINK_OPENING, /* waits for its OPEN */
 		LINK_ASKED,   /* waits for its OPENED */
+		LINK_HOST,    /* waits for datsockd (hosts.h) */
 		LINK_REMOTE,  /* waits for a stream over DAT (remote.h) */
 		LINK_UP,
 	} link;
+	uint32_t host_id;        /* of its question to datsockd, 0: none */
+	struct conn *next_host;  /* that has asked datsockd */
 	int control, listener;
 	uint32_t peer_inode; /* of the peer's TCP socket, as the kernel tells */
 	uint32_t peer_uid;   /* its user */

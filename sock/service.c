@@ -29,6 +29,7 @@
 #include "sock/closer.h"
 #include "sock/conn.h"
 #include "sock/foreign.h"
+#include "sock/hosts.h"
 #include "sock/move.h"
 #include "sock/peer.h"
 #include "sock/rate.h"
@@ -41,6 +42,7 @@ enum {
 	MESSAGE_MAGIC = 0x44534b31,
 	LISTEN_MS = 2000,
 	ANSWER_MS = 2000,
+	HOST_MS = 4000,            /* datsockd asks another one for 2 s at most */
 	RETRIES = 5,
 	TRIES = 8,
 	SERVICE_FDS = 64,
@@ -77,7 +79,7 @@ struct remote_place {
 /* What an event of the thread's epoll set is about: the low bits of its data. */
 enum tag { TAG_CONTROL, TAG_LISTENER, TAG_RESEND, TAG_MASK = 3 };
 
-enum { ANSWERS_DATA = 4, LINK_DATA = 8 }; /* no addresses */
+enum { ANSWERS_DATA = 4, LINK_DATA = 8, HOSTS_DATA = 12 }; /* no addresses */
 
 struct service_counts service_counts;
 static int epoll = -1, wake_fd = -1, diag = -1, answers_fd = -1;
@@ -107,6 +109,18 @@ static void watch(int op, int fd, uint32_t events, uint64_t data)
 	struct epoll_event event = { events, { .u64 = data } };
 
 	REAL(epoll_ctl)(epoll, op, fd, &event);
+}
+
+/* The descriptor is another one when datsockd has begun again; a closed one is not watched any more. */
+static void watch_hosts(void)
+{
+	watch(EPOLL_CTL_ADD, hosts_fd(), EPOLLIN, HOSTS_DATA);
+}
+
+/* A thread of the program is in a call that may sleep. */
+static bool is_in_kernel(struct conn *c)
+{
+	return __atomic_load_n(&c->kernel_in, __ATOMIC_SEQ_CST) || __atomic_load_n(&c->kernel_out, __ATOMIC_SEQ_CST);
 }
 
 static void watch_link(void)
@@ -222,6 +236,7 @@ static void close_link(struct conn *c)
 	}
 	if (c->link == LINK_REMOTE)
 		remote_forget(c);
+	hosts_forget(c);
 	timers_cancel(&timers, &c->timer);
 	c->link = LINK_NONE;
 }
@@ -486,7 +501,30 @@ static void await_peer(struct conn *c, uint32_t own_inode)
 		watch(EPOLL_CTL_ADD, fd, EPOLLIN, (uintptr_t)c | TAG_LISTENER);
 }
 
-/* Looks up both sockets. False if the connection was refused. */
+/* The peer is on another host, or in another network namespace. */
+static void ask_other_host(struct conn *c, const struct sockaddr *local, const struct sockaddr *peer)
+{
+	int err;
+
+	if (!settings_allow_network(peer, c->connector ? peer : local)) {
+		refuse(c, DAT_SOCKET_WHY_HOST, true);
+		return;
+	}
+	if (is_in_kernel(c)) {
+		retry(c, DAT_SOCKET_WHY_BUSY);
+		return;
+	}
+	err = hosts_ask(c);
+	/* The administrator has not enabled it: no use to ask again. */
+	if (err == ENOENT)
+		refuse(c, DAT_SOCKET_WHY_HOST, true);
+	else if (err)
+		refuse(c, err == EAGAIN ? DAT_SOCKET_WHY_BUSY : DAT_SOCKET_WHY_HOST, false);
+	else if (await(c, LINK_HOST, HOST_MS))
+		watch_hosts();
+}
+
+/* Looks up both sockets. False if the connection was refused, or its peer is on another host. */
 static bool find_peer(struct conn *c, uint32_t *own_inode)
 {
 	struct sockaddr_storage local, other;
@@ -509,6 +547,10 @@ static bool find_peer(struct conn *c, uint32_t *own_inode)
 	err = peer_find(diag, &local, &other, &peer);
 	if (err == EAGAIN) {
 		retry(c, DAT_SOCKET_WHY_PEER);
+		return false;
+	}
+	if (err == ENOENT && c->link == LINK_RETRY) {
+		ask_other_host(c, (void *)&local, (void *)&other);
 		return false;
 	}
 	if (err) {
@@ -548,7 +590,7 @@ static void start(struct conn *c)
 	}
 	if (!find_peer(c, &own_inode))
 		return;
-	if (__atomic_load_n(&c->kernel_in, __ATOMIC_SEQ_CST) || __atomic_load_n(&c->kernel_out, __ATOMIC_SEQ_CST)) {
+	if (is_in_kernel(c)) {
 		retry(c, DAT_SOCKET_WHY_BUSY);
 		return;
 	}
@@ -739,6 +781,60 @@ static void on_place(struct conn *c, const struct remote_place *place)
 	await(c, LINK_REMOTE, ANSWER_MS);
 }
 
+/* --- over DAT, to another host --------------------------------------------------------------------------------- */
+
+/* Peers may open a stream to this process with the key. Returns 0 or a DAT_SOCKET_WHY_*. */
+static int expect_host(struct conn *c, const struct hosts_answer *answer)
+{
+	struct sockaddr_storage own;
+	uint64_t qualifier;
+
+	if (link_listen(answer->ia, &own, &qualifier))
+		return DAT_SOCKET_WHY_HOST;
+	watch_link();
+	if (!remote_expect(c, answer->key))
+		return DAT_SOCKET_WHY_MEMORY;
+	hosts_here(c, qualifier);
+	return 0;
+}
+
+static int open_to_host(struct conn *c, const struct hosts_answer *answer)
+{
+	if (remote_open(c, answer->ia, (const void *)&answer->peer, answer->qualifier, answer->key))
+		return DAT_SOCKET_WHY_HOST;
+	watch_link();
+	return 0;
+}
+
+void service_host_answered(struct conn *c, const struct hosts_answer *answer)
+{
+	int why;
+
+	if (c->link != LINK_HOST)
+		return;
+	switch (answer->result) {
+	case SOCK_SERVICE_OK:
+		why = c->connector ? open_to_host(c, answer) : expect_host(c, answer);
+		if (why)
+			refuse(c, why, false);
+		else
+			await(c, LINK_REMOTE, c->connector ? HOST_MS : LISTEN_MS);
+		return;
+	case SOCK_SERVICE_LATER:
+	case SOCK_SERVICE_BUSY:
+		retry(c, answer->result == SOCK_SERVICE_BUSY ? DAT_SOCKET_WHY_BUSY : DAT_SOCKET_WHY_PEER);
+		return;
+	case SOCK_SERVICE_NOT_AWARE:
+		refuse(c, DAT_SOCKET_WHY_PEER, true);
+		return;
+	case SOCK_SERVICE_NO_PEER:
+		refuse(c, DAT_SOCKET_WHY_PEER, false);
+		return;
+	default:
+		refuse(c, DAT_SOCKET_WHY_HOST, true);
+	}
+}
+
 void service_remote_opened(struct conn *c, enum dat_socket_why why)
 {
 	if (why) {
@@ -749,6 +845,7 @@ void service_remote_opened(struct conn *c, enum dat_socket_why why)
 			refuse(c, why, false);
 		return;
 	}
+	hosts_forget(c);
 	link_up(c);
 	close_control(c);
 	count_moved(c);
@@ -965,6 +1062,8 @@ static void *run(void *arg)
 					continue;
 			} else if (events[i].data.u64 == LINK_DATA) {
 				link_dispatch();
+			} else if (events[i].data.u64 == HOSTS_DATA) {
+				hosts_dispatch();
 			} else if (events[i].data.u64 < 4096) {
 				answer_questions();
 			} else if ((events[i].data.u64 & TAG_MASK) == TAG_LISTENER) {
@@ -1172,6 +1271,7 @@ void service_after_fork(bool in_child)
 	epoll = wake_fd = diag = -1;
 	is_service = link_watched = false;
 	remote_after_fork();
+	hosts_after_fork();
 	closer_after_fork();
 	foreign_after_fork();
 	conn_after_fork();

@@ -25,6 +25,9 @@ bool service_is_forking(void);
 void service_set_forking(bool forking);
 /* A stream to another process by DAT was opened, and the connection is attached (why 0), or it was not. */
 void service_remote_opened(struct conn *c, enum dat_socket_why why);
+/* datsockd has answered the question of hosts_ask(). */
+struct hosts_answer;
+void service_host_answered(struct conn *c, const struct hosts_answer *answer);
 /* Counts of the process, for datsock stat. */
 struct service_counts {
 	uint64_t connections, moved, closed, refused[32], backs[32];

@@ -1064,6 +1064,7 @@ if SOCK
 # libdatsock's parts that need no interposed calls.
 unit_sock = \
 	test/unit/sock/test_conn \
+	test/unit/sock/test_hosts \
 	test/unit/sock/test_link_message \
 	test/unit/sock/test_polls \
 	test/unit/sock/test_remote \
@@ -1072,6 +1073,7 @@ unit_sock = \
 	test/unit/sock/test_share \
 	test/unit/sock/test_timers
 test_unit_sock_test_conn_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
+test_unit_sock_test_hosts_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_link_message_LDADD = libsockparts.la $(CMOCKA_LIBS)
 # What moves bytes, over a link that the test plays.
 test_unit_sock_test_remote_SOURCES = test/unit/sock/test_remote.c sock/move.c sock/remote.c sock/stream.c sock/wait.c
