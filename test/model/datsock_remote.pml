@@ -3,7 +3,8 @@
  *
  * The sender writes the bytes 1 to LAST. It begins and ends epochs of the ring at any moment, and closes: the FIN follows.
  * In an epoch bytes wait in its staging copy; once the receiver has agreed, RDMA writes them, and NOTICE follows. An
- * epoch that was agreed to ends by a frame in TCP, which tells the position from which on the bytes come by TCP.
+ * epoch that was agreed to ends by a frame in TCP, which tells the position from which on the bytes come by TCP. At its
+ * end the sender may ask whether all bytes have arrived (SYNC); then the frame tells the last position.
  * The receiver reads, and asks for the way back (BACK) at any moment, before a fork: then TCP must have no frame.
  * The DAT connection breaks at any moment, and each end learns it after any part of the messages that are under way.
  *
@@ -11,7 +12,7 @@
  *
  * Mistakes: NO_SKIP reads bytes of TCP that were taken from the ring, EARLY_AGREE agrees before TCP was read up to the
  * epoch, NO_LEFT begins an epoch before the frame of the last one was read, FRAME_ALWAYS sends a frame for an epoch that
- * was not agreed to, FRAME_NEVER sends none after a break, TAIL_FRAME tells the position of the last byte that was
+ * was not agreed to, NO_SYNC tells the last position without asking, FRAME_NEVER sends none after a break, TAIL_FRAME tells the position of the last byte that was
  * written, though the connection broke. */
 #define LAST 3
 #define RING 2
@@ -19,7 +20,7 @@
 #define FIN 255
 #define FRAME(e, position) (100 + 10 * (e) + (position))
 
-mtype = { MOVE, AGREE, CANCEL, NOTICE, TAKEN, LEFT, BACK, BACKED };
+mtype = { MOVE, AGREE, CANCEL, NOTICE, TAKEN, LEFT, BACK, BACKED, SYNC, SYNCED };
 
 chan tcp = [12] of { byte };
 chan to_receiver = [10] of { mtype, byte, byte, byte }; /* type, position, bytes of TCP, epoch */
@@ -73,7 +74,7 @@ inline end_epoch()
 proctype sender()
 {
 	byte next = 1, tail, claim, sent, epoch, left, i, position, number;
-	bool in_epoch, agreed, down, back;
+	bool in_epoch, agreed, down, back, asked;
 
 	do
 	:: atomic { next <= LAST && in_epoch && tail - claim < RING ->
@@ -108,11 +109,22 @@ proctype sender()
 			:: in_epoch && number == epoch -> assert(position <= tail); claim = position;
 			:: else
 			fi
+		:: to_sender?SYNCED(position, number) ->
+			if
+			:: in_epoch && number == epoch && position == tail -> claim = tail;
+			:: else
+			fi
 		:: to_sender?LEFT(position, number) -> left = number;
 		:: to_sender?BACK(position, number) -> back = true; end_epoch(); SEND(BACKED(0, 0, 0));
 		fi }
 	/* what is under way may be lost */
 	:: atomic { broken && !down -> down = true; end_epoch(); }
+	:: atomic { next > LAST && in_epoch && agreed && !down && !asked ->
+		asked = true;
+#ifdef NO_SYNC
+		claim = tail;
+#endif
+		SEND(SYNC(tail, 0, epoch)); }
 	:: atomic { next > LAST -> end_epoch(); tcp!FIN; sender_over = true; break }
 	od;
 	/* The service thread still answers. */
@@ -153,6 +165,7 @@ proctype receiver()
 {
 	byte last, value, taken_tcp, mine, tail, epoch, drop, position, start, number;
 	byte want_start, want_position, want_epoch;
+	byte ends; /* the position of a frame that is not reached yet, and 1; 0: none */
 	bool entered, noticed, wanted, down, back, backed, forked;
 
 	do
@@ -181,11 +194,16 @@ proctype receiver()
 				noticed = true;
 			:: else
 			fi
+		:: to_receiver?SYNC(position, start, number) ->
+			if
+			:: entered && number == epoch && tail == position -> ANSWER(SYNCED(position, epoch));
+			:: else
+			fi
 		:: to_receiver?BACKED(position, start, number) -> backed = true;
 		fi }
 	:: atomic { broken && !down -> down = true; }
 	/* the program takes a byte from the ring */
-	:: atomic { entered && drop == 0 && mine < tail && !back ->
+	:: atomic { entered && drop == 0 && mine < tail && (!back || ends) ->
 		last++;
 		assert(ring[mine] == last);
 		mine++;
@@ -194,17 +212,24 @@ proctype receiver()
 		:: true
 		fi }
 	/* the head of TCP in an epoch */
-	:: atomic { entered && drop == 0 && nempty(tcp) ->
+	:: atomic { ends && mine == ends - 1 -> ends = 0; leave(true); try_agree(); }
+	:: atomic { entered && drop == 0 && !ends && nempty(tcp) ->
 		tcp?<value>;
 		if
 		:: value >= 100 && value != FIN ->
 			tcp?value; taken_tcp++;
-			assert(value >= FRAME(epoch, 0) && value <= FRAME(epoch, mine));
-#ifndef NO_SKIP
-			drop = mine - (value - FRAME(epoch, 0));
-#endif
+			assert(value >= FRAME(epoch, 0) && value <= FRAME(epoch, tail));
+			position = value - FRAME(epoch, 0);
 			if
-			:: drop == 0 -> leave(true); try_agree();
+			:: position > mine -> ends = position + 1;
+			:: else ->
+#ifndef NO_SKIP
+				drop = mine - position;
+#endif
+			fi;
+			if
+			:: ends -> skip;
+			:: !ends && drop == 0 -> leave(true); try_agree();
 			:: else
 			fi
 		:: value < 100 -> assert(!noticed); leave(false); try_agree();
