@@ -133,16 +133,36 @@ static void in_child(void)
 	service_after_fork(true);
 }
 
+/* More than TCP takes may be left in a ring of a peer that reads slowly: it stays there, once all of it has arrived. */
+static void leave_in_ring(struct conn *c, uint64_t until)
+{
+	bool asked = false, done = false;
+
+	while (!done && conn_lock_out(c)) {
+		done = !c->remote || !remote_leaves_much(c) || remote_take_synced(c) || clock_now_ns() > until;
+		if (!done && !asked)
+			remote_ask_synced(c), asked = true;
+		conn_unlock_out(c);
+		if (!done)
+			usleep(100);
+	}
+}
+
 /* The end of the process, before the DAT libraries end. */
 static void streams_end(void)
 {
+	uint64_t until = clock_now_ns() + FLUSH_MS * 1000000ull;
+
 	/* A signal handler that interrupts a call of DAT ends the process. */
 	if (conn_is_vfork_child() || link_is_interrupted())
 		return;
 	for (struct conn *c = conn_list; c; c = c->next)
+		if (!c->closed && c->remote)
+			leave_in_ring(c, until);
+	for (struct conn *c = conn_list; c; c = c->next)
 		if (!c->closed && c->remote && conn_lock(c)) {
 			if (c->remote)
-				remote_say_goodbye(c);
+				remote_notify_end(c);
 			conn_unlock(c);
 		}
 	link_end();

@@ -163,6 +163,14 @@ bool conn_lock_in(struct conn *c)
 	return take(&c->in_lock, &c->in_owner);
 }
 
+bool conn_try_lock_in(struct conn *c)
+{
+	if (__atomic_load_n(&c->in_owner, __ATOMIC_RELAXED) == &this_thread || !dapl_mutex_try(&c->in_lock))
+		return false;
+	__atomic_store_n(&c->in_owner, &this_thread, __ATOMIC_RELAXED);
+	return true;
+}
+
 void conn_unlock_in(struct conn *c)
 {
 	release(&c->in_lock, &c->in_owner);

@@ -56,6 +56,8 @@ bool conn_is_vfork_child(void);
 /* Returns false if this thread holds the lock: a signal handler interrupted it. */
 bool conn_lock_in(struct conn *c);
 void conn_unlock_in(struct conn *c);
+/* Also false if another thread holds it. */
+bool conn_try_lock_in(struct conn *c);
 bool conn_lock_out(struct conn *c);
 void conn_unlock_out(struct conn *c);
 /* For threads of the library and slow paths, which hold no lock. */

@@ -74,6 +74,7 @@ struct conn {
 	int efd;       /* the peer writes it to wake this end; -1: none */
 	int peer_efd;
 	bool foreign; /* the peer has another user: efd and peer_efd are timers (foreign.h) */
+	bool had_frames; /* frames, which are not the program's, may make the TCP socket readable */
 	struct remote *remote; /* the rings are the ends of a stream over DAT (remote.h); NULL: shared memory */
 	struct ring_sender tx;
 	struct ring_receiver rx;

@@ -15,6 +15,7 @@
 #include "sock/conn.h"
 #include "sock/move.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/wait.h"
 
 enum {
@@ -658,6 +659,17 @@ static int scan(struct epoll *ep, struct epoll_event *events, int count, int max
 	return count;
 }
 
+/* ep->lock held. The kernel tells of a frame as of bytes. */
+static uint32_t drop_frames(struct conn *c, uint32_t events)
+{
+	if (!(events & IN) || !conn_try_lock_in(c))
+		return events;
+	if (!remote_tcp_is_readable(c))
+		events &= ~IN;
+	conn_unlock_in(c);
+	return events;
+}
+
 /* ep->lock held. What of an event of the kernel is the program's; the kernel stops to tell of the rest. */
 static uint32_t sort_out_one(struct epoll *ep, struct epoll_event *event)
 {
@@ -671,6 +683,8 @@ static uint32_t sort_out_one(struct epoll *ep, struct epoll_event *event)
 			list(ep, r);
 		return 0;
 	}
+	if (unlikely(r->conn->had_frames))
+		event->events = drop_frames(r->conn, event->events);
 	/* One that is no longer attached was so when the kernel noted the event: it is the program's. */
 	if (!r->attached)
 		return event->events;

@@ -8,6 +8,7 @@
 #include "sock/conn.h"
 #include "sock/epoll.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/wait.h"
 
 enum { ON_STACK = 64, IN = POLLIN | POLLRDNORM, OUT = POLLOUT | POLLWRNORM };
@@ -114,6 +115,16 @@ static void declassify(nfds_t count, struct entry *e)
 			__atomic_sub_fetch(&e[i].conn->kernel_in, 1, __ATOMIC_SEQ_CST);
 }
 
+/* The kernel tells of a frame as of bytes. A program that then reads must not wait. */
+static void drop_frames(struct pollfd *p, struct conn *c)
+{
+	if (!(p->revents & IN) || !conn_lock_in(c))
+		return;
+	if (!remote_tcp_is_readable(c))
+		p->revents &= ~IN;
+	conn_unlock_in(c);
+}
+
 static int merge(struct pollfd *fds, struct pollfd *all, nfds_t count, struct entry *e)
 {
 	int ready = 0;
@@ -121,6 +132,8 @@ static int merge(struct pollfd *fds, struct pollfd *all, nfds_t count, struct en
 	for (nfds_t i = 0; i < count; i++) {
 		if (all[i].revents && e[i].conn)
 			e[i].conn->look_at_tcp = true;
+		if (all[i].revents && e[i].conn && e[i].conn->had_frames && !e[i].plain)
+			drop_frames(&all[i], e[i].conn);
 		fds[i].revents = all[i].revents | e[i].ring;
 		ready += !!fds[i].revents;
 	}

@@ -15,6 +15,7 @@
  *	TAKEN	a: head, c: epoch
  *	ENDED	c: epoch. The frame is under way: a hint, since a receiver finds it by itself when it reads on
  *	LEFT	c: epoch. The receiver has taken the frame: another epoch may begin
+ *	SYNC	a: tail, c: epoch. SYNCED answers that all bytes before are in the receiver's ring
  *	BACK	ends the peer's epoch; BACKED answers that it has ended
  *	CLOSE	a, c: as of TAKEN. Nothing more is written; CLOSED answers that all of the peer's writes were before
  *
@@ -52,6 +53,8 @@ enum message_type {
 	CLOSE,
 	CLOSED,
 	ENDED,
+	SYNC,
+	SYNCED,
 };
 
 enum state {
@@ -70,6 +73,7 @@ enum {
 	AFTER_CANCEL = 16, /* bytes of TCP before the next try; 16 times as many after each */
 	AFTER_CANCELS = 256 << 10,
 	TICK_MS = 2,
+	TCP_TAKES = 16 << 10, /* bytes that a socket takes at the end of a process, however slow the reader is */
 	FRAME_TICKS = 5,
 	TICKS = 2000, /* after so many a stream whose peer is gone is left to the program's calls */
 };
@@ -95,6 +99,7 @@ struct remote {
 	uint64_t posted; /* position up to which the peer's ring was written */
 	bool push_later; /* the link had no room */
 	uint32_t after_cancel; /* bytes */
+	uint64_t synced; /* atomic: position that SYNCED has told */
 
 	/* guarded by in_lock */
 	bool wanted; /* the peer has sent MOVE */
@@ -102,6 +107,8 @@ struct remote {
 	uint32_t want_epoch;
 	bool noticed;  /* atomic: bytes have come in this epoch */
 	bool no_frame; /* the epoch has ended without one */
+	bool ends;     /* the frame has come: the epoch ends when the ring was read up to end_at */
+	uint64_t end_at;
 	uint64_t told; /* atomic: the position of the last TAKEN or NOTICE */
 	uint64_t skip; /* bytes of TCP to be dropped */
 
@@ -265,6 +272,7 @@ static int attach(struct remote *r)
 		return DAT_SOCKET_WHY_MEMORY;
 	if (conn_lock(c)) {
 		c->remote = r;
+		c->had_frames = true;
 		why = service_is_forking() ? DAT_SOCKET_WHY_BUSY :
 					     move_attach(c, r->segment, SEGMENT_DATA + size, r->ring, -1);
 		if (why) {
@@ -376,6 +384,37 @@ size_t remote_end(struct conn *c, unsigned char frame[REMOTE_FRAME])
 	return REMOTE_FRAME;
 }
 
+bool remote_leaves_much(const struct conn *c)
+{
+	const struct remote *r = c->remote;
+
+	return c->tx.active && r->agreed && !link_is_over(r->link) && c->tx.tail - LOAD(&r->tx->claim) > TCP_TAKES;
+}
+
+void remote_ask_synced(struct conn *c)
+{
+	struct remote *r = c->remote;
+
+	remote_push(c);
+	if (!r->push_later)
+		post(r, SYNC, c->tx.tail, 0, c->tx.epoch);
+}
+
+bool remote_take_synced(struct conn *c)
+{
+	struct remote *r = c->remote;
+	uint64_t claim = LOAD(&r->tx->claim);
+
+	if (LOAD(&r->synced) != c->tx.tail)
+		return false;
+	/* The peer's program will take them, whatever becomes of this process. */
+	while (claim != c->tx.tail && !__atomic_compare_exchange_n(&r->tx->claim, &claim, c->tx.tail, false,
+								   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	STORE(&r->tx->head, c->tx.tail);
+	return true;
+}
+
 void remote_ended(struct conn *c)
 {
 	post(c->remote, ENDED, 0, 0, c->tx.epoch);
@@ -401,7 +440,7 @@ static void try_agree(struct conn *c)
 		r->wanted = false; /* bytes behind it have come by TCP: the peer has cancelled it */
 		return;
 	}
-	r->wanted = r->no_frame = false;
+	r->wanted = r->no_frame = r->ends = false;
 	STORE(&r->noticed, false);
 	__atomic_store_n(&r->told, r->want_position, __ATOMIC_RELAXED);
 	r->skip = 0;
@@ -461,10 +500,17 @@ bool remote_look(struct conn *c)
 {
 	struct remote *r = c->remote;
 	unsigned char bytes[REMOTE_FRAME];
-	uint64_t position;
+	uint64_t position, ahead;
 	ssize_t n;
 
-	if (!c->rx.active || ring_is_revoked(&c->rx) || !has_bytes(c))
+	if (!c->rx.active || ring_is_revoked(&c->rx))
+		return true;
+	if (r->ends) {
+		if (c->rx.claim == r->end_at)
+			end_epoch(c, 0, true);
+		return true;
+	}
+	if (!has_bytes(c))
 		return true;
 	n = REAL(recv)(c->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
 	if (n <= 0)
@@ -479,14 +525,18 @@ bool remote_look(struct conn *c)
 		end_epoch(c, 0, false);
 		return true;
 	}
-	if (c->rx.claim - position > r->ring) {
+	ahead = position - c->rx.claim;
+	if (ahead > LOAD(&r->rx->tail) - c->rx.claim && -ahead > r->ring) {
 		move_break(c, "ended an epoch at a position that cannot be");
 		return false;
 	}
 	REAL(recv)(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 	__atomic_add_fetch(&c->tcp_in, REMOTE_FRAME, __ATOMIC_RELAXED);
 	c->frames_in += REMOTE_FRAME;
-	end_epoch(c, c->rx.claim - position, true);
+	if (-ahead <= r->ring)
+		end_epoch(c, -ahead, true);
+	else
+		r->ends = true, r->end_at = position;
 	return true;
 }
 
@@ -521,6 +571,13 @@ int remote_tcp_bytes(struct conn *c)
 	if (REAL(ioctl)(c->fd, FIONREAD, &n) || !c->rx.active)
 		return n;
 	return ring_is_revoked(&c->rx) && (uint64_t)n > c->remote->skip ? n - (int)c->remote->skip : 0;
+}
+
+bool remote_tcp_is_readable(struct conn *c)
+{
+	if (c->remote && remote_look(c))
+		move_receive(c);
+	return c->broken || conn_ring_readable(c) || has_ended(c) || (!c->rx.active && has_bytes(c));
 }
 
 void remote_left(struct conn *c)
@@ -597,7 +654,7 @@ static void try_finish(struct remote *r)
 		service_remote_back(c);
 }
 
-void remote_say_goodbye(struct conn *c)
+void remote_notify_end(struct conn *c)
 {
 	struct remote *r = c->remote;
 
@@ -966,6 +1023,14 @@ static void on_message_of(struct remote *r, const struct link_message *m)
 	case CANCEL: on_cancel(r, c, m); break;
 	case NOTICE: on_notice(r, c, m); break;
 	case ENDED: on_ended(r, c, m); break;
+	case SYNC:
+		if (LOAD(&r->rx->epoch) == m->c && LOAD(&r->rx->tail) == m->a)
+			post(r, SYNCED, m->a, 0, m->c);
+		break;
+	case SYNCED:
+		if (LOAD(&r->tx->epoch) == m->c)
+			STORE(&r->synced, m->a);
+		break;
 	case TAKEN: take_credit(r, c, m->a, m->c); break;
 	case LEFT:
 		if (LOAD(&r->tx->epoch) == m->c)

@@ -52,12 +52,20 @@ bool remote_skip(struct conn *c);
 void remote_left(struct conn *c);
 /* in_lock held: the bytes in TCP that are the program's. Drops what is not. */
 int remote_tcp_bytes(struct conn *c);
+/* in_lock held: whether what made the TCP socket readable is the program's: bytes, or the end. */
+bool remote_tcp_is_readable(struct conn *c);
 /* in_lock held: bytes were received over TCP. An epoch that begins behind them may begin now. */
 void remote_received(struct conn *c);
 /* Both locks held, the own epoch has ended: asks the peer to end its epoch. move_wake_back() tells when it has. */
 void remote_send_back(struct conn *c);
+/* out_lock held, at the end of the process. Whether the peer's program has still to read more than TCP takes at once;
+ * then remote_ask_synced() asks whether it is all in the peer's memory. remote_take_synced() returns true when it is:
+ * the epoch then ends behind these bytes, and they are not sent again. */
+bool remote_leaves_much(const struct conn *c);
+void remote_ask_synced(struct conn *c);
+bool remote_take_synced(struct conn *c);
 /* Both locks held, at the end of the process: tells the peer what was taken, so that it sends the rest over TCP. */
-void remote_say_goodbye(struct conn *c);
+void remote_notify_end(struct conn *c);
 /* Both locks held: the connection gives its rings up. */
 void remote_detach(struct conn *c);
 

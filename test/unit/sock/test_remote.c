@@ -432,6 +432,57 @@ TEST(stream_survives_a_break_after_any_message)
 	}
 }
 
+static bool tcp_is_readable(void)
+{
+	struct pollfd p = { conns[1]->fd, POLLIN, 0 };
+	bool readable;
+
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	conn_lock_in(conns[1]);
+	readable = remote_tcp_is_readable(conns[1]);
+	conn_unlock_in(conns[1]);
+	return readable;
+}
+
+TEST(frame_does_not_make_the_stream_readable)
+{
+	put(0, 10);
+	get_all(1);
+	end_epoch(0);
+	assert_false(tcp_is_readable());
+	put(0, 10);
+	assert_true(tcp_is_readable());
+	get_all(1);
+}
+
+TEST(large_rest_stays_in_the_ring_at_the_end)
+{
+	uint64_t over_tcp;
+
+	put(0, 100);
+	get_all(1);
+	for (int i = 0; i < 18; i++)
+		put(0, PIECE);
+	deliver_all();
+	over_tcp = conns[0]->tcp_out;
+	conn_lock(conns[0]);
+	assert_true(remote_leaves_much(conns[0]));
+	assert_false(remote_take_synced(conns[0]));
+	remote_ask_synced(conns[0]);
+	deliver_all();
+	assert_true(remote_take_synced(conns[0]));
+	remote_notify_end(conns[0]);
+	conn_unlock(conns[0]);
+	assert_int_equal(conns[0]->tcp_out, over_tcp + REMOTE_FRAME);
+	break_link();
+	put(0, 10);
+	shutdown(conns[0]->fd, SHUT_WR);
+	get_all(1);
+	for (int i = 0; i < 20000 && get(1, 1) < 0 && errno == EAGAIN; i++)
+		usleep(100);
+	assert_int_equal(get(1, 1), 0);
+}
+
 TEST(both_directions_go_back)
 {
 	put(0, 100), put(1, 100);
@@ -529,7 +580,7 @@ static void send_frame(uint64_t position)
 	conns[1]->look_at_tcp = true; /* as poll() notes */
 }
 
-TEST(frame_behind_what_was_read_resets)
+TEST(frame_behind_what_has_come_resets)
 {
 	send_frame(101);
 	get(1, 1);
