@@ -3,6 +3,7 @@
 #include "sock/calls.h"
 #include <stdlib.h>
 #include <sys/time.h>
+#include "sock/link.h"
 #include "sock/poll.h"
 
 /* The headers say that the kernel only writes the array. */
@@ -85,12 +86,18 @@ EXPORT int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct 
 	return poll_select(n, in, out, except, timeout, mask, NULL);
 }
 
+/* An instance that a DAT library makes for itself has no connections of the program. */
+static void track(int fd, const void *caller)
+{
+	if (fd >= 0 && !link_is_caller(caller))
+		epoll_track(fd);
+}
+
 EXPORT int epoll_create(int size)
 {
 	int fd = REAL(epoll_create)(size);
 
-	if (fd >= 0)
-		epoll_track(fd);
+	track(fd, __builtin_return_address(0));
 	return fd;
 }
 
@@ -98,8 +105,7 @@ EXPORT int epoll_create1(int flags)
 {
 	int fd = REAL(epoll_create1)(flags);
 
-	if (fd >= 0)
-		epoll_track(fd);
+	track(fd, __builtin_return_address(0));
 	return fd;
 }
 

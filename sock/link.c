@@ -28,6 +28,7 @@ enum {
 	RESERVE = 8,                 /* of these, for counts alone */
 	RECEIVES = WINDOW + RESERVE, /* posted */
 	SENDS = 512,                 /* buffers of messages, which are free when their sends are complete */
+	LARGEST_WRITE = 1 << 20,     /* bytes; a ring has less. rxe of Linux 6.1 writes at most 8 MiB */
 	REQUESTS = 1024,             /* sends and RDMA writes that are not complete */
 	REAP = 64,                   /* messages between two looks at completions */
 	EVENTS = 64,                 /* of connections and requests, in their EVDs */
@@ -345,7 +346,7 @@ static struct link *create(struct adapter *a)
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
 		.max_message_size = LINK_MESSAGE,
-		.max_rdma_size = 16 << 20,
+		.max_rdma_size = LARGEST_WRITE,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
 		.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
