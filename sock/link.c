@@ -81,6 +81,7 @@ struct link {
 	uint64_t posted, done;   /* requests */
 	struct link_message *queue; /* that wait for the window, in their order */
 	size_t queue_first, queue_count, queue_room;
+	unsigned streams; /* atomic: link_hold() less link_release() */
 	struct link *next;
 };
 
@@ -93,6 +94,7 @@ static const struct link_user *user;
 static struct adapter adapters[IAS];
 static int adapter_count;
 static struct link *links;
+static struct link *over; /* those that have ended, while streams refer to them */
 static bool ended; /* atomic: the process ends */
 static bool loaded;
 static void (*before_fork)(void), (*before_end)(void);
@@ -704,11 +706,32 @@ static void sweep(void)
 			*at = l->next;
 			dapl_mutex_lock(&l->lock);
 			dapl_mutex_unlock(&l->lock);
-			free_parts(l); /* the object stays: streams may refer to it */
+			free_parts(l);
+			l->next = over, over = l;
 		} else {
 			at = &l->next;
 		}
 	}
+	for (at = &over; *at;) {
+		struct link *l = *at;
+
+		if (__atomic_load_n(&l->streams, __ATOMIC_ACQUIRE)) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		free(l);
+	}
+}
+
+void link_hold(struct link *l)
+{
+	__atomic_add_fetch(&l->streams, 1, __ATOMIC_RELAXED);
+}
+
+void link_release(struct link *l)
+{
+	__atomic_sub_fetch(&l->streams, 1, __ATOMIC_RELEASE);
 }
 
 static void look_at(struct adapter *a)

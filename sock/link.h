@@ -62,6 +62,10 @@ bool link_is_asker(const struct link *link);
 /* Ends a link whose peer breaks the protocol. user->down() is called. */
 void link_break(struct link *link, const char *what);
 
+/* Any thread. A stream refers to the link: its object stays after its end, until the stream releases it. */
+void link_hold(struct link *link);
+void link_release(struct link *link);
+
 /* Any thread. Sends a message, or queues it. Messages arrive in their order. Nothing happens on a broken link. */
 void link_send(struct link *link, struct link_message m);
 /* Any thread. Writes the pieces, then sends the message. Returns false, and does nothing, if the queue is full or the

@@ -185,6 +185,7 @@ static void enter(struct remote *r, struct link *link, uint32_t number)
 {
 	struct remote **at = bucket(link, number);
 
+	link_hold(link);
 	r->link = link, r->number = number;
 	r->next = *at, *at = r;
 }
@@ -212,6 +213,7 @@ static void destroy(struct remote *r)
 		while (*at != r)
 			at = &(*at)->next;
 		*at = r->next;
+		link_release(r->link);
 	}
 	*(r->prev_all ? &r->prev_all->next_all : &all) = r->next_all;
 	if (r->next_all)
