@@ -355,7 +355,7 @@ CASE(mapped_ring_is_present_before_the_first_message)
 		skip();		/* Linux before 5.14 */
 	mapping = pages + page + UDAPL_CACHE_LINE;
 	offer.shape.size = 4 * page;
-	udapl_ring_accept(conn, &offer);
+	LOCKED(udapl_ring_accept(conn, &offer));
 	for (int i = 1; i < 6; i++)
 		assert_int_equal(is_present(pages + i * page), 1);
 	assert_int_equal(is_present(pages + 6 * page), 0);
