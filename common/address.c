@@ -67,6 +67,20 @@ void address_gid(const struct sockaddr *address, uint8_t gid[16])
 	}
 }
 
+void address_of_gid(struct sockaddr_storage *address, const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	memset(address, 0, sizeof *address);
+	if (memcmp(gid, mapped, sizeof mapped)) {
+		address->ss_family = AF_INET6;
+		memcpy(&((struct sockaddr_in6 *)address)->sin6_addr, gid, 16);
+	} else {
+		address->ss_family = AF_INET;
+		memcpy(&((struct sockaddr_in *)address)->sin_addr, gid + sizeof mapped, 4);
+	}
+}
+
 bool address_is_loopback(const struct sockaddr *address)
 {
 	if (address->sa_family == AF_INET)

@@ -17,6 +17,8 @@ void address_set_port(struct sockaddr *address, uint16_t port);
 const char *address_host(const struct sockaddr *address, char text[INET6_ADDRSTRLEN]);
 /* The GID that RoCE makes of an address; 0 for another family. */
 void address_gid(const struct sockaddr *address, uint8_t gid[16]);
+/* The address of which address_gid() makes these bytes; the rest is 0. */
+void address_of_gid(struct sockaddr_storage *address, const uint8_t gid[16]);
 bool address_is_loopback(const struct sockaddr *address);
 /* Same family and IP address; ports are not compared. A link-local address without a scope equals
  * the same address with any. */

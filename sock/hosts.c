@@ -2,10 +2,10 @@
 /* hosts.c - the process's connection to datsockd, and the TCP connections that wait for its answers. See hosts.h. */
 #include "sock/hosts.h"
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include "common/address.h"
 #include "common/env.h"
 #include "sock/conn.h"
 #include "sock/real.h"
@@ -136,20 +136,6 @@ int hosts_fd(void)
 	return service;
 }
 
-static void take_address(struct sockaddr_storage *sa, const uint8_t address[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
-
-	memset(sa, 0, sizeof *sa);
-	if (memcmp(address, mapped, sizeof mapped)) {
-		sa->ss_family = AF_INET6;
-		memcpy(&((struct sockaddr_in6 *)sa)->sin6_addr, address, 16);
-	} else {
-		sa->ss_family = AF_INET;
-		memcpy(&((struct sockaddr_in *)sa)->sin_addr, address + sizeof mapped, 4);
-	}
-}
-
 static void on_answer(const struct sock_service_answer *a)
 {
 	struct conn *c = find(a->id);
@@ -159,7 +145,7 @@ static void on_answer(const struct sock_service_answer *a)
 	if (!c || (a->type == SOCK_SERVICE_ASK) != c->connector)
 		return;
 	memcpy(answer.key, a->key, sizeof answer.key);
-	take_address(&answer.peer, a->peer);
+	address_of_gid(&answer.peer, a->peer);
 	if (c->connector || a->result)
 		drop(c);
 	service_host_answered(c, &answer);

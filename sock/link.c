@@ -5,18 +5,17 @@
  * receive is always posted. The last RESERVE of them are for messages that only count. A send whose completion was
  * taken tells that all requests before it are complete. */
 #include "sock/link.h"
-#include <arpa/inet.h>
 #include <dat/dat_messages.h>
 #include <dat/udat.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "common/address.h"
 #include "common/lock.h"
 #include "sock/conn.h"
 #include "sock/real.h"
@@ -185,7 +184,6 @@ static bool open_adapter(struct adapter *a, const char *name)
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_ATTR attr;
 	DAT_CONN_QUAL qualifier;
-	const struct sockaddr *own;
 
 	if (strlen(name) >= sizeof a->name)
 		return false;
@@ -199,8 +197,7 @@ static bool open_adapter(struct adapter *a, const char *name)
 	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CR_FLAG, &a->requests_in) ||
 	    dat.dat_psp_create_any(a->ia, &qualifier, a->requests_in, DAT_PSP_CONSUMER_FLAG, &a->psp))
 		return false;
-	own = (const struct sockaddr *)attr.ia_address_ptr;
-	memcpy(&a->address, own, own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	address_copy(&a->address, (const struct sockaddr *)attr.ia_address_ptr);
 	a->qualifier = qualifier;
 	return true;
 }
@@ -383,18 +380,6 @@ fail:
 	return NULL;
 }
 
-static bool same_address(const struct sockaddr_storage *a, const struct sockaddr *b)
-{
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-
-	if (a->ss_family != b->sa_family)
-		return false;
-	return a->ss_family == AF_INET6 ? !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr) &&
-						  a6->sin6_scope_id == b6->sin6_scope_id :
-					  a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
 static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint64_t qualifier,
 			       const unsigned char token[LINK_KEY])
 {
@@ -406,7 +391,7 @@ static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint
 		return NULL;
 	for (l = links; l; l = l->next)
 		if (l->asker && !l->ended && l->adapter == a && l->qualifier == qualifier &&
-		    same_address(&l->peer, peer))
+		    address_same_host((const struct sockaddr *)&l->peer, peer))
 			return l;
 	l = create(a);
 	if (!l) {
@@ -415,7 +400,7 @@ static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint
 	}
 	l->asker = true;
 	l->qualifier = qualifier;
-	memcpy(&l->peer, peer, peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	address_copy(&l->peer, peer);
 	private_data[8] = 1, private_data[9] = 3; /* version; to a process */
 	memcpy(private_data + 16, token, LINK_KEY);
 	if (dat.dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)&l->peer, qualifier, CONNECT_US, sizeof private_data,

@@ -56,7 +56,7 @@ datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients
 	tools/sock/dispose.c tools/sock/dispose.h tools/sock/loop.c tools/sock/loop.h tools/sock/point.c tools/sock/point.h \
 	tools/sock/attach.c tools/sock/attach.h tools/sock/option.c tools/sock/option.h \
 	common/bpf_code.c common/bpf_code.h common/sock_mark.h common/sock_service.c common/sock_service.h \
-	common/env.h tools/cli.c tools/cli.h
+	common/address.c common/address.h common/env.h tools/cli.c tools/cli.h
 datsockd_CPPFLAGS = $(AM_CPPFLAGS)
 datsockd_LDADD = libdat2.la -lpthread
 dist_man_MANS += doc/man/datsockd.8

@@ -2,9 +2,9 @@
 /* point.c - see point.h. */
 #include "tools/sock/point.h"
 #include <dat/udat.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include "common/address.h"
 #include "tools/cli.h"
 #include "tools/sock/loop.h"
 
@@ -52,32 +52,6 @@ static unsigned asks_used;
 static struct peer peers[PEERS];
 static unsigned rate = 1000;	/* questions of a host a second */
 
-/* --- addresses --------------------------------------------------------------------------------------------------- */
-
-static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
-
-static void from_sockaddr(uint8_t address[16], const struct sockaddr *sa)
-{
-	if (sa->sa_family == AF_INET6) {
-		memcpy(address, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
-		return;
-	}
-	memcpy(address, mapped, sizeof mapped);
-	memcpy(address + sizeof mapped, &((const struct sockaddr_in *)sa)->sin_addr, 4);
-}
-
-static void to_sockaddr(struct sockaddr_storage *sa, const uint8_t address[16])
-{
-	memset(sa, 0, sizeof *sa);
-	if (memcmp(address, mapped, sizeof mapped)) {
-		sa->ss_family = AF_INET6;
-		memcpy(&((struct sockaddr_in6 *)sa)->sin6_addr, address, 16);
-	} else {
-		sa->ss_family = AF_INET;
-		memcpy(&((struct sockaddr_in *)sa)->sin_addr, address + sizeof mapped, 4);
-	}
-}
-
 /* --- questions of peers ------------------------------------------------------------------------------------------ */
 
 void point_set_rate(unsigned r)
@@ -112,7 +86,7 @@ static void answer_question(DAT_CR_HANDLE request)
 		dat_cr_reject(request, 0, NULL);
 		return;
 	}
-	from_sockaddr(from, (const struct sockaddr *)cr.remote_ia_address_ptr);
+	address_gid((const struct sockaddr *)cr.remote_ia_address_ptr, from);
 	if (is_too_fast(from)) {
 		dat_cr_reject(request, 0, NULL);	/* it learns nothing, not even that a key is wrong */
 		return;
@@ -149,7 +123,7 @@ bool point_ask(const struct clients_ask *what)
 		a++;
 	if (dat_ep_create(ia->handle, ia->pz, ia->transfers, ia->transfers, ia->connects, NULL, &a->ep))
 		return false;
-	to_sockaddr(&sa, what->peer);
+	address_of_gid(&sa, what->peer);
 	sock_service_encode_question(question, what->key);
 	if (dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&sa, ia->qualifier, CONNECT_US, sizeof question, question,
 			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
@@ -271,7 +245,7 @@ static const char *open_parts(struct ia *ia)
 		snprintf(text, sizeof text, "%s: %s %s", call, major, minor);
 		return text;
 	}
-	from_sockaddr(ia->address, (const struct sockaddr *)attr.ia_address_ptr);
+	address_gid((const struct sockaddr *)attr.ia_address_ptr, ia->address);
 	ia->watch = (struct loop_watch){ fd, on_events };
 	return loop_add(&ia->watch) ? NULL : "epoll";
 }

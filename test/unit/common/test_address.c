@@ -64,6 +64,21 @@ UNIT_TEST(host_is_the_address_without_its_port)
 	assert_null(address_host((struct sockaddr *)&local, text));
 }
 
+UNIT_TEST(address_comes_back_from_its_gid)
+{
+	static const char *const hosts[] = { "192.0.2.1", "2001:db8::1", "fe80::2", "::" };
+	struct sockaddr_storage back;
+	uint8_t gid[16];
+
+	for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+		memset(&back, 0xee, sizeof back);
+		address_gid(address(hosts[i], 0), gid);
+		address_of_gid(&back, gid);
+		assert_true(address_same_host((struct sockaddr *)&back, address(hosts[i], 0)));
+		assert_int_equal(address_port((struct sockaddr *)&back), 0);
+	}
+}
+
 UNIT_TEST(gid_is_that_of_roce)
 {
 	static const struct {
