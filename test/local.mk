@@ -21,7 +21,7 @@ include test/fuzz/local.mk
 include test/model/local.mk
 
 # What tests of several directories share.
-EXTRA_DIST += test/unit/README.md test/dat_conf.h test/packet_tag.h test/random.h test/variables.h test/wireshark-profile
+EXTRA_DIST += test/unit/README.md test/link test/dat_conf.h test/packet_tag.h test/random.h test/variables.h test/wireshark-profile
 
 # For ./bootstrap check, which runs the quick ones: those that take 20 s and more are left to check --native.
 slow_tests = test/packages/compat-names test/dat12/compilers test/eth/datcap test/eth/datcap-files test/eth/datcap-filter \
