@@ -63,7 +63,7 @@ static enum soft_step start_large(const struct soft_qp *qp, struct dapl_conn *co
 }
 
 /* Tells whether the request at the cursor may begin. */
-static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn *conn, struct soft_swqe *wqe,
+static enum soft_step may_start(const struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe,
 				const struct soft_tx_cursor *cur)
 {
 	uint32_t outstanding = cur->reads - conn->stream.reads_done;
@@ -79,7 +79,7 @@ static enum soft_step may_start(const struct soft_qp *qp, const struct dapl_conn
 	if (soft_is_read(wqe) && outstanding >= conn->stream.reads_out)
 		return STEP_NOTHING;
 	if (proto_is_large(conn, wqe->opcode, wqe->length))
-		return start_large(qp, conn->shm->conn, wqe, cur);
+		return start_large(qp, conn, wqe, cur);
 	return STEP_FRAMED;
 }
 
@@ -311,7 +311,7 @@ static enum soft_step frame_atomic(struct soft_batch *b, const struct dapl_conn 
 }
 
 /* Requests begin in the order of their posts. DTO-29, 30. */
-static enum soft_step frame_request(struct soft_batch *b, const struct dapl_conn *conn, struct soft_qp *qp,
+static enum soft_step frame_request(struct soft_batch *b, struct dapl_conn *conn, struct soft_qp *qp,
 				    struct soft_tx_cursor *cur)
 {
 	struct soft_swqe *wqe;
@@ -427,7 +427,7 @@ static enum soft_step frame_answer(struct soft_batch *b, const struct dapl_conn 
 	return STEP_FRAMED;
 }
 
-enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur)
+enum soft_step soft_requester_fill(struct soft_batch *b, struct dapl_conn *conn, struct soft_tx_cursor *cur)
 {
 	struct soft_qp *qp = conn->qp;
 	enum soft_step request = STEP_NOTHING, answer = STEP_NOTHING;

@@ -24,5 +24,5 @@ enum ibv_wc_status soft_requester_fault(const struct soft_qp *qp, const struct d
 					const struct soft_swqe *wqe);
 /* Fills the batch from the cursor on. Returns why it stopped: STEP_FULL, STEP_NOTHING, STEP_LOCAL or
  * STEP_BROKEN. */
-enum soft_step soft_requester_fill(struct soft_batch *b, const struct dapl_conn *conn, struct soft_tx_cursor *cur);
+enum soft_step soft_requester_fill(struct soft_batch *b, struct dapl_conn *conn, struct soft_tx_cursor *cur);
 #endif
