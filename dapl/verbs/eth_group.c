@@ -270,7 +270,6 @@ static void destroy(struct hw_group *g)
 	free(g);
 }
 
-/* The QP type distinguishes a group from the QPs of endpoints (eth_rule.c). */
 static struct hw_group *allocate(struct hw_eth_device *eth, uint32_t n, const struct dapl_eth_rss *rss)
 {
 	struct hw_group *g = calloc(1, sizeof *g);

@@ -214,7 +214,7 @@ int hw_eth_rule_redirect(struct hw_eth_rules *rules, struct hw_eth_rule *rule, s
 
 static struct hw_eth_rules *rules_of(struct ibv_qp *qp)
 {
-	return qp->qp_type == IBV_QPT_DRIVER ? hw_group_rules(qp) : &hw_eth_of(qp)->rules;
+	return dapl_eth_is_group(qp) ? hw_group_rules(qp) : &hw_eth_of(qp)->rules;
 }
 
 /* Both locks, if it is a group. */

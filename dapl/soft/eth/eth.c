@@ -124,7 +124,6 @@ static void stats(struct ibv_qp *qp, struct dapl_eth_stats *now)
 
 /* --- rules and groups ----------------------------------------------------------------------- */
 
-/* A group has no memory to send from, and no context. */
 struct soft_group {
 	struct ibv_qp qp;
 	struct dapl_device *dev;
@@ -138,13 +137,13 @@ static struct soft_group *group_of(struct ibv_qp *qp)
 
 static struct eth_place place_of(struct ibv_qp *qp)
 {
-	return qp->context ? (struct eth_place){ .port = eth_of(qp)->port } :
-		(struct eth_place){ .group = group_of(qp)->group };
+	return dapl_eth_is_group(qp) ? (struct eth_place){ .group = group_of(qp)->group } :
+		(struct eth_place){ .port = eth_of(qp)->port };
 }
 
 static const struct dapl_device *device_of(struct ibv_qp *qp)
 {
-	return qp->context ? eth_of(qp)->qp->dev : group_of(qp)->dev;
+	return dapl_eth_is_group(qp) ? group_of(qp)->dev : eth_of(qp)->qp->dev;
 }
 
 /* ETH-28 */
@@ -204,7 +203,7 @@ static int create_group(struct dapl_device *dev, struct ibv_qp *const *qps, uint
 		return err;
 	}
 	new->dev = dev;
-	new->qp.qp_type = IBV_QPT_RAW_PACKET;
+	new->qp.qp_type = IBV_QPT_DRIVER;
 	*group = &new->qp;
 	return 0;
 }

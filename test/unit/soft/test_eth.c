@@ -305,7 +305,7 @@ CASE(group_is_of_the_ports_of_its_members)
 {
 	struct ibv_qp *members[] = { raw, raw, raw }, *group = group_of(members, 3);
 
-	assert_int_equal(group->qp_type, IBV_QPT_RAW_PACKET);
+	assert_int_equal(group->qp_type, IBV_QPT_DRIVER);
 	assert_int_equal(soft_eth_ops.set_group(group, table), 0);
 	around.group_error = EINVAL;
 	assert_int_equal(soft_eth_ops.set_group(group, table), EINVAL);
