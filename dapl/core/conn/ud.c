@@ -343,6 +343,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			const DAT_IB_ADDR_HANDLE *to, DAT_DTO_COOKIE cookie,
 			DAT_COMPLETION_FLAGS flags)
 {
+	static const struct dapl_post_kind kind = { DAT_IB_DTO_SEND_UD, REQ_EXTENSION, DCNT_EP_POST_SEND_UD };
 	struct dapl_device_attr *dev = &ep->obj.ia->attr;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = (struct ibv_sge *)iov,
 		.num_sge = n };
@@ -372,8 +373,7 @@ DAT_RETURN dapl_ud_send(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 	if (!peer)
 		return BAD_PARAM(4);
 	wr.send_flags = IBV_SEND_INLINE;	/* if dapl_ep_post_request() finds that it may */
-	return dapl_ep_post_request(ep, &wr, (uint32_t)total, cookie, flags, DAT_IB_DTO_SEND_UD,
-				    REQ_EXTENSION, DCNT_EP_POST_SEND_UD);
+	return dapl_ep_post_request(ep, &wr, (uint32_t)total, cookie, flags, &kind);
 }
 
 /* EXT-19 */

@@ -17,8 +17,8 @@
 /* Returns NULL if q->room is used up, or the length is 0 or above *max; else the record. Called with q->lock
  * held. */
 static ALWAYS_INLINE struct dapl_dto *take_fast_record(struct dapl_ep *ep, struct dapl_queue *q, uint32_t length,
-						       const uint32_t *max, DAT_DTO_COOKIE cookie, int op,
-						       unsigned counter)
+						       const uint32_t *max, DAT_DTO_COOKIE cookie,
+						       const struct dapl_post_kind *kind)
 {
 	struct dapl_dto *dto;
 	uint32_t head;
@@ -32,11 +32,11 @@ static ALWAYS_INLINE struct dapl_dto *take_fast_record(struct dapl_ep *ep, struc
 	dto->cookie = cookie;
 	dto->length = length;
 	dto->end = head + 1;
-	dto->op = op;
+	dto->op = kind->op;
 	dto->flags = 0;
 	q->head = dto->end;
-	ep->counters[counter]++;
-	ep->counters[counter + 1] += length;
+	ep->counters[kind->counter]++;
+	ep->counters[kind->counter + 1] += length;
 	return dto;
 }
 
@@ -71,8 +71,8 @@ static COLD DAT_RETURN wake_receiver(struct dapl_ep *ep)
 
 /* Fast path. wr lacks the fields that are the same for all requests, and its flags. */
 static ALWAYS_INLINE DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_wr *wr, struct dapl_dto *dto,
-					   const DAT_LMR_TRIPLET *iov, uint32_t length, int op, unsigned send_flags,
-					   unsigned counter)
+					   const DAT_LMR_TRIPLET *iov, uint32_t length, unsigned send_flags,
+					   const struct dapl_post_kind *kind)
 {
 	struct ibv_send_wr *bad;
 	int err;
@@ -82,10 +82,10 @@ static ALWAYS_INLINE DAT_RETURN post_plain(struct dapl_ep *ep, struct ibv_send_w
 	wr->sg_list = (struct ibv_sge *)iov;
 	wr->num_sge = 1;
 	wr->send_flags = send_flags;
-	DAPL_PROBE3(post, ep, op, length);
+	DAPL_PROBE3(post, ep, kind->op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (unlikely(err))
-		return post_failed(ep, counter, err);
+		return post_failed(ep, kind->counter, err);
 	return dapl_post_unlock_only(&ep->sq.lock) ? wake_requester(ep) : DAT_SUCCESS;
 }
 
@@ -127,13 +127,12 @@ static ALWAYS_INLINE DAT_RETURN send_fast(struct dapl_ep *ep, DAT_COUNT n, const
 	if (unlikely(needs_slow_path(n, flags, suppress)) || unlikely(!iov) || unlikely(!dapl_post_try(&ep->sq.lock)))
 		return (suppress ? dapl_send_any : send_suppressed)(ep, n, iov, cookie, flags);
 	length = iov->segment_length;
-	dto = take_fast_record(ep, &ep->sq, length, &ep->max_message, cookie, DAT_DTO_SEND, DCNT_EP_POST_SEND);
+	dto = take_fast_record(ep, &ep->sq, length, &ep->max_message, cookie, &DAPL_POST_SEND);
 	if (unlikely(!dto))
 		return unlock_and_send(ep, n, iov, cookie, flags);
 	wr.opcode = IBV_WR_SEND;
-	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_SEND,
-			  inline_flag(ep, length) | plain_flags(ep, dto, suppress),
-			  DCNT_EP_POST_SEND);
+	return post_plain(ep, &wr, dto, iov, length, inline_flag(ep, length) | plain_flags(ep, dto, suppress),
+			  &DAPL_POST_SEND);
 }
 
 static NOINLINE DAT_RETURN send_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -175,7 +174,7 @@ DAT_RETURN dapl_ep_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 	if (!ep->obj.ia->attr.send_invalidate)
 		return NOT_SUPPORTED;
 	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov), READ_ONCE(ep->max_message),
-				DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+				&DAPL_POST_SEND);
 }
 
 static DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -202,15 +201,14 @@ static ALWAYS_INLINE DAT_RETURN write_fast(struct dapl_ep *ep, DAT_COUNT n, cons
 	    unlikely((length = iov->segment_length) > remote->segment_length) ||
 	    unlikely(!dapl_post_try(&ep->sq.lock)))
 		return (suppress ? dapl_write_any : write_suppressed)(ep, n, iov, cookie, remote, flags);
-	dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie, DAT_DTO_RDMA_WRITE, DCNT_EP_POST_WRITE);
+	dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie, &DAPL_POST_WRITE);
 	if (unlikely(!dto))
 		return unlock_and_write(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_WRITE;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
-	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_RDMA_WRITE,
-			  inline_flag(ep, length) | plain_flags(ep, dto, suppress),
-			  DCNT_EP_POST_WRITE);
+	return post_plain(ep, &wr, dto, iov, length, inline_flag(ep, length) | plain_flags(ep, dto, suppress),
+			  &DAPL_POST_WRITE);
 }
 
 static NOINLINE DAT_RETURN write_suppressed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -256,14 +254,13 @@ DAT_RETURN dapl_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 	    unlikely((length = iov->segment_length) != remote->segment_length) ||
 	    unlikely(!dapl_post_try(&ep->sq.lock)))
 		return dapl_read_any(ep, n, iov, cookie, remote, flags);
-	dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie, DAT_DTO_RDMA_READ, DCNT_EP_POST_READ);
+	dto = take_fast_record(ep, &ep->sq, length, &ep->max_rdma, cookie, &DAPL_POST_READ);
 	if (unlikely(!dto))
 		return unlock_and_read(ep, n, iov, cookie, remote, flags);
 	wr.opcode = IBV_WR_RDMA_READ;
 	wr.wr.rdma.remote_addr = remote->virtual_address;
 	wr.wr.rdma.rkey = remote->rmr_context;
-	return post_plain(ep, &wr, dto, iov, length, DAT_DTO_RDMA_READ, IBV_SEND_SIGNALED,
-			  DCNT_EP_POST_READ);
+	return post_plain(ep, &wr, dto, iov, length, IBV_SEND_SIGNALED, &DAPL_POST_READ);
 }
 
 /* dat_ep_post_rdma_read_to_rmr (DAT 2.0): the sink is named by an RMR context, as iWARP names it on the
@@ -303,6 +300,7 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dapl_ep *ep = (struct dapl_ep *)handle;
+	static const struct dapl_post_kind receive = { DAT_DTO_RECEIVE, 0, DCNT_EP_POST_RECV };
 	static const uint32_t no_limit = UINT32_MAX;
 	struct ibv_recv_wr wr, *bad;
 	struct dapl_dto *dto;
@@ -312,7 +310,7 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return bad_ep();
 	if (unlikely(needs_slow_path(n, flags, false)) || unlikely(!iov) || unlikely(!dapl_post_try(&ep->rq.lock)))
 		return dapl_receive_any(ep, n, iov, cookie, flags);
-	dto = take_fast_record(ep, &ep->rq, iov->segment_length, &no_limit, cookie, DAT_DTO_RECEIVE, DCNT_EP_POST_RECV);
+	dto = take_fast_record(ep, &ep->rq, iov->segment_length, &no_limit, cookie, &receive);
 	if (unlikely(!dto))
 		return unlock_and_receive(ep, n, iov, cookie, flags);
 	wr.wr_id = (uintptr_t)dto;
@@ -321,6 +319,6 @@ DAT_RETURN dapl_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	wr.num_sge = 1;
 	err = ibv_post_recv(ep->qp, &wr, &bad);
 	if (unlikely(err))
-		return post_failed(ep, DCNT_EP_POST_RECV, err);
+		return post_failed(ep, receive.counter, err);
 	return dapl_post_unlock_only(&ep->rq.lock) ? wake_receiver(ep) : DAT_SUCCESS;
 }

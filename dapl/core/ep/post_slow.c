@@ -101,7 +101,7 @@ static NOINLINE unsigned flagged(struct dapl_queue *q, struct dapl_dto *dto, DAT
 }
 
 struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
-				       DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags, unsigned *to)
+				       DAT_COMPLETION_FLAGS flags, const struct dapl_post_kind *kind, unsigned *to)
 {
 	struct dapl_queue *q = &ep->sq;
 	struct dapl_dto *dto;
@@ -114,8 +114,8 @@ struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length, DAT_
 	dto->ep = ep;
 	dto->length = length;
 	dto->end = q->head + 1;
-	dto->op = op;
-	dto->flags = dto_flags;
+	dto->op = kind->op;
+	dto->flags = kind->flags;
 	if (unlikely(q->fenced))
 		end_fence(ep);
 	*to = likely(flags == 0) ? (unsigned)IBV_SEND_SIGNALED : flagged(q, dto, flags);
@@ -150,8 +150,8 @@ static DAT_RETURN bad_flags(const struct ibv_send_wr *wr, int op)
 /* Slow path: posts any request, on any endpoint, with any flags. In wr->send_flags only IBV_SEND_INLINE
  * counts: the payload goes inline if the endpoint allows it, and no fence holds it back. */
 NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
-					 unsigned counter)
+					 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					 const struct dapl_post_kind *kind)
 {
 	struct ibv_send_wr *bad;
 	struct dapl_dto *dto;
@@ -159,13 +159,13 @@ NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr 
 	int err;
 
 	if (flags & ~(DAPL_POST_FLAGS & ~READ_ONCE(ep->request_flags)))
-		return bad_flags(wr, op);
+		return bad_flags(wr, kind->op);
 	dapl_post_lock(&ep->sq.lock);
-	if (!dapl_ep_may_request(ep) && !((op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
+	if (!dapl_ep_may_request(ep) && !((kind->op == DAT_IB_DTO_SEND_UD || ep->is_raw) && ep->qp)) {
 		dapl_post_unlock(&ep->sq.lock);
-		return dapl_post_late(ep, length, cookie, flags, op, dto_flags, counter, NULL);
+		return dapl_post_late(ep, length, cookie, flags, kind, NULL);
 	}
-	dto = dapl_post_take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	dto = dapl_post_take_record(ep, length, cookie, flags, kind, &to);
 	if (!dto) {
 		dapl_post_unlock(&ep->sq.lock);
 		return NO_RESOURCE(MEMORY);
@@ -173,20 +173,20 @@ NOINLINE DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr 
 	wr->wr_id = (uintptr_t)dto;
 	wr->next = NULL;
 	wr->send_flags = to | (ep->sq.fenced ? 0 : wr->send_flags & inline_flag(ep, length));
-	DAPL_PROBE3(post, ep, op, length);
+	DAPL_PROBE3(post, ep, kind->op, length);
 	err = ibv_post_send(ep->qp, wr, &bad);
 	if (err && dapl_post_stands(ep, err))
 		err = 0;
 	if (!err)
-		dapl_post_commit(ep, &ep->sq, counter, length);
+		dapl_post_commit(ep, &ep->sq, kind->counter, length);
 	dapl_post_unlock(&ep->sq.lock);
 	return err ? dapl_post_refused(ep, err) : DAT_SUCCESS;
 }
 
 /* DTO-5, 6, 11, 12, 27 */
 DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			    DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
-			    unsigned dto_flags, unsigned counter)
+			    DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int max_iov, uint64_t room,
+			    const struct dapl_post_kind *kind)
 {
 	struct ibv_sge copy[DAPL_SGE_MAX];
 	uint64_t total;
@@ -202,7 +202,7 @@ DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPL
 	wr->sg_list = has_empty ? dapl_sge_nonempty(iov, &n, copy) : (struct ibv_sge *)iov;
 	wr->num_sge = n;
 	wr->send_flags = IBV_SEND_INLINE;	/* if dapl_ep_post_request() finds that it may */
-	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, op, dto_flags, counter);
+	return dapl_ep_post_request(ep, wr, (uint32_t)total, cookie, flags, kind);
 }
 
 DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -211,7 +211,7 @@ DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
 	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov), READ_ONCE(ep->max_message),
-				DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+				&DAPL_POST_SEND);
 }
 
 /* Returns how many bytes may be written: the endpoint's limit, or the length of the target if that is less.
@@ -226,8 +226,8 @@ static uint64_t write_room(const struct dapl_ep *ep, const DAT_RMR_TRIPLET *remo
 /* RDMA write, with or without immediate data. */
 static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			   DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr, int op,
-			   unsigned dto_flags, unsigned counter)
+			   DAT_COMPLETION_FLAGS flags, struct ibv_send_wr *wr,
+			   const struct dapl_post_kind *kind)
 {
 	if (READ_ONCE(ep->is_raw))
 		return NOT_SUPPORTED;	/* ETH-7 */
@@ -237,8 +237,8 @@ static DAT_RETURN write_to(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLE
 		return BAD_PARAM(5);
 	wr->wr.rdma.remote_addr = remote->virtual_address;
 	wr->wr.rdma.rkey = remote->rmr_context;
-	return dapl_post_gather(ep, n, iov, cookie, flags, wr, READ_ONCE(ep->max_write_iov), write_room(ep, remote), op,
-				dto_flags, counter);
+	return dapl_post_gather(ep, n, iov, cookie, flags, wr, READ_ONCE(ep->max_write_iov), write_room(ep, remote),
+				kind);
 }
 
 DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -246,8 +246,7 @@ DAT_RETURN dapl_write_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 
-	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_DTO_RDMA_WRITE, 0,
-			DCNT_EP_POST_WRITE);
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, &DAPL_POST_WRITE);
 }
 
 DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -258,7 +257,7 @@ DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LM
 		.imm_data = immediate };	/* not in network byte order, as for writes */
 
 	return dapl_post_gather(ep, n, iov, cookie, flags, &wr, READ_ONCE(ep->max_send_iov),
-				READ_ONCE(ep->max_message), DAT_DTO_SEND, 0, DCNT_EP_POST_SEND);
+				READ_ONCE(ep->max_message), &DAPL_POST_SEND);
 }
 
 /* EXT-8 */
@@ -266,12 +265,13 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
 {
+	static const struct dapl_post_kind kind = { DAT_IB_DTO_RDMA_WRITE_IMMED, REQ_EXTENSION,
+		DCNT_EP_POST_WRITE_IMM };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = immediate };	/* not in network byte order, because OFA DAPL sends it
 						 * so */
 
-	return write_to(ep, n, iov, cookie, remote, flags, &wr, DAT_IB_DTO_RDMA_WRITE_IMMED,
-			REQ_EXTENSION, DCNT_EP_POST_WRITE_IMM);
+	return write_to(ep, n, iov, cookie, remote, flags, &wr, &kind);
 }
 
 /* Reads as much as the length of the remote segment: a longer list is cut there. DTO-22, 23. */
@@ -300,7 +300,7 @@ DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 		dapl_sge_cut(iov, &n, remote->segment_length, copy) : (struct ibv_sge *)iov;
 	wr.num_sge = n;
 	return dapl_ep_post_request(ep, &wr, remote->segment_length, cookie, flags,
-				    DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ);
+				    &DAPL_POST_READ);
 }
 
 /* --- posts to a queue pair in ERR, which complete without the device (DTO-8, 9, CONN-34) ------- */
@@ -340,18 +340,18 @@ static COLD DAT_RETURN end_late_post(struct dapl_ep *ep, struct dapl_queue *q, b
 }
 
 DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			  int op, unsigned dto_flags, unsigned counter, DAT_RMR_HANDLE rmr)
+			  const struct dapl_post_kind *kind, DAT_RMR_HANDLE rmr)
 {
 	struct dapl_dto *dto;
 	unsigned to;
 
 	if (!begin_late_post(ep, &ep->sq))
 		return dapl_post_bad_state(ep);
-	dto = dapl_post_take_record(ep, length, cookie, flags, op, dto_flags, &to);
+	dto = dapl_post_take_record(ep, length, cookie, flags, kind, &to);
 	if (dto) {
 		dto->flags &= ~REQ_UNSIGNALED;
 		dto->rmr = rmr;
-		dapl_post_commit(ep, &ep->sq, counter, length);
+		dapl_post_commit(ep, &ep->sq, kind->counter, length);
 	}
 	return end_late_post(ep, &ep->sq, dto != NULL);
 }
@@ -438,7 +438,8 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 			     DAT_RMR_HANDLE rmr, DAT_RMR_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags, bool silent)
 {
-	unsigned to, dto_flags = silent ? REQ_MARKER : REQ_BIND;
+	const struct dapl_post_kind kind = { DAT_DTO_BIND_MW, silent ? REQ_MARKER : REQ_BIND, DAPL_NOT_COUNTED };
+	unsigned to;
 	struct dapl_dto *dto;
 	int err;
 
@@ -451,9 +452,9 @@ DAT_RETURN dapl_ep_post_bind(struct dapl_ep *ep, const struct dapl_bind *bind,
 	dapl_post_lock(&ep->sq.lock);
 	if (!dapl_ep_may_request(ep)) {	/* RMR-4 */
 		dapl_post_unlock(&ep->sq.lock);
-		return dapl_post_late(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, DAPL_NOT_COUNTED, rmr);
+		return dapl_post_late(ep, 0, cookie, flags, &kind, rmr);
 	}
-	dto = dapl_post_take_record(ep, 0, cookie, flags, DAT_DTO_BIND_MW, dto_flags, &to);
+	dto = dapl_post_take_record(ep, 0, cookie, flags, &kind, &to);
 	if (!dto) {
 		dapl_post_unlock(&ep->sq.lock);
 		return NO_RESOURCE(MEMORY);

@@ -12,6 +12,16 @@
 /* In place of a counter: the request is not counted. */
 enum { DAPL_NOT_COUNTED = DCNT_EP_ALL_COUNTERS };
 
+/* What a request is, in its record and in the counters. */
+struct dapl_post_kind {
+	int op;			/* DAT_DTO_..., DAT_IB_DTO_... */
+	unsigned flags;		/* REQ_... */
+	unsigned counter;	/* DCNT_EP_POST_..., whose _DATA follows it; or DAPL_NOT_COUNTED */
+};
+static const struct dapl_post_kind DAPL_POST_SEND = { DAT_DTO_SEND, 0, DCNT_EP_POST_SEND };
+static const struct dapl_post_kind DAPL_POST_WRITE = { DAT_DTO_RDMA_WRITE, 0, DCNT_EP_POST_WRITE };
+static const struct dapl_post_kind DAPL_POST_READ = { DAT_DTO_RDMA_READ, 0, DCNT_EP_POST_READ };
+
 /* These take any list of segments and any flags. The arguments are those of the DAT call. */
 DAT_RETURN dapl_send_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
@@ -24,14 +34,13 @@ DAT_RETURN dapl_read_any(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET 
 /* Posts a send or an RDMA write of any list of segments. `room` is the size of the target in bytes. */
 DAT_RETURN dapl_post_gather(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			    struct ibv_send_wr *wr, int max_iov, uint64_t room, int op,
-			    unsigned dto_flags, unsigned counter);
+			    struct ibv_send_wr *wr, int max_iov, uint64_t room, const struct dapl_post_kind *kind);
 
 /* Posts a request whose wr lacks only wr_id and the flags that the consumer's completion
- * flags stand for. `counter` is the DCNT_EP_POST_... whose _DATA follows it. */
+ * flags stand for. */
 DAT_RETURN dapl_ep_post_request(struct dapl_ep *ep, struct ibv_send_wr *wr, uint32_t length,
-				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, int op,
-				unsigned dto_flags, unsigned counter);
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+				const struct dapl_post_kind *kind);
 /* The extended operations with immediate data, with their errors. */
 DAT_RETURN dapl_ep_post_send_immed(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, DAT_UINT32 immediate,
@@ -43,7 +52,7 @@ DAT_RETURN dapl_ep_post_write_immed(struct dapl_ep *ep, DAT_COUNT n, DAT_LMR_TRI
 /* Returns the record of the next request, and in *to its send flags, or NULL if the queue is full. Called
  * with ep->sq.lock held. */
 struct dapl_dto *dapl_post_take_record(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
-				       DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
+				       DAT_COMPLETION_FLAGS flags, const struct dapl_post_kind *kind,
 				       unsigned *to);
 /* Called with q->lock held when the post of the next record succeeded. */
 void dapl_post_commit(struct dapl_ep *ep, struct dapl_queue *q, unsigned counter, uint32_t length);
@@ -89,8 +98,7 @@ static inline unsigned inline_flag(const struct dapl_ep *ep, uint32_t length)
 /* These two complete a post to a queue pair in ERR as flushed, because the device would never complete it
  * (no_late_flush). Called with no lock held. */
 DAT_RETURN dapl_post_late(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
-			  DAT_COMPLETION_FLAGS flags, int op, unsigned dto_flags,
-			  unsigned counter, DAT_RMR_HANDLE rmr);
+			  DAT_COMPLETION_FLAGS flags, const struct dapl_post_kind *kind, DAT_RMR_HANDLE rmr);
 DAT_RETURN dapl_post_late_receive(struct dapl_ep *ep, uint32_t length, DAT_DTO_COOKIE cookie,
 				  unsigned dto_flags);
 

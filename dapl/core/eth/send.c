@@ -57,6 +57,7 @@ static bool is_able(const struct dapl_ep *ep, const DAT_ETH_SEND *how)
 DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			      const DAT_ETH_SEND *how, DAT_COMPLETION_FLAGS flags)
 {
+	static const struct dapl_post_kind stamped = { DAT_DTO_SEND, REQ_EXTENSION, DCNT_EP_POST_SEND };
 	struct dapl_eth_wr wr = { .wr = { .opcode = IBV_WR_DRIVER1 } };
 	const char *wrong;
 	uint64_t room;
@@ -74,8 +75,8 @@ DAT_RETURN dapl_eth_post_send(struct dapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRI
 		return NOT_SUPPORTED;
 	memcpy(&wr.how, how, sizeof wr.how);
 	room = how->flags & DAT_ETH_SEND_TSO ? ep->eth->max_tso : READ_ONCE(ep->max_message);	/* ETH-22 */
-	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, READ_ONCE(ep->max_send_iov), room, DAT_DTO_SEND,
-			       how->flags & DAT_ETH_SEND_STAMP ? REQ_EXTENSION : 0, DCNT_EP_POST_SEND);
+	ret = dapl_post_gather(ep, n, iov, cookie, flags, &wr.wr, READ_ONCE(ep->max_send_iov), room,
+			       how->flags & DAT_ETH_SEND_STAMP ? &stamped : &DAPL_POST_SEND);
 	return DAT_GET_TYPE(ret) == DAT_INTERNAL_ERROR ? BAD_PARAM(5) : ret;
 }
 

@@ -31,10 +31,10 @@
 
 static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 			      const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
-			      const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags, int op,
-			      unsigned counter)
+			      const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags,
+			      const struct dapl_post_kind *kind)
 {
-	bool swaps = op == DAT_IB_DTO_CMP_SWAP;	/* its local segment is argument 4, not 3 */
+	bool swaps = kind->op == DAT_IB_DTO_CMP_SWAP;	/* its local segment is argument 4, not 3 */
 
 	if (!ep->obj.ia->attr.atomics)
 		return NOT_IMPLEMENTED;
@@ -53,13 +53,13 @@ static DAT_RETURN post_atomic(struct dapl_ep *ep, struct ibv_send_wr *wr,
 	wr->num_sge = 1;
 	wr->wr.atomic.remote_addr = remote->virtual_address;
 	wr->wr.atomic.rkey = remote->rmr_context;
-	return dapl_ep_post_request(ep, wr, sizeof(uint64_t), cookie, flags, op, REQ_EXTENSION,
-				    counter);
+	return dapl_ep_post_request(ep, wr, sizeof(uint64_t), cookie, flags, kind);
 }
 
 /* EXT-4 */
 static DAT_RETURN fetch_and_add(struct dapl_ep *ep, va_list args)
 {
+	static const struct dapl_post_kind kind = { DAT_IB_DTO_FETCH_ADD, REQ_EXTENSION, DCNT_EP_POST_FETCH_ADD };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
 	const DAT_LMR_TRIPLET *local;
 	const DAT_RMR_TRIPLET *remote;
@@ -69,13 +69,13 @@ static DAT_RETURN fetch_and_add(struct dapl_ep *ep, va_list args)
 	local = va_arg(args, const DAT_LMR_TRIPLET *);
 	cookie = va_arg(args, DAT_DTO_COOKIE);
 	remote = va_arg(args, const DAT_RMR_TRIPLET *);
-	return post_atomic(ep, &wr, local, cookie, remote, (DAT_COMPLETION_FLAGS)va_arg(args, int),
-			   DAT_IB_DTO_FETCH_ADD, DCNT_EP_POST_FETCH_ADD);
+	return post_atomic(ep, &wr, local, cookie, remote, (DAT_COMPLETION_FLAGS)va_arg(args, int), &kind);
 }
 
 /* EXT-5, 6 */
 static DAT_RETURN cmp_and_swap(struct dapl_ep *ep, va_list args)
 {
+	static const struct dapl_post_kind kind = { DAT_IB_DTO_CMP_SWAP, REQ_EXTENSION, DCNT_EP_POST_CMP_SWAP };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP };
 	const DAT_LMR_TRIPLET *local;
 	const DAT_RMR_TRIPLET *remote;
@@ -86,8 +86,7 @@ static DAT_RETURN cmp_and_swap(struct dapl_ep *ep, va_list args)
 	local = va_arg(args, const DAT_LMR_TRIPLET *);
 	cookie = va_arg(args, DAT_DTO_COOKIE);
 	remote = va_arg(args, const DAT_RMR_TRIPLET *);
-	return post_atomic(ep, &wr, local, cookie, remote, (DAT_COMPLETION_FLAGS)va_arg(args, int),
-			   DAT_IB_DTO_CMP_SWAP, DCNT_EP_POST_CMP_SWAP);
+	return post_atomic(ep, &wr, local, cookie, remote, (DAT_COMPLETION_FLAGS)va_arg(args, int), &kind);
 }
 
 /* --- other operations on endpoints --------------------------------------------------------- */

@@ -25,8 +25,9 @@ static int tear_down(void **state)
 
 static DAT_RETURN request(uint64_t cookie, unsigned dto_flags, DAT_COMPLETION_FLAGS flags)
 {
-	return dapl_post_late(ep, 64, (DAT_DTO_COOKIE){ .as_64 = cookie }, flags, DAT_DTO_SEND, dto_flags,
-			      DCNT_EP_POST_SEND, NULL);
+	const struct dapl_post_kind kind = { DAT_DTO_SEND, dto_flags, DCNT_EP_POST_SEND };
+
+	return dapl_post_late(ep, 64, (DAT_DTO_COOKIE){ .as_64 = cookie }, flags, &kind, NULL);
 }
 
 static DAT_RETURN receive(uint64_t cookie)

@@ -212,11 +212,15 @@ CASE(request_is_what_the_call_asked_for)
 /* Operations without a meaningful length have a single counter. */
 CASE(atomics_are_counted_without_their_length)
 {
+	static const struct dapl_post_kind kinds[] = {
+		{ DAT_IB_DTO_CMP_SWAP, REQ_EXTENSION, DCNT_EP_POST_CMP_SWAP },
+		{ DAT_IB_DTO_CMP_SWAP, REQ_EXTENSION, DAPL_NOT_COUNTED },
+	};
+
 	for (int i = 0; i < 2; i++) {
 		struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP };
 
-		assert_int_equal(dapl_ep_post_request(ep, &wr, 8, cookie, 0, DAT_IB_DTO_CMP_SWAP, REQ_EXTENSION,
-						      i ? DAPL_NOT_COUNTED : DCNT_EP_POST_CMP_SWAP), DAT_SUCCESS);
+		assert_int_equal(dapl_ep_post_request(ep, &wr, 8, cookie, 0, &kinds[i]), DAT_SUCCESS);
 	}
 	assert_int_equal(ep->counters[DCNT_EP_POST_CMP_SWAP], 1);
 	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
@@ -428,15 +432,14 @@ CASE(freed_endpoint_is_a_bad_handle)
 /* An address handle comes with a datagram; a send without one goes nowhere. */
 CASE(datagram_endpoint_takes_only_datagrams)
 {
+	static const struct dapl_post_kind kind = { DAT_IB_DTO_SEND_UD, REQ_EXTENSION, DCNT_EP_POST_SEND_UD };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 
 	ep->is_ud = true;
 	assert_int_equal(DAT_GET_TYPE(send_bytes(1)), DAT_INVALID_STATE);
-	assert_int_equal(dapl_ep_post_request(ep, &wr, 1, cookie, 0, DAT_IB_DTO_SEND_UD, REQ_EXTENSION,
-					      DCNT_EP_POST_SEND_UD), DAT_SUCCESS);
+	assert_int_equal(dapl_ep_post_request(ep, &wr, 1, cookie, 0, &kind), DAT_SUCCESS);
 	ep->qp = NULL;
-	assert_int_equal(DAT_GET_TYPE(dapl_ep_post_request(ep, &wr, 1, cookie, 0, DAT_IB_DTO_SEND_UD, REQ_EXTENSION,
-							   DCNT_EP_POST_SEND_UD)), DAT_INVALID_STATE);
+	assert_int_equal(DAT_GET_TYPE(dapl_ep_post_request(ep, &wr, 1, cookie, 0, &kind)), DAT_INVALID_STATE);
 }
 
 CASE(raw_endpoint_sends_frames_only)
