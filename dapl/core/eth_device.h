@@ -177,10 +177,11 @@ struct dapl_eth_ops {
 	/* Sets the rate of sends, which is within the device's limits, or 0 for none. A reset ends it. */
 	int (*pace)(struct ibv_qp *qp, const struct dapl_eth_pace *pace);
 	int (*clock)(struct dapl_device *dev, uint64_t *device_ns, uint64_t *system_ns, uint64_t *error_ns);
-	/* Makes a QP of the type IBV_QPT_DRIVER, which has no queues, like a QP over an indirection table: it takes
-	 * rules by the operations above, and gives frames to the receive queues of `qps`. These QPs do not change, and keep rules
-	 * of their own. A member that is reset, moved to ERR or destroyed leaves its groups; frames for its
-	 * entries of the table then reach no QP. Core serialises calls for groups and moves of rules.
+	/* Makes a QP of the type IBV_QPT_DRIVER, which has no queues, like a QP over an indirection table: it
+	 * takes rules by the operations above, and gives frames to the receive queues of `qps`. These QPs do not
+	 * change, and keep rules of their own. A member that is reset, moved to ERR or destroyed leaves its
+	 * groups; frames for its entries of the table then reach no QP. Core serialises calls for groups and moves
+	 * of rules.
 	 * EOPNOTSUPP: a QP cannot be a member. NULL: no groups. */
 	int (*create_group)(struct dapl_device *dev, struct ibv_qp *const *qps, uint32_t n,
 			    const struct dapl_eth_rss *rss, struct ibv_qp **group);
