@@ -232,17 +232,15 @@ static void print_config(json_t *all)
 	json_t *p, *value;
 	const char *key;
 
-	json_array_foreach(all, i, p)
+	printf("%-8s %-16s %-24s %s\n", "PID", "SETTING", "VALUE", "FROM");
+	json_array_foreach(all, i, p) json_object_foreach(json_object_get(p, "config"), key, value)
 	{
-		printf("%lld:", number(p, "pid"));
-		json_object_foreach(json_object_get(p, "config"), key, value)
-		{
-			if (json_is_string(value))
-				printf(" %s=%s", key, json_string_value(value));
-			else
-				printf(" %s=%lld", key, (long long)json_integer_value(value));
-		}
-		putchar('\n');
+		printf("%-8lld %-16s ", number(p, "pid"), key);
+		if (json_is_string(value))
+			printf("%-24s", json_string_value(value));
+		else
+			printf("%-24lld", (long long)json_integer_value(value));
+		printf(" %s\n", string(json_object_get(p, "from"), key));
 	}
 }
 
@@ -351,6 +349,8 @@ int main(int argc, char **argv)
 	if (json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');
+	} else if (!json_array_size(all)) {
+		fputs("datsock: no program that can be asked has a connection that libdatsock knows\n", stderr);
 	} else if (!strcmp(command, "list")) {
 		print_list(all, false);
 	} else if (!strcmp(command, "stat")) {
