@@ -84,6 +84,27 @@ UNIT_TEST_WITH(a_frame_that_is_cut_says_so, begin, NULL)
 	assert_string_equal(dissect((const uint8_t *)frames[0].bytes, 10, 150).detail, "cut off");
 }
 
+/* Their length has more than the 16 bits of IP, which has 0 there; IPv6 may have it in a hop-by-hop header. */
+UNIT_TEST_WITH(big_tcp_frames_are_as_long_as_they_are, begin, NULL)
+{
+#define DATA_TO_5001 "\x9c\x40\x13\x89\0\0\0\1\0\0\0\2\x50\x10\0\x3e\0\0\0\0" "abcd"
+	static const char ipv4[] = MACS "\x08\0\x45\0\0\0\0\0\x40\0\x40\x06\0\0\x0a\0\0\x01\x0a\0\0\x02" DATA_TO_5001;
+	static const char ipv6[] = MACS "\x86\xdd\x60\0\0\0\0\0\0\x40"
+		"\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02"
+		"\x06\0\xc2\x04\0\1\x38\x9c" DATA_TO_5001;
+	static const struct { const char *bytes; uint32_t size, headers; const char *to; } big[] = {
+		{ ipv4, sizeof ipv4 - 1, 54, "10.0.0.2:5001" }, { ipv6, sizeof ipv6 - 1, 82, "[fd00::2]:5001" },
+	};
+
+	for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
+		struct dissection is = dissect((const uint8_t *)big[i].bytes, big[i].size, big[i].headers + 80000);
+
+		assert_string_equal(is.protocol, "tcp");
+		assert_string_equal(is.to, big[i].to);
+		assert_string_equal(is.detail, "A seq 1 ack 2, 80000 bytes");
+	}
+}
+
 UNIT_TEST_WITH(changed_and_random_frames_are_described, begin, NULL)
 {
 	const unsigned seed = (unsigned)getpid();
