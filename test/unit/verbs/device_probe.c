@@ -37,8 +37,10 @@ int main(int argc, char **argv)
 			return 1;
 		facts();
 		end();
-		if (round == 0)
+		if (round == 0) {
+			limits_of_the_kernel();
 			spellings();
+		}
 		begin("listen");
 		EXPECT(listen_at(&p, 0, false), 0, 1);
 		end();

@@ -6,6 +6,7 @@
 
 /* probe_names.c */
 void facts(void);
+void limits_of_the_kernel(void);
 void spellings(void);
 
 /* probe_requests.c */

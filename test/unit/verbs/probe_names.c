@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <sys/utsname.h>
 #include "test/unit/verbs/probe.h"
 #include "test/unit/verbs/probe_cases.h"
 
@@ -25,6 +26,27 @@ void facts(void)
 	       attr.limits.max_sge, attr.limits.max_cq, attr.limits.max_cqe, attr.limits.max_mr,
 	       attr.limits.max_pd, attr.limits.max_mw, attr.limits.max_srq,
 	       attr.limits.max_qp_rd_atom, attr.limits.max_qp_init_rd_atom);
+}
+
+/* Values of the kernel's devices that changed between 6.1 and 6.12: rxe's largest message, and siw's max_mtu, which is
+ * below its active_mtu since. siw of the test machine has a network device with an MTU of 1500. */
+void limits_of_the_kernel(void)
+{
+	struct utsname kernel;
+	int major = 0, minor = 0;
+	bool old, rxe = strncmp(attr.device, "rxe", 3) == 0;
+
+	if (!rxe && strncmp(attr.device, "siw", 3))
+		return;
+	begin("the limits are those of the kernel");
+	if (uname(&kernel) || sscanf(kernel.release, "%d.%d", &major, &minor) != 2)
+		fail("the kernel's release is no number");
+	old = major < 6 || (major == 6 && minor <= 1);
+	if (old || major > 6 || minor >= 12)
+		EXPECT(attr.max_message, rxe && old ? 8l << 20 : 2l << 30);
+	if (!rxe)
+		EXPECT(attr.mtu, 1024);
+	end();
 }
 
 static void spelling(const char *text, int expected)
