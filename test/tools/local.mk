@@ -21,6 +21,10 @@ EXTRA_DIST += test/tools/tool.py
 # The scripts for Slurm.
 dist_check_SCRIPTS += test/tools/slurm
 TESTS += test/tools/slurm
+dist_check_SCRIPTS += test/tools/slurm-cluster
+.PHONY: check-slurm
+check-slurm: all
+	$(srcdir)/test/tools/slurm-cluster
 EXTRA_DIST += contrib/slurm/prolog contrib/slurm/epilog contrib/slurm/README.md
 
 # What doc/containers.md says of namespaces.
