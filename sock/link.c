@@ -40,7 +40,8 @@ enum {
 	X(dat_ia_openv) X(dat_ia_query) X(dat_pz_create) X(dat_cno_fd_create) X(dat_cno_trigger) X(dat_evd_create) \
 	X(dat_evd_dequeue) X(dat_evd_free) X(dat_psp_create_any) X(dat_cr_query) X(dat_cr_accept) X(dat_cr_reject) \
 	X(dat_ep_create) X(dat_ep_free) X(dat_ep_connect) X(dat_ep_disconnect) X(dat_ep_post_send) \
-	X(dats_set_message_handler) X(dat_ep_post_recv) X(dat_ep_post_rdma_write) X(dat_lmr_create) X(dat_lmr_free)
+	X(dat_evd_modify_cno) X(dat_ia_close) X(dats_set_message_handler) X(dat_ep_post_recv) X(dat_ep_post_rdma_write) \
+	X(dat_lmr_create) X(dat_lmr_free)
 
 static struct {
 #define X(name) __typeof__(name) *name;
@@ -48,14 +49,17 @@ static struct {
 #undef X
 } dat;
 
-/* Of one process, shared by its links. Never closed: the end of the process closes it. */
+/* Of one process, shared by its links. It is closed when its device fails or is removed, and the next use opens it
+ * again; else the end of the process closes it. */
 struct adapter {
 	char name[DAT_NAME_MAX_LENGTH];
-	DAT_IA_HANDLE ia;
+	DAT_IA_HANDLE ia;    /* DAT_HANDLE_NULL: closed */
+	bool lost;           /* it is to be closed */
+	unsigned generation; /* how often it was opened */
 	DAT_PZ_HANDLE pz;
 	DAT_CNO_HANDLE cno;
 	DAT_FD fd;
-	DAT_EVD_HANDLE connects, requests_in; /* connection events; connection requests */
+	DAT_EVD_HANDLE connects, requests_in, async; /* connection events; connection requests; errors of the IA */
 	DAT_PSP_HANDLE psp;
 	struct sockaddr_storage address;
 	uint64_t qualifier;
@@ -172,53 +176,72 @@ bool link_is_caller(const void *code)
 	       !strncmp(name, "libibverbs", 10);
 }
 
-static void watch_adapter(struct adapter *a)
+static void close_adapter(struct adapter *a)
 {
-	struct epoll_event event = { EPOLLIN, { .ptr = a } };
-
-	REAL(epoll_ctl)(event_fd, EPOLL_CTL_ADD, a->fd, &event);
+	if (a->fd >= 0)
+		REAL(epoll_ctl)(event_fd, EPOLL_CTL_DEL, a->fd, NULL);
+	if (a->ia)
+		dat.dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
+	a->ia = DAT_HANDLE_NULL, a->fd = -1, a->lost = false;
 }
 
-static bool open_adapter(struct adapter *a, const char *name)
+/* Of an adapter that has a name and is closed. */
+static bool open_adapter(struct adapter *a)
 {
-	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	struct epoll_event event = { EPOLLIN, { .ptr = a } };
 	DAT_IA_ATTR attr;
 	DAT_CONN_QUAL qualifier;
 
-	if (strlen(name) >= sizeof a->name)
+	a->fd = -1, a->async = DAT_HANDLE_NULL;
+	if (dat.dat_ia_openv(a->name, 8, &a->async, &a->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE)) {
+		a->ia = DAT_HANDLE_NULL;
 		return false;
-	*a = (struct adapter){ .fd = -1 };
-	strcpy(a->name, name);
-	if (dat.dat_ia_openv(a->name, 8, &async, &a->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE))
-		return false;
+	}
+	a->generation++;
 	if (dat.dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) || dat.dat_pz_create(a->ia, &a->pz) ||
-	    dat.dat_cno_fd_create(a->ia, &a->fd, &a->cno) ||
+	    dat.dat_cno_fd_create(a->ia, &a->fd, &a->cno) || dat.dat_evd_modify_cno(a->async, a->cno) ||
 	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CONNECTION_FLAG, &a->connects) ||
 	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CR_FLAG, &a->requests_in) ||
-	    dat.dat_psp_create_any(a->ia, &qualifier, a->requests_in, DAT_PSP_CONSUMER_FLAG, &a->psp))
+	    dat.dat_psp_create_any(a->ia, &qualifier, a->requests_in, DAT_PSP_CONSUMER_FLAG, &a->psp) ||
+	    REAL(epoll_ctl)(event_fd, EPOLL_CTL_ADD, a->fd, &event)) {
+		close_adapter(a);
 		return false;
+	}
 	address_copy(&a->address, (const struct sockaddr *)attr.ia_address_ptr);
 	a->qualifier = qualifier;
 	return true;
 }
 
-/* Returns the adapter of that name, which is opened at its first use. NULL: errno. */
+/* Returns the place of the adapter of that name, the next free one at its first use. NULL: there is none. */
+static struct adapter *place_of(const char *name)
+{
+	struct adapter *a = adapters;
+
+	while (a < adapters + adapter_count && strcmp(a->name, name))
+		a++;
+	if (a < adapters + adapter_count)
+		return a;
+	if (adapter_count == IAS || strlen(name) >= sizeof a->name)
+		return NULL;
+	*a = (struct adapter){ .fd = -1 };
+	strcpy(a->name, name);
+	return a;
+}
+
+/* Returns the adapter of that name, open. NULL: errno. */
 static struct adapter *find_adapter(const char *name)
 {
-	for (int i = 0; i < adapter_count; i++)
-		if (!strcmp(adapters[i].name, name))
-			return &adapters[i];
-	errno = ENODEV;
-	if (adapter_count == IAS || !load())
-		return NULL;
+	struct adapter *a = load() ? place_of(name) : NULL;
+
 	if (event_fd < 0)
 		event_fd = own_fd(REAL(epoll_create1)(EPOLL_CLOEXEC));
-	if (event_fd < 0 || !open_adapter(&adapters[adapter_count], name)) {
+	if (!a || a->lost || event_fd < 0 || (!a->ia && !open_adapter(a))) {
 		errno = ENODEV;
 		return NULL;
 	}
-	watch_adapter(&adapters[adapter_count]);
-	return &adapters[adapter_count++];
+	if (a == &adapters[adapter_count])
+		adapter_count++;
+	return a;
 }
 
 int link_fd(void)
@@ -275,7 +298,7 @@ static int register_memory(struct adapter *a, void *memory, size_t size, DAT_MEM
 	if (dat.dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, size, a->pz, privileges, DAT_VA_TYPE_VA, &lmr,
 			       &lmr_context, &rmr_context, &length, &start))
 		return ENOMEM;
-	*out = (struct link_memory){ lmr, lmr_context, rmr_context };
+	*out = (struct link_memory){ lmr, lmr_context, rmr_context, a - adapters, a->generation };
 	return 0;
 }
 
@@ -295,7 +318,10 @@ int link_register(struct link *l, void *memory, size_t size, bool exposed, struc
 
 void link_unregister(struct link_memory *memory)
 {
-	if (memory->lmr && begin_work()) {
+	const struct adapter *a = &adapters[memory->adapter];
+
+	/* The close of an adapter has freed what was registered on it. */
+	if (memory->lmr && a->ia && a->generation == memory->generation && begin_work()) {
 		dat.dat_lmr_free(memory->lmr);
 		end_work();
 	}
@@ -719,6 +745,26 @@ void link_release(struct link *l)
 	__atomic_sub_fetch(&l->streams, 1, __ATOMIC_RELEASE);
 }
 
+/* The device of the adapter has failed, or was removed. Its streams go on over TCP. */
+static void lose_adapter(struct adapter *a)
+{
+	char line[512];
+	int length = snprintf(line, sizeof line, "datsock: the device of %s has failed or was removed\n", a->name);
+
+	if (settings.log && REAL(write)(2, line, length) < 0)
+		errno = 0;
+	a->lost = true;
+	for (struct link *l = links; l; l = l->next)
+		if (l->adapter == a)
+			end_link(l);
+}
+
+static bool device_is_lost(const DAT_EVENT *event)
+{
+	return event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC ||
+	       event->event_number == DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR; /* no completions are reported */
+}
+
 static void look_at(struct adapter *a)
 {
 	DAT_EVD_HANDLE triggered;
@@ -733,6 +779,9 @@ static void look_at(struct adapter *a)
 			on_receive(l, &event);
 	while (dat.dat_evd_dequeue(a->connects, &event) == DAT_SUCCESS)
 		on_connection(&event);
+	while (!a->lost && dat.dat_evd_dequeue(a->async, &event) == DAT_SUCCESS)
+		if (device_is_lost(&event))
+			lose_adapter(a);
 }
 
 void link_dispatch(void)
@@ -743,8 +792,12 @@ void link_dispatch(void)
 		return;
 	REAL(epoll_wait)(event_fd, none, IAS, 0);
 	for (int i = 0; i < adapter_count; i++)
-		look_at(&adapters[i]);
+		if (adapters[i].ia)
+			look_at(&adapters[i]);
 	sweep();
+	for (int i = 0; i < adapter_count; i++)
+		if (adapters[i].lost)
+			close_adapter(&adapters[i]);
 	end_work();
 }
 

@@ -3,7 +3,8 @@
  * 32 bytes, and RDMA writes. One link for each pair of processes, IA and direction of asking, whatever the number of
  * streams. Not responsible for: what the messages mean (remote.h), how processes find each other (service.h).
  *
- * libdat2 is loaded at the first use. Only the service thread calls these functions, but for those of which it is said
+ * libdat2 is loaded at the first use. If the device of an IA fails or is removed, its links end, and the IA is closed;
+ * the next use of that IA opens it again. Only the service thread calls these functions, but for those of which it is said
  * that any thread may. */
 #ifndef SOCK_LINK_H
 #define SOCK_LINK_H
@@ -24,6 +25,7 @@ struct link;
 struct link_memory {
 	void *lmr;
 	uint32_t lmr_context, rmr_context;
+	unsigned adapter, generation; /* where it was registered: link.c */
 };
 
 /* An RDMA write. */

@@ -1065,6 +1065,7 @@ if SOCK
 unit_sock = \
 	test/unit/sock/test_conn \
 	test/unit/sock/test_hosts \
+	test/unit/sock/test_link \
 	test/unit/sock/test_link_message \
 	test/unit/sock/test_polls \
 	test/unit/sock/test_remote \
@@ -1074,6 +1075,10 @@ unit_sock = \
 	test/unit/sock/test_timers
 test_unit_sock_test_conn_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_hosts_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
+test_unit_sock_test_link_SOURCES = test/unit/sock/test_link.c sock/link.c
+test_unit_sock_test_link_CPPFLAGS = $(AM_CPPFLAGS)
+test_unit_sock_test_link_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym
+test_unit_sock_test_link_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_link_message_LDADD = libsockparts.la $(CMOCKA_LIBS)
 # What moves bytes, over a link that the test plays.
 test_unit_sock_test_remote_SOURCES = test/unit/sock/test_remote.c sock/move.c sock/remote.c sock/stream.c sock/wait.c

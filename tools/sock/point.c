@@ -173,6 +173,12 @@ static void close_ia(struct ia *ia)
 	ia->reopen_at = loop_now_ms() + REOPEN_MS;
 }
 
+static bool device_is_lost(const DAT_EVENT *event)
+{
+	return event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC ||
+	       event->event_number == DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR; /* no completions are reported */
+}
+
 static bool take_event(struct ia *ia)
 {
 	const DAT_EVD_HANDLE evds[] = { ia->requests, ia->connects, ia->transfers, ia->async };
@@ -185,8 +191,8 @@ static bool take_event(struct ia *ia)
 			answer_question(event.event_data.cr_arrival_event_data.cr_handle);
 		else if (i == 1)
 			take_answer(&event);
-		else if (i == 3 && event.event_number == DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR)
-			ia->reopen_at = loop_now_ms();	/* it is gone */
+		else if (i == 3 && device_is_lost(&event))
+			ia->reopen_at = loop_now_ms();
 		return true;
 	}
 	return false;

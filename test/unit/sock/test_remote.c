@@ -96,7 +96,7 @@ bool link_write(struct link *l, const struct link_piece *pieces, int count, stru
 int link_register(struct link *l, void *memory, size_t size, bool exposed, struct link_memory *out)
 {
 	(void)l, (void)memory, (void)size, (void)exposed;
-	*out = (struct link_memory){ NULL, 1, 2 };
+	*out = (struct link_memory){ .lmr_context = 1, .rmr_context = 2 };
 	return 0;
 }
 
