@@ -56,6 +56,7 @@ static void write_conn(FILE *out, struct conn *c)
 {
 	struct sockaddr_storage local = { 0 }, peer = { 0 };
 	socklen_t n = sizeof local, m = sizeof peer;
+	char reason[MOVE_REASON];
 
 	getsockname(c->fd, (struct sockaddr *)&local, &n);
 	getpeername(c->fd, (struct sockaddr *)&peer, &m);
@@ -70,7 +71,7 @@ static void write_conn(FILE *out, struct conn *c)
 		"\"backs\":%llu,\"ring_out\":%u,\"since_ms\":%llu}",
 		c->peer_inode ? (long long)c->peer_uid : -1ll, c->connector ? "true" : "false",
 		carrier(c, c->rx.active), carrier(c, c->tx.active),
-		c->mode == CONN_ATTACHED ? "" : move_why(c->why), (unsigned long long)c->tcp_in,
+		c->mode == CONN_ATTACHED ? "" : move_reason(c, reason, sizeof reason), (unsigned long long)c->tcp_in,
 		(unsigned long long)c->ring_in, (unsigned long long)c->tcp_out, (unsigned long long)c->ring_out,
 		(unsigned long long)c->reads, (unsigned long long)c->writes, (unsigned long long)c->wakeups,
 		(unsigned long long)c->moves, (unsigned long long)c->backs, c->mode == CONN_ATTACHED ? c->tx.size : 0,

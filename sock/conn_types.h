@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include "common/lock.h"
+#include "sock/link.h"
 #include "sock/polls.h"
 #include "sock/ring.h"
 #include "sock/timers.h"
@@ -65,6 +66,7 @@ struct conn {
 	unsigned forked;      /* number of the last fork that counted */
 	bool not_for_child;   /* of that fork: for the child the connection is reset */
 	uint8_t why; /* DAT_SOCKET_WHY_* */
+	struct link_failure failure; /* of DAT_SOCKET_WHY_ADAPTER */
 	bool logged;
 
 	/* the segment; guarded by both locks */

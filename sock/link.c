@@ -40,8 +40,8 @@ enum {
 	X(dat_ia_openv) X(dat_ia_query) X(dat_pz_create) X(dat_cno_fd_create) X(dat_cno_trigger) X(dat_evd_create) \
 	X(dat_evd_dequeue) X(dat_evd_free) X(dat_psp_create_any) X(dat_cr_query) X(dat_cr_accept) X(dat_cr_reject) \
 	X(dat_ep_create) X(dat_ep_free) X(dat_ep_connect) X(dat_ep_disconnect) X(dat_ep_post_send) \
-	X(dat_evd_modify_cno) X(dat_ia_close) X(dats_set_message_handler) X(dat_ep_post_recv) X(dat_ep_post_rdma_write) \
-	X(dat_lmr_create) X(dat_lmr_free)
+	X(dat_evd_modify_cno) X(dat_ia_close) X(dat_strerror) X(dats_set_message_handler) X(dat_ep_post_recv) \
+	X(dat_ep_post_rdma_write) X(dat_lmr_create) X(dat_lmr_free)
 
 static struct {
 #define X(name) __typeof__(name) *name;
@@ -138,6 +138,44 @@ static DAT_BOOLEAN drop_message(const DAT_MESSAGE *message)
 	return !settings.log;
 }
 
+static struct link_failure failure;
+
+struct link_failure link_failure(void)
+{
+	return failure;
+}
+
+void link_failure_text(const struct link_failure *f, char *text, size_t size)
+{
+	const char *major = "?", *minor = "";
+
+	if (!f->error) {
+		snprintf(text, size, "%s", f->call ? f->call : "unknown");
+		return;
+	}
+	dat.dat_strerror(f->error, &major, &minor);
+	snprintf(text, size, "%s: %s %s", f->call, major, minor);
+}
+
+/* Keeps and logs what failed, if it did. Returns whether it did not. */
+static bool succeeds(const char *call, DAT_RETURN error)
+{
+	char text[256], line[300];
+	int length;
+
+	if (error == DAT_SUCCESS)
+		return true;
+	failure = (struct link_failure){ call, error };
+	link_failure_text(&failure, text, sizeof text);
+	length = snprintf(line, sizeof line, "datsock: %s\n", text);
+	if (settings.log && REAL(write)(2, line, length) < 0)
+		errno = 0;
+	return false;
+}
+
+/* A call that opens an adapter or a link. */
+#define CALL(name, ...) succeeds(#name, dat.name(__VA_ARGS__))
+
 static bool load(void)
 {
 	void *library, *before;
@@ -193,16 +231,16 @@ static bool open_adapter(struct adapter *a)
 	DAT_CONN_QUAL qualifier;
 
 	a->fd = -1, a->async = DAT_HANDLE_NULL;
-	if (dat.dat_ia_openv(a->name, 8, &a->async, &a->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE)) {
+	if (!CALL(dat_ia_openv, a->name, 8, &a->async, &a->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE)) {
 		a->ia = DAT_HANDLE_NULL;
 		return false;
 	}
 	a->generation++;
-	if (dat.dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) || dat.dat_pz_create(a->ia, &a->pz) ||
-	    dat.dat_cno_fd_create(a->ia, &a->fd, &a->cno) || dat.dat_evd_modify_cno(a->async, a->cno) ||
-	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CONNECTION_FLAG, &a->connects) ||
-	    dat.dat_evd_create(a->ia, EVENTS, a->cno, DAT_EVD_CR_FLAG, &a->requests_in) ||
-	    dat.dat_psp_create_any(a->ia, &qualifier, a->requests_in, DAT_PSP_CONSUMER_FLAG, &a->psp) ||
+	if (!CALL(dat_ia_query, a->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL) || !CALL(dat_pz_create, a->ia, &a->pz) ||
+	    !CALL(dat_cno_fd_create, a->ia, &a->fd, &a->cno) || !CALL(dat_evd_modify_cno, a->async, a->cno) ||
+	    !CALL(dat_evd_create, a->ia, EVENTS, a->cno, DAT_EVD_CONNECTION_FLAG, &a->connects) ||
+	    !CALL(dat_evd_create, a->ia, EVENTS, a->cno, DAT_EVD_CR_FLAG, &a->requests_in) ||
+	    !CALL(dat_psp_create_any, a->ia, &qualifier, a->requests_in, DAT_PSP_CONSUMER_FLAG, &a->psp) ||
 	    REAL(epoll_ctl)(event_fd, EPOLL_CTL_ADD, a->fd, &event)) {
 		close_adapter(a);
 		return false;
@@ -228,17 +266,20 @@ static struct adapter *place_of(const char *name)
 	return a;
 }
 
-/* Returns the adapter of that name, open. NULL: errno. */
+/* Returns the adapter of that name, open. NULL: link_failure(). */
 static struct adapter *find_adapter(const char *name)
 {
-	struct adapter *a = load() ? place_of(name) : NULL;
+	struct adapter *a;
 
+	failure = (struct link_failure){ .call = "libdat2.so.2 cannot be loaded" };
+	if (!load())
+		return NULL;
+	failure = (struct link_failure){ .call = "too many adapters" };
+	a = place_of(name);
 	if (event_fd < 0)
 		event_fd = own_fd(REAL(epoll_create1)(EPOLL_CLOEXEC));
-	if (!a || a->lost || event_fd < 0 || (!a->ia && !open_adapter(a))) {
-		errno = ENODEV;
+	if (!a || a->lost || event_fd < 0 || (!a->ia && !open_adapter(a)))
 		return NULL;
-	}
 	if (a == &adapters[adapter_count])
 		adapter_count++;
 	return a;
@@ -258,7 +299,7 @@ int link_listen(const char *ia, struct sockaddr_storage *address, uint64_t *qual
 	a = find_adapter(ia);
 	end_work();
 	if (!a)
-		return errno;
+		return EIO;
 	*address = a->address;
 	*qualifier = a->qualifier;
 	return 0;
@@ -295,8 +336,8 @@ static int register_memory(struct adapter *a, void *memory, size_t size, DAT_MEM
 	DAT_VADDR start;
 
 	region.for_va = memory;
-	if (dat.dat_lmr_create(a->ia, DAT_MEM_TYPE_VIRTUAL, region, size, a->pz, privileges, DAT_VA_TYPE_VA, &lmr,
-			       &lmr_context, &rmr_context, &length, &start))
+	if (!CALL(dat_lmr_create, a->ia, DAT_MEM_TYPE_VIRTUAL, region, size, a->pz, privileges, DAT_VA_TYPE_VA, &lmr,
+		  &lmr_context, &rmr_context, &length, &start))
 		return ENOMEM;
 	*out = (struct link_memory){ lmr, lmr_context, rmr_context, a - adapters, a->generation };
 	return 0;
@@ -335,8 +376,7 @@ static bool post_receive(struct link *l, unsigned i)
 			       .virtual_address = (uintptr_t)l->buffers->receive[i],
 			       .segment_length = LINK_MESSAGE };
 
-	return dat.dat_ep_post_recv(l->ep, 1, &to, (DAT_DTO_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG) ==
-	       DAT_SUCCESS;
+	return CALL(dat_ep_post_recv, l->ep, 1, &to, (DAT_DTO_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 static void free_parts(struct link *l)
@@ -391,9 +431,9 @@ static struct link *create(struct adapter *a)
 	if (!l->buffers ||
 	    register_memory(a, l->buffers, sizeof *l->buffers,
 			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &l->memory) ||
-	    dat.dat_evd_create(a->ia, RECEIVES, a->cno, DAT_EVD_DTO_FLAG, &l->received) ||
-	    dat.dat_evd_create(a->ia, REQUESTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &l->requests) ||
-	    dat.dat_ep_create(a->ia, a->pz, l->received, l->requests, a->connects, &attr, &l->ep))
+	    !CALL(dat_evd_create, a->ia, RECEIVES, a->cno, DAT_EVD_DTO_FLAG, &l->received) ||
+	    !CALL(dat_evd_create, a->ia, REQUESTS, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &l->requests) ||
+	    !CALL(dat_ep_create, a->ia, a->pz, l->received, l->requests, a->connects, &attr, &l->ep))
 		goto fail;
 	for (unsigned i = 0; i < RECEIVES; i++)
 		if (!post_receive(l, i))
@@ -413,26 +453,27 @@ static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint
 	unsigned char private_data[32] = "DATSOCK1";
 	struct link *l;
 
+	errno = EIO;
 	if (!a)
 		return NULL;
 	for (l = links; l; l = l->next)
 		if (l->asker && !l->ended && l->adapter == a && l->qualifier == qualifier &&
 		    address_same_host((const struct sockaddr *)&l->peer, peer))
 			return l;
+	failure = (struct link_failure){ .call = "no memory" };
 	l = create(a);
-	if (!l) {
-		errno = ENOMEM;
+	errno = EIO;
+	if (!l)
 		return NULL;
-	}
 	l->asker = true;
 	l->qualifier = qualifier;
 	address_copy(&l->peer, peer);
 	private_data[8] = 1, private_data[9] = 3; /* version; to a process */
 	memcpy(private_data + 16, token, LINK_KEY);
-	if (dat.dat_ep_connect(l->ep, (DAT_IA_ADDRESS_PTR)&l->peer, qualifier, CONNECT_US, sizeof private_data,
-			       private_data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
+	if (!CALL(dat_ep_connect, l->ep, (DAT_IA_ADDRESS_PTR)&l->peer, qualifier, CONNECT_US, sizeof private_data,
+		  private_data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
 		l->ended = l->broken = true;
-		errno = ECONNREFUSED;
+		errno = EIO;
 		return NULL;
 	}
 	return l;
@@ -659,7 +700,7 @@ static void on_request(struct adapter *a, const DAT_EVENT *event)
 		dat.dat_cr_reject(cr, 0, NULL);
 		return;
 	}
-	if (dat.dat_cr_accept(cr, l->ep, 0, NULL))
+	if (!CALL(dat_cr_accept, cr, l->ep, 0, NULL))
 		l->ended = l->broken = true;
 }
 

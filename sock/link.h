@@ -4,8 +4,8 @@
  * streams. Not responsible for: what the messages mean (remote.h), how processes find each other (service.h).
  *
  * libdat2 is loaded at the first use. If the device of an IA fails or is removed, its links end, and the IA is closed;
- * the next use of that IA opens it again. Only the service thread calls these functions, but for those of which it is said
- * that any thread may. */
+ * the next use of that IA opens it again. Only the service thread calls these functions, but for those of which it is
+ * said that any thread may. */
 #ifndef SOCK_LINK_H
 #define SOCK_LINK_H
 #include <stdbool.h>
@@ -26,6 +26,12 @@ struct link_memory {
 	void *lmr;
 	uint32_t lmr_context, rmr_context;
 	unsigned adapter, generation; /* where it was registered: link.c */
+};
+
+/* A call of DAT that failed, and its DAT_RETURN. error 0: `call` is the whole text. */
+struct link_failure {
+	const char *call;
+	uint32_t error;
 };
 
 /* An RDMA write. */
@@ -55,6 +61,9 @@ int link_listen(const char *ia, struct sockaddr_storage *address, uint64_t *qual
  * user->up() or down() will be called. */
 struct link *link_connect(const char *ia, const struct sockaddr *peer, uint64_t qualifier,
 			  const unsigned char token[LINK_KEY]);
+/* Why link_listen() or link_connect() has returned EIO. */
+struct link_failure link_failure(void);
+void link_failure_text(const struct link_failure *failure, char *text, size_t size);
 bool link_is_up(const struct link *link);
 /* Whether it has broken, or was refused. */
 bool link_is_over(const struct link *link);

@@ -50,9 +50,21 @@ const char *move_why(enum dat_socket_why why)
 		"drained",
 		"idle while memory was short",
 		"process has changed its user",
+		"adapter",
 	};
 
 	return why < sizeof text / sizeof *text ? text[why] : "?";
+}
+
+const char *move_reason(const struct conn *c, char *text, size_t size)
+{
+	int length;
+
+	if (c->why != DAT_SOCKET_WHY_ADAPTER || !c->failure.call)
+		return move_why(c->why);
+	length = snprintf(text, size, "%s: ", move_why(c->why));
+	link_failure_text(&c->failure, text + length, size - length);
+	return text;
 }
 
 static void print_address(char *to, size_t size, const struct sockaddr_storage *sa)
@@ -74,7 +86,7 @@ void move_log(struct conn *c, const char *what)
 {
 	struct sockaddr_storage local = { 0 }, peer = { 0 };
 	socklen_t n = sizeof local, m = sizeof peer;
-	char from[64], to[64], line[256];
+	char from[64], to[64], line[MOVE_REASON + 256];
 	int length, saved = errno;
 
 	if (settings.log && !getsockname(c->fd, (struct sockaddr *)&local, &n) &&
@@ -89,14 +101,14 @@ void move_log(struct conn *c, const char *what)
 	errno = saved;
 }
 
-void move_log_stays(struct conn *c, enum dat_socket_why why)
+void move_log_stays(struct conn *c)
 {
-	char line[128];
+	char reason[MOVE_REASON], line[MOVE_REASON + 32];
 
 	if (c->logged)
 		return;
 	c->logged = true;
-	snprintf(line, sizeof line, "stays on TCP: %s", move_why(why));
+	snprintf(line, sizeof line, "stays on TCP: %s", move_reason(c, reason, sizeof reason));
 	move_log(c, line);
 }
 

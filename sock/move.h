@@ -38,7 +38,10 @@ void move_break(struct conn *c, const char *what);
 /* One line about the connection on stderr, if the user wants it. */
 void move_log(struct conn *c, const char *what);
 /* Logs, unless a line about the connection was logged before, that it stays on TCP, and why. */
-void move_log_stays(struct conn *c, enum dat_socket_why why);
+void move_log_stays(struct conn *c);
 const char *move_why(enum dat_socket_why why);
+enum { MOVE_REASON = 256 }; /* bytes of a reason; what dat_strerror() returns is shorter */
+/* As move_why() of the connection's reason; it names the call of DAT that failed. `text`: where it may be stored. */
+const char *move_reason(const struct conn *c, char *text, size_t size);
 
 #endif

@@ -791,17 +791,17 @@ int remote_open(struct conn *c, const char *ia, const struct sockaddr *peer, uin
 	set_user();
 	link = link_connect(ia, peer, qualifier, key);
 	if (!link)
-		return errno;
+		return errno == EIO ? DAT_SOCKET_WHY_ADAPTER : DAT_SOCKET_WHY_MEMORY;
 	remote_forget(c);
 	r = create(c, key);
 	if (!r)
-		return ENOMEM;
+		return DAT_SOCKET_WHY_MEMORY;
 	r->state = OPENING;
 	last_number += 2;
 	enter(r, link, last_number | link_is_asker(link));
 	if (make_rings(r, ring)) {
 		destroy(r);
-		return ENOMEM;
+		return DAT_SOCKET_WHY_MEMORY;
 	}
 	send_open(r); /* waits in the queue of the link until it is up */
 	return 0;

@@ -22,7 +22,7 @@ enum { REMOTE_FRAME = 32 }; /* bytes of a frame in TCP */
  * Returns false without memory. The peer is told the result of link_listen(). */
 bool remote_expect(struct conn *c, const unsigned char key[LINK_KEY]);
 /* Opens a stream to the peer that expects this key, over the link to its process. service_remote_opened() tells the
- * outcome. Returns 0 or an errno. */
+ * outcome. Returns 0 or a DAT_SOCKET_WHY_*. */
 int remote_open(struct conn *c, const char *ia, const struct sockaddr *peer, uint64_t qualifier,
 		const unsigned char key[LINK_KEY]);
 /* Gives up what was expected, or is being opened. */

@@ -252,6 +252,8 @@ static void note_shortage(void)
 static void ask_later(struct conn *c, enum dat_socket_why why)
 {
 	c->why = why;
+	if (why == DAT_SOCKET_WHY_ADAPTER)
+		c->failure = link_failure();
 	c->asked = false;
 	service_counts.refused[why]++;
 	if (why == DAT_SOCKET_WHY_MEMORY) {
@@ -283,7 +285,7 @@ static void refuse(struct conn *c, enum dat_socket_why why, bool for_good)
 	conn_unlock(c);
 	conn_wake(c);
 	if (for_good)
-		move_log_stays(c, why);
+		move_log_stays(c);
 }
 
 /* The link waits until that time. Without memory for the timer the connection does not move. */
@@ -751,6 +753,7 @@ static void on_ask_remote(struct conn *c, const struct message *m)
 	struct message answer = { .magic = MESSAGE_MAGIC, .type = NO, .reason = DAT_SOCKET_WHY_SETTING };
 	struct remote_place place = { 0 };
 	uint32_t own_inode;
+	int why = 0;
 
 	if (!find_peer(c, &own_inode))
 		return;
@@ -758,10 +761,15 @@ static void on_ask_remote(struct conn *c, const struct message *m)
 		refuse(c, DAT_SOCKET_WHY_PEER, false);
 		return;
 	}
-	if (!settings.ia[0] || c->foreign || link_listen(settings.ia, &place.address, &place.qualifier) ||
-	    getrandom(place.key, sizeof place.key, GRND_NONBLOCK) != sizeof place.key || !remote_expect(c, place.key)) {
+	if (settings.ia[0] && !c->foreign && link_listen(settings.ia, &place.address, &place.qualifier))
+		why = DAT_SOCKET_WHY_ADAPTER;
+	else if (!settings.ia[0] || c->foreign ||
+		 getrandom(place.key, sizeof place.key, GRND_NONBLOCK) != sizeof place.key ||
+		 !remote_expect(c, place.key))
+		why = DAT_SOCKET_WHY_SETTING;
+	if (why) {
 		send_message(c->control, &answer, NULL, 0);
-		refuse(c, DAT_SOCKET_WHY_SETTING, false);
+		refuse(c, why, false);
 		return;
 	}
 	watch_link();
@@ -772,9 +780,12 @@ static void on_ask_remote(struct conn *c, const struct message *m)
 
 static void on_place(struct conn *c, const struct remote_place *place)
 {
-	if (!settings.ia[0] ||
-	    remote_open(c, settings.ia, (const void *)&place->address, place->qualifier, place->key)) {
-		refuse(c, DAT_SOCKET_WHY_SETTING, false);
+	int why = DAT_SOCKET_WHY_SETTING;
+
+	if (settings.ia[0])
+		why = remote_open(c, settings.ia, (const void *)&place->address, place->qualifier, place->key);
+	if (why) {
+		refuse(c, why, false);
 		return;
 	}
 	watch_link();
@@ -790,7 +801,7 @@ static int expect_host(struct conn *c, const struct hosts_answer *answer)
 	uint64_t qualifier;
 
 	if (link_listen(answer->ia, &own, &qualifier))
-		return DAT_SOCKET_WHY_HOST;
+		return DAT_SOCKET_WHY_ADAPTER;
 	watch_link();
 	if (!remote_expect(c, answer->key))
 		return DAT_SOCKET_WHY_MEMORY;
@@ -800,10 +811,11 @@ static int expect_host(struct conn *c, const struct hosts_answer *answer)
 
 static int open_to_host(struct conn *c, const struct hosts_answer *answer)
 {
-	if (remote_open(c, answer->ia, (const void *)&answer->peer, answer->qualifier, answer->key))
-		return DAT_SOCKET_WHY_HOST;
-	watch_link();
-	return 0;
+	int why = remote_open(c, answer->ia, (const void *)&answer->peer, answer->qualifier, answer->key);
+
+	if (!why)
+		watch_link();
+	return why;
 }
 
 void service_host_answered(struct conn *c, const struct hosts_answer *answer)
@@ -1159,7 +1171,7 @@ static bool start_thread(void)
 static void lacks_means(struct conn *c)
 {
 	ask_later(c, DAT_SOCKET_WHY_MEMORY);
-	move_log_stays(c, DAT_SOCKET_WHY_MEMORY);
+	move_log_stays(c);
 }
 
 void service_ask(struct conn *c)

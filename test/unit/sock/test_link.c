@@ -228,6 +228,12 @@ static DAT_RETURN fake_dat_lmr_free(DAT_LMR_HANDLE lmr)
 	return DAT_SUCCESS;
 }
 
+static DAT_RETURN fake_dat_strerror(DAT_RETURN ret, const char **major, const char **minor)
+{
+	*major = ret == DAT_INSUFFICIENT_RESOURCES ? "NO_RESOURCE" : "OTHER", *minor = "MEMORY";
+	return DAT_SUCCESS;
+}
+
 #define FAKE(name) { #name, (void *)fake_##name, sizeof(1 ? fake_##name : name) }
 static const struct {
 	const char *name;
@@ -239,7 +245,7 @@ static const struct {
 	FAKE(dat_evd_free), FAKE(dat_psp_create_any), FAKE(dat_cr_query), FAKE(dat_cr_accept), FAKE(dat_cr_reject),
 	FAKE(dat_ep_create), FAKE(dat_ep_free), FAKE(dat_ep_connect), FAKE(dat_ep_disconnect), FAKE(dat_ep_post_send),
 	FAKE(dat_ep_post_recv), FAKE(dat_ep_post_rdma_write), FAKE(dats_set_message_handler), FAKE(dat_lmr_create),
-	FAKE(dat_lmr_free),
+	FAKE(dat_lmr_free), FAKE(dat_strerror),
 };
 
 void *__wrap_dlopen(const char *name, int flags);
@@ -279,7 +285,7 @@ static void user_down(struct link *link)
 	uint64_t qualifier;
 
 	downs++, down = link;
-	assert_int_equal(link_listen(link_ia(link), &at, &qualifier), ENODEV);
+	assert_int_equal(link_listen(link_ia(link), &at, &qualifier), EIO);
 }
 
 static void user_up(struct link *link) {}
@@ -389,7 +395,7 @@ UNIT_CASE(next_use_opens_the_adapter_again)
 	assert_int_equal(qualifier, 1);
 	report(&ias[0], DAT_ASYNC_ERROR_IA_CATASTROPHIC);
 	missing = "dat_ia_openv";
-	assert_int_equal(link_listen("one", &at, &qualifier), ENODEV);
+	assert_int_equal(link_listen("one", &at, &qualifier), EIO);
 	assert_null(connect_by("one"));
 	missing = NULL;
 	assert_int_equal(link_listen("one", &at, &qualifier), 0);
@@ -423,6 +429,28 @@ UNIT_CASE(memory_is_freed_once)
 	link_release(l);
 }
 
+static void expect_failure(const char *call)
+{
+	struct link_failure failure = link_failure();
+	char text[128], wanted[128];
+
+	link_failure_text(&failure, text, sizeof text);
+	snprintf(wanted, sizeof wanted, "%s: NO_RESOURCE MEMORY", call);
+	assert_string_equal(text, wanted);
+}
+
+UNIT_CASE(failed_call_of_a_link_is_named)
+{
+	static const char *const calls[] = { "dat_ep_create", "dat_ep_post_recv", "dat_ep_connect" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		missing = calls[i];
+		assert_null(connect_by("one"));
+		assert_int_equal(errno, EIO);
+		expect_failure(calls[i]);
+	}
+}
+
 /* It takes none of the places of adapters, either. */
 UNIT_CASE(adapter_that_opens_in_part_is_closed)
 {
@@ -434,7 +462,8 @@ UNIT_CASE(adapter_that_opens_in_part_is_closed)
 		missing = calls[i % 6];
 		snprintf(name, sizeof name, "adapter%u", i);
 		assert_null(connect_by(name));
-		assert_int_equal(errno, ENODEV);
+		assert_int_equal(errno, EIO);
+		expect_failure(missing);
 		assert_int_equal(opened, i + 1);
 		assert_int_equal(closed, i + 1);
 	}

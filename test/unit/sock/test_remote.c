@@ -105,6 +105,11 @@ void link_unregister(struct link_memory *memory)
 	(void)memory;
 }
 
+void link_failure_text(const struct link_failure *failure, char *text, size_t size)
+{
+	snprintf(text, size, "%s %u", failure->call, failure->error);
+}
+
 void link_after_fork(void)
 {
 }
