@@ -49,7 +49,7 @@ datsock_SOURCES = tools/sock/datsock.c tools/sock/network.c tools/sock/network.h
 	tools/sock/attach.c tools/sock/attach.h tools/sock/option.c tools/sock/option.h \
 	common/bpf_code.c common/bpf_code.h common/sock_mark.h tools/parse_json.c tools/parse_json.h tools/cli.c tools/cli.h
 datsock_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DLIBDIR='"$(libdir)"'
-datsock_LDADD = $(JANSSON_LIBS)
+datsock_LDADD = libversion.la $(JANSSON_LIBS)
 dist_man_MANS += doc/man/datsock.1
 sbin_PROGRAMS = datsockd
 datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients.h \
@@ -58,7 +58,7 @@ datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients
 	common/bpf_code.c common/bpf_code.h common/sock_mark.h common/sock_service.c common/sock_service.h \
 	common/address.c common/address.h common/env.h tools/cli.c tools/cli.h
 datsockd_CPPFLAGS = $(AM_CPPFLAGS)
-datsockd_LDADD = libdat2.la -lpthread
+datsockd_LDADD = libversion.la libdat2.la -lpthread
 dist_man_MANS += doc/man/datsockd.8
 TESTS += test/sock/datsock test/sock/datsockd test/sock/hosts test/sock/rendezvous
 endif

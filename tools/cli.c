@@ -272,10 +272,9 @@ void cli_print_help(void)
 	cli_finish();
 }
 
-void cli_print_version(void)
+const char *cli_program_name(void)
 {
-	printf("%s (%s) %s\n", program_name, PACKAGE_NAME, PACKAGE_VERSION);
-	cli_finish();
+	return program_name;
 }
 
 void cli_finish_with(int status)

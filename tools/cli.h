@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* cli.h - what every tool does on its command line: numbers of options, the one line that a
- * failure prints, exit statuses, --version, and the check that the output was written.
+ * failure prints, exit statuses, and the check that the output was written.
  * The exit status is 0 on success, CLI_FAILURE, CLI_USAGE or CLI_OUTSIDE. Names of DAT events and
  * statuses are names.h's job. */
 #ifndef TOOLS_CLI_H
@@ -87,7 +87,7 @@ void cli_print_json_string(const char *text);
 const char *cli_write_error(int err);
 
 void cli_print_help(void);	/* exits */
-void cli_print_version(void);	/* exits */
+const char *cli_program_name(void);	/* as cli_init() got it */
 /* Ends the program with status 0; with CLI_FAILURE if stdout could not be written. */
 void cli_finish(void) __attribute__((noreturn));
 /* Like cli_finish(), but with `status` instead of 0. */

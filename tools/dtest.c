@@ -3,6 +3,7 @@
  * the last. See dtest(1). */
 #include "call.h"
 #include "cli.h"
+#include "version.h"
 #include "messages.h"
 #include "dtest/phases.h"
 #include "dtest/rendezvous.h"
@@ -76,7 +77,7 @@ static struct dtest_options parse(int argc, char **argv)
 		case 't': o.times = true; break;
 		case 'v': o.verbose = true; break;
 		case 'U': case HELP: cli_print_help(); break;
-		case VERSION: cli_print_version(); break;
+		case VERSION: version_print(); break;
 		default: usage_error_option(argv, names, c);
 		}
 	}

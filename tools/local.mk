@@ -1,5 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Consumers: the public headers and libdat2; of this tree the headers of common/ that test/lint/layers lists.
+# The commit that is built. Its file changes only when the commit does, so that version.c alone is compiled again.
+noinst_LTLIBRARIES += libversion.la
+libversion_la_SOURCES = tools/version.c tools/version.h
+tools/version.lo: tools/commit.h
+tools/commit.h: FORCE
+	$(AM_V_at)$(MKDIR_P) tools && $(srcdir)/tools/commit $(srcdir) $@
+FORCE:
+.PHONY: FORCE
+CLEANFILES += tools/commit.h
+EXTRA_DIST += tools/commit
+dist-hook: dist-commit
+.PHONY: dist-commit
+dist-commit:
+	commit=`$(srcdir)/tools/commit $(srcdir)` && { test -z "$$commit" || echo "$$commit" > $(distdir)/COMMIT; }
+
 bin_PROGRAMS += datperf
 datperf_SOURCES = \
 	tools/datperf/main.c \
@@ -37,7 +52,7 @@ datperf_SOURCES = \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datperf_CPPFLAGS = $(AM_CPPFLAGS)
-datperf_LDADD = libdat2.la -lpthread -lm -ldl
+datperf_LDADD = libversion.la libdat2.la -lpthread -lm -ldl
 # The carrier is asked of the control socket, which needs jansson.
 if DATINFO
 datperf_SOURCES += tools/datperf/carrier.c tools/datperf/carrier.h tools/control/client.c tools/control/client.h \
@@ -87,7 +102,7 @@ datinfo_SOURCES = \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datinfo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-datinfo_LDADD = libdat2.la libcommon.la $(JANSSON_LIBS)
+datinfo_LDADD = libversion.la libdat2.la libcommon.la $(JANSSON_LIBS)
 if NET
 datinfo_SOURCES += \
 	tools/info/monitor.c tools/info/monitor.h \
@@ -136,7 +151,7 @@ datctl_SOURCES = \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
 datctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-datctl_LDADD = libdat2.la $(JANSSON_LIBS) -ldl
+datctl_LDADD = libversion.la libdat2.la $(JANSSON_LIBS) -ldl
 if NET
 datctl_SOURCES += tools/control/rdma_objects.c tools/control/netlink.c tools/control/netlink.h
 datctl_CPPFLAGS += -DTOOLS_NET=1 $(LIBNL_CFLAGS)
@@ -207,7 +222,7 @@ tools/datcap/wireshark_files.c: $(wireshark_profile)
 	echo '{ 0, 0 } };'; } >$@.tmp && mv $@.tmp $@
 CLEANFILES += tools/datcap/wireshark_files.c
 datcap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(PCAP_CFLAGS) $(LIBNL_CFLAGS)
-datcap_LDADD = libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) $(LIBNL_LIBS) -lpthread -ldl
+datcap_LDADD = libversion.la libdat2.la $(JANSSON_LIBS) $(PCAP_LIBS) $(LIBNL_LIBS) -lpthread -ldl
 dist_man_MANS += doc/man/datcap.1
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_pcapng

@@ -32,6 +32,12 @@ dist_check_SCRIPTS += test/tools/containers
 TESTS += test/tools/containers
 EXTRA_DIST += contrib/containers/Containerfile contrib/containers/pod.yaml
 
+# The git commit in the version.
+dist_check_SCRIPTS += test/tools/version
+if DATINFO
+TESTS += test/tools/version
+endif
+
 # What README.md tells a new user to type.
 dist_check_SCRIPTS += test/tools/readme
 TESTS += test/tools/readme

@@ -2,6 +2,7 @@
 /* datctl.c - the command line of datctl, which changes running programs and this machine's RDMA. See
  * datctl(1). */
 #include "tools/cli.h"
+#include "tools/version.h"
 #include "tools/ctl/ctl.h"
 #include "tools/messages.h"
 #include <getopt.h>
@@ -61,7 +62,7 @@ static struct options parse(int argc, char **argv)
 		case 'q': case 'p': case 'c': case 'l': case 'u': case PERSIST: cli_set_mode(&o.mode, names, c); break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
-		case VERSION: cli_print_version(); break;
+		case VERSION: version_print(); break;
 		default: usage_error_option(argv, names, c);
 		}
 	}

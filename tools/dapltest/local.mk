@@ -22,5 +22,5 @@ dapltest_SOURCES = \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-dapltest_LDADD = libdat2.la -ldl -lpthread
+dapltest_LDADD = libversion.la libdat2.la -ldl -lpthread
 dist_man_MANS += doc/man/dapltest.1

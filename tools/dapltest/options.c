@@ -3,6 +3,7 @@
  * before they are interpreted. */
 #include "options.h"
 #include "../cli.h"
+#include "../version.h"
 #include "../ia_choice.h"
 #include "channel.h"
 #include <ctype.h>
@@ -246,7 +247,7 @@ struct options options_parse(int argc, char **argv)
 		if (c == HELP || c == 'h')
 			cli_print_help();
 		if (c == VERSION)
-			cli_print_version();
+			version_print();
 		g.value[c] = optarg ? optarg : "";
 		g.debug += c == 'd';
 	}

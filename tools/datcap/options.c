@@ -8,6 +8,7 @@
 #include <string.h>
 #include "rule.h"
 #include "tools/cli.h"
+#include "tools/version.h"
 
 static struct options o = { .promiscuous = true, .filter = "" };
 
@@ -309,7 +310,7 @@ struct options *options_read(int argc, char **argv)
 		if (c == OPT_HELP)
 			cli_print_help();
 		if (c == OPT_VERSION)
-			cli_print_version();
+			version_print();
 		if (c == '?' || c == ':')
 			usage_error_option(argv, names, c);
 		while (names[r - rows].val != c)

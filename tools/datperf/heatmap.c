@@ -2,9 +2,9 @@
 /* heatmap.c - draws the results of all pairs of hosts (matrix_draw()): a square for each pair, the worse the
  * darker, with the value in it. Coordinates are pixels, from the top left corner. */
 #include "matrix.h"
-#include "config.h"
 #include "origin.h"
 #include "../cli.h"
+#include "../version.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -115,7 +115,7 @@ static void draw_all(FILE *f, const struct matrix *m)
 	draw_table(f, m, true, TOP);
 	draw_table(f, m, false, 2 * TOP + side + GAP);
 	origin_read(date, host);
-	snprintf(text, sizeof text, "%s, %s, datperf %s; framed: slow", date, host, PACKAGE_VERSION);
+	snprintf(text, sizeof text, "%s, %s, datperf %s; framed: slow", date, host, tools_version);
 	text_at(f, 20, height - FOOT / 2, "start", text);
 	fputs("</svg>\n", f);
 }

@@ -2,6 +2,7 @@
 /* options.c - reads the command line (options.h). */
 #include "options.h"
 #include "../cli.h"
+#include "../version.h"
 #include "../ia_choice.h"
 #include "common/nearest.h"
 #include <getopt.h>
@@ -264,7 +265,7 @@ static bool take_option(struct options *o, int c, const char *value)
 	case HISTOGRAM: o->histogram = true; break;
 	case COMPARE: o->compare = true; break;
 	case 'h': cli_print_help(); break;
-	case VERSION: cli_print_version(); break;
+	case VERSION: version_print(); break;
 	default: return false;
 	}
 	return true;

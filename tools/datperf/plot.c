@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* plot.c - draws the chart of --plot (plot.h). Coordinates are pixels, from the top left corner. */
 #include "plot.h"
-#include "config.h"
 #include "origin.h"
 #include "report.h"
 #include "whole_file.h"
 #include "../cli.h"
+#include "../version.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -303,7 +303,7 @@ static void draw_foot(double y)
 	char date[ORIGIN_DATE], host[ORIGIN_HOST], text[sizeof date + sizeof host + 128];
 
 	origin_read(date, host);
-	snprintf(text, sizeof text, "%s, %s, datperf %s%s", date, host, PACKAGE_VERSION,
+	snprintf(text, sizeof text, "%s, %s, datperf %s%s", date, host, tools_version,
 		 has_disturbed() ? "; hollow points: a side shared its processor" : "");
 	element("<g font-size=\"11\" fill=\"#666\">");
 	text_at(LEFT, y, "start", text);

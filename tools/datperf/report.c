@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* report.c - prints the results as tables, CSV and JSON (report.h). */
 #include "report.h"
-#include "config.h"
 #include "origin.h"
 #include "plot.h"
 #include "../cli.h"
+#include "../version.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,7 +112,7 @@ static void print_json_origin(void)
 	origin_read(date, host);
 	printf(",\n  \"date\": \"%s\", \"host\": ", date);
 	cli_print_json_string(host);
-	printf(", \"version\": \"%s\"", PACKAGE_VERSION);
+	printf(", \"version\": \"%s\"", tools_version);
 }
 
 static void print_json_side(const char *name, const struct side *s)
@@ -189,7 +189,7 @@ void report_begin(enum format format, struct group *g, const char *peer, bool co
 	case FORMAT_CSV: begin_csv(no_verbs); break;
 	case FORMAT_LIMITS: break;
 	case FORMAT_TABLE:
-		printf("datperf: %s\n", text);
+		printf("datperf: %s\nversion %s\n", text, tools_version);
 		if (no_verbs)
 			printf("raw verbs left out, %s\n", no_verbs);
 		break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* side.c - see side.h. */
 #include "side.h"
-#include "config.h"
 #include "../cli.h"
+#include "../version.h"
 #include <ctype.h>
 #include <errno.h>
 #include <sched.h>
@@ -131,7 +131,7 @@ void side_read(struct side *s)
 	memset(s, 0, sizeof *s);
 	if (gethostname(s->host, sizeof s->host - 1))
 		strcpy(s->host, "?");
-	snprintf(s->version, sizeof s->version, "%s", PACKAGE_VERSION);
+	snprintf(s->version, sizeof s->version, "%s", tools_version);
 	CPU_ZERO(&used);
 	if (sched_getaffinity(0, sizeof used, &used))
 		return;

@@ -11,5 +11,5 @@ dtest_SOURCES = \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-dtest_LDADD = libdat2.la -ldl
+dtest_LDADD = libversion.la libdat2.la -ldl
 dist_man_MANS += doc/man/dtest.1

@@ -14,6 +14,7 @@
 #include "tools/info/timeline.h"
 #include "tools/info/top.h"
 #include "tools/cli.h"
+#include "tools/version.h"
 #include "tools/control/client.h"
 #include <getopt.h>
 #include <stdio.h>
@@ -183,7 +184,7 @@ static struct options parse(int argc, char **argv)
 		case LISTEN: o.listen = optarg; break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
-		case VERSION: cli_print_version(); break;
+		case VERSION: version_print(); break;
 		default:
 			if (c < MODE)
 				usage_error_option(argv, names, c);

@@ -11,5 +11,5 @@ datping_SOURCES = \
 	tools/messages.c tools/messages.h common/log_handler.h \
 	tools/cli.c tools/cli.h \
 	tools/names.c tools/names.h
-datping_LDADD = libdat2.la -ldl
+datping_LDADD = libversion.la libdat2.la -ldl
 dist_man_MANS += doc/man/datping.1

@@ -3,6 +3,7 @@
 #include "options.h"
 #include "../call.h"
 #include "../cli.h"
+#include "../version.h"
 #include "../messages.h"
 #include "message.h"
 #include <getopt.h>
@@ -102,7 +103,7 @@ static struct options parse(int argc, char **argv)
 		case MAX_RTT: o.max_rtt = cli_microseconds("--max-rtt", optarg); break;
 		case JSON: o.json = true; break;
 		case 'h': cli_print_help(); break;
-		case VERSION: cli_print_version(); break;
+		case VERSION: version_print(); break;
 		default: usage_error_option(argv, names, c);
 		}
 	}

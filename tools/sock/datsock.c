@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "tools/cli.h"
+#include "tools/version.h"
 #include "tools/parse_json.h"
 #include "tools/sock/network.h"
 
@@ -302,7 +303,7 @@ int main(int argc, char **argv)
 			cli_print_help();
 			break;
 		case VERSION:
-			cli_print_version();
+			version_print();
 			break;
 		default:
 			usage_error_option(argv, names, c);

@@ -13,6 +13,7 @@
 #include "common/env.h"
 #include "common/sock_service.h"
 #include "tools/cli.h"
+#include "tools/version.h"
 #include "tools/sock/attach.h"
 #include "tools/sock/clients.h"
 #include "tools/sock/loop.h"
@@ -144,7 +145,7 @@ int main(int argc, char **argv)
 			cli_print_help();
 			break;
 		case SHOW_VERSION:
-			cli_print_version();
+			version_print();
 			break;
 		default:
 			usage_error_option(argv, names, c);
