@@ -309,12 +309,21 @@ static int set_up(void **state)
 	return 0;
 }
 
+static void report(struct ia *ia, DAT_EVENT_NUMBER event)
+{
+	ia->event = event;
+	ia->event_comes = true;
+	link_dispatch();
+}
+
+/* Links end with their adapter, which frees them. */
 static int tear_down(void **state)
 {
-	link_after_fork();
+	missing = NULL;
 	for (unsigned i = 0; i < opened; i++)
 		if (ias[i].open)
-			close(ias[i].fd);
+			report(&ias[i], DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	link_after_fork();
 	return 0;
 }
 
@@ -324,13 +333,6 @@ static struct link *connect_by(const char *ia)
 	static const unsigned char token[LINK_KEY];
 
 	return link_connect(ia, (const struct sockaddr *)&peer, 1, token);
-}
-
-static void report(struct ia *ia, DAT_EVENT_NUMBER event)
-{
-	ia->event = event;
-	ia->event_comes = true;
-	link_dispatch();
 }
 
 /* --- tests ------------------------------------------------------------------------------------------------------- */
