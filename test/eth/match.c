@@ -221,6 +221,8 @@ static int attach_member(int fd, const struct eth_spread *spread, uint16_t membe
 	eth_filter_add(&filter, &part);
 	program.len = (unsigned short)eth_filter_end(&filter);
 	check(program.len > 1, "the filter of a group has room");
+	/* Before Linux 6.9 there is no memory for two: dapl/softeth/port_filter.c. Fails if there is no old one. */
+	setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &program, sizeof program);
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
