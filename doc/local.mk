@@ -176,6 +176,7 @@ EXTRA_DIST += doc/containers.md doc/migrating.md doc/performance.md doc/reliabil
 	doc/performance/endpoints.svg doc/performance/endpoints.tsv \
 	doc/performance/mpi-bandwidth.svg doc/performance/mpi-bandwidth.tsv \
 	doc/performance/mpi-latency.svg doc/performance/mpi-latency.tsv \
+	doc/performance/sockets.svg doc/performance/sockets.tsv \
 	doc/design/ep-states.md \
 	doc/design/event-path.md \
 	doc/design/kernel-devices.md \
