@@ -9,6 +9,7 @@
 #include "object_table.h"
 #include "segments.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 /* Of rdma-core 46 and newer, whose interface to programs of older headers is the same. */
@@ -55,19 +56,19 @@ static struct flusher *flusher_of(const struct ibv_context *verbs)
 	return (struct flusher *)object_table_find(key_of_context(verbs));
 }
 
-/* The library made the queue pair with QP_EX_WITH_FLUSH, so the function exists. */
+/* What rdma-core 46 put behind the members that its older headers know. The library made the queue pair with
+ * QP_EX_WITH_FLUSH, so the function exists. */
+struct newer_members {
+	void (*wr_abort)(struct ibv_qp_ex *qp);		/* the last one of older headers */
+	void (*wr_atomic_write)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *value);
+	flush_function *wr_flush;
+};
+
 static flush_function *flush_of(struct ibv_qp_ex *qp)
 {
-#ifdef HAVE_STRUCT_IBV_QP_EX_WR_FLUSH
-	return qp->wr_flush;
-#else
-	struct newer {
-		struct ibv_qp_ex known;
-		flush_function *wr_flush;
-	};
+	const struct newer_members *m = (const void *)((const char *)qp + offsetof(struct ibv_qp_ex, wr_abort));
 
-	return ((struct newer *)qp)->wr_flush;
-#endif
+	return m->wr_flush;
 }
 
 /* --- posting --------------------------------------------------------------------------------- */

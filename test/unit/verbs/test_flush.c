@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_flush.c - the flush behind each RDMA write of some queue pairs: what reaches the device, and that each write
  * completes once, whatever became of it. The device is replaced here. */
+#include "config.h"
 #include "dapl/verbs/flush.h"
 #include "dapl/verbs/object_table.h"
 #include "dapl/verbs/segments.h"
@@ -13,13 +14,21 @@ enum { QPN = 17, KEY = 5, ADDRESS = 0x7000, WITH_FLUSH = 1 << 11 };
 typedef void flush_function(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t length, uint8_t type,
 			    uint8_t level);
 
-/* struct ibv_qp_ex of rdma-core 46 and newer. */
+/* struct ibv_qp_ex of rdma-core 46 and newer, whatever the header knows. */
 static struct {
 	struct ibv_qp_ex known;
-#ifndef HAVE_STRUCT_IBV_QP_EX_WR_FLUSH
-	flush_function *wr_flush;
-#endif
+	void *newer[2];
 } device_qp;
+
+static void set_flush(flush_function *f)
+{
+#ifdef HAVE_STRUCT_IBV_QP_EX_WR_FLUSH
+	device_qp.known.wr_flush = f;
+#else
+	/* behind wr_abort and wr_atomic_write, of which rdma-core 44 has the second */
+	memcpy((char *)&device_qp + offsetof(struct ibv_qp_ex, wr_abort) + 2 * sizeof(void *), &f, sizeof f);
+#endif
+}
 
 static struct verbs_context verbs;
 static struct ibv_pd pd = { .context = &verbs.context };
@@ -149,11 +158,7 @@ static int set_up(void **state)
 	device_qp.known = (struct ibv_qp_ex){ .wr_rdma_write = device_write, .wr_rdma_write_imm = device_write_imm,
 		.wr_set_sge_list = device_sges, .wr_start = device_start,
 		.wr_complete = device_complete };
-#ifdef HAVE_STRUCT_IBV_QP_EX_WR_FLUSH
-	device_qp.known.wr_flush = device_flush;
-#else
-	device_qp.wr_flush = device_flush;
-#endif
+	set_flush(device_flush);
 	return hw_flush_adopt(&verbs.context) || hw_flush_qp_add(&qp);
 }
 
