@@ -223,20 +223,60 @@ static void hide_names(void)
 
 /* --- the archive ------------------------------------------------------------------------------ */
 
-static char to_remove[64];
-
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
 	(void)status, (void)type, (void)walk;
 	return remove(path);
 }
 
+/* A process that removes the parts when this one has ended, by whatever signal, or closes `alive`. */
+static struct {
+	pid_t pid; /* 0: none */
+	int alive; /* the write end of a pipe, which only this process has */
+} remover;
+
+static void remove_at_end(const char *dir, int ended)
+{
+	char byte;
+
+	setsid();	/* signals of the terminal, and of a job that is ended, are not for this process */
+	while (read(ended, &byte, 1) < 0 && errno == EINTR)
+		;
+	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	_exit(0);
+}
+
 /* Also at an exit of fail(). */
 static void remove_parts(void)
 {
-	if (*to_remove)
-		nftw(to_remove, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	*to_remove = '\0';
+	if (!remover.pid)
+		return;
+	close(remover.alive);
+	while (waitpid(remover.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	remover.pid = 0;
+}
+
+static void start_remover(const char *dir)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		fail("no pipe: %s", strerror(errno));
+	fflush(NULL);
+	remover.pid = fork();
+	if (!remover.pid) {
+		close(ends[1]);
+		remove_at_end(dir, ends[0]);
+	}
+	close(ends[0]);
+	remover.alive = ends[1];
+	if (remover.pid < 0) {
+		remover.pid = 0;
+		rmdir(dir);
+		fail("no process can be started: %s", strerror(errno));
+	}
+	atexit(remove_parts);
 }
 
 static void begin(struct report *report, bool anonymous)
@@ -248,8 +288,7 @@ static void begin(struct report *report, bool anonymous)
 	strcpy(report->dir, "/tmp/datinfo-XXXXXX");
 	if (!mkdtemp(report->dir))
 		fail("/tmp: no directory can be made: %s", strerror(errno));
-	strcpy(to_remove, report->dir);
-	atexit(remove_parts);
+	start_remover(report->dir);
 	strftime(name, sizeof name, "/uDAPL-%Y%m%d-%H%M%S", localtime(&now));
 	strcat(report->dir, name);
 	if (mkdir(report->dir, 0700))
