@@ -170,7 +170,7 @@ static void create_queue_pair(struct side *s)
 static void create_memory(struct side *s)
 {
 	size_t area = (s->size + PAGE - 1) / PAGE * PAGE;
-	void *memory;
+	void *memory = NULL;
 
 	must_not(s, posix_memalign(&memory, PAGE, 2 * area + PAGE), "memory");
 	memset(memory, 0, 2 * area + PAGE);
