@@ -23,6 +23,7 @@ datperf_SOURCES = \
 	tools/datperf/baseline_verbs.c tools/datperf/baseline_verbs.h \
 	tools/datperf/compare.c tools/datperf/compare.h \
 	tools/datperf/connect.c tools/datperf/connect.h \
+	tools/datperf/datagrams.c tools/datperf/datagrams.h \
 	tools/datperf/exchange.c tools/datperf/exchange.h \
 	tools/datperf/group.c tools/datperf/group.h \
 	tools/datperf/heatmap.c \

@@ -51,6 +51,11 @@ test_tools_failing_la_LIBADD = libdat2.la
 # Over several endpoints and threads.
 dist_check_SCRIPTS += test/tools/datperf
 TESTS += test/tools/datperf
+check_LTLIBRARIES += test/tools/lossy.la
+test_tools_lossy_la_SOURCES = test/tools/lossy.c
+test_tools_lossy_la_CFLAGS = $(WARN)
+test_tools_lossy_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+test_tools_lossy_la_LIBADD = -ldl
 
 # The testers, each against itself and against the distribution's.
 EXTRA_DIST += test/tools/own-network

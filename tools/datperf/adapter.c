@@ -50,6 +50,7 @@ static void find_features(struct adapter *a)
 		a->dm_maps |= !strcmp(name, DAT_DM_ATTR_MAP) && !strcmp(value, "TRUE");
 		a->atomics |= !strcmp(name, DAT_IB_ATTR_FETCH_AND_ADD);
 		a->immediate |= !strcmp(name, DAT_IB_ATTR_IMMED_DATA);
+		a->datagrams |= !strcmp(name, DAT_IB_ATTR_UD);
 	}
 }
 
@@ -59,7 +60,9 @@ void adapter_open(struct adapter *a, const char *name)
 	open_ia(name, &a->async, &a->ia);
 	find_features(a);
 	good_call(dat_pz_create(a->ia, &a->pz), "dat_pz_create");
-	good_call(dat_evd_create(a->ia, REQUESTS, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &a->requests),
+	good_call(dat_evd_create(a->ia, REQUESTS, DAT_HANDLE_NULL,
+				 (DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | (a->datagrams ? DAT_IB_EVD_EXTENSION_FLAG : 0)),
+				 &a->requests),
 		  "dat_evd_create");
 }
 

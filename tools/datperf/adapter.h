@@ -19,7 +19,7 @@ struct adapter {
 	DAT_EVD_HANDLE async, requests; /* requests: connection requests */
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
-	bool atomics, immediate;             /* the IA supports them */
+	bool atomics, immediate, datagrams;  /* the IA supports them */
 	DAT_COUNT reads;                     /* RDMA reads in flight of an endpoint */
 	DAT_COUNT max_endpoints, max_events; /* of the IA; of one EVD */
 	DAT_COUNT max_dtos;		     /* of one endpoint */
@@ -29,7 +29,7 @@ struct adapter {
 	char device[64], gid[64]; /* of the RDMA device; "" if the IA does not report it */
 	unsigned port;
 	bool is_rdma; /* an RDMA device: not the software device */
-	unsigned mtu; /* bytes of a packet's payload; 0: not known */
+	unsigned mtu; /* bytes of a packet's payload, and of a datagram; 0: not known */
 };
 
 void adapter_open(struct adapter *a, const char *name);

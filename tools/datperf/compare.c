@@ -69,19 +69,20 @@ static double tcp_bytes(struct group *g, const struct setting *s)
 
 struct comparison compare(struct group *g, const struct setting *s)
 {
+	bool verbs = has_verbs && !tests[s->test].datagrams;
 	struct comparison c = { 0 };
 
 	switch (tests[s->test].kind) {
 	case KIND_LATENCY:
 		c.tcp_us = tcp_microseconds(g, s);
-		if (has_verbs)
+		if (verbs)
 			c.verbs_us =
 				baseline_verbs_latency(verbs_op_of(s->test), s->size, s->seconds);
 		break;
 	case KIND_BANDWIDTH:
 		c.tcp_bytes = tcp_bytes(g, s);
 		c.memcpy_bytes = baseline_memcpy_bandwidth(s->size, s->seconds);
-		if (has_verbs)
+		if (verbs)
 			c.verbs_bytes =
 				baseline_verbs_bandwidth(verbs_op_of(s->test), s->size, s->seconds);
 		break;

@@ -425,12 +425,12 @@ static DAT_RETURN next_probe(struct link *l, DAT_EVENT *event)
 	return rc;
 }
 
-void connect_accept_probe(struct link *l)
+/* Waits for a probe of this client. */
+static DAT_CR_HANDLE take_probe(struct link *l)
 {
 	DAT_CR_HANDLE request;
 	DAT_EVENT event;
 
-	create_probe(l);
 	for (;;) {
 		DAT_RETURN rc = next_probe(l, &event);
 
@@ -439,11 +439,44 @@ void connect_accept_probe(struct link *l)
 		good(rc, "dat_evd_wait");
 		request = event.event_data.cr_arrival_event_data.cr_handle;
 		if (is_probe(l, request))
-			break;
+			return request;
 		good(reject_request(request, REFUSED_BUSY, 0), "dat_cr_reject");
 	}
-	good_call(dat_cr_accept(request, l->probe, 0, NULL), "dat_cr_accept");
+}
+
+void connect_accept_probe(struct link *l)
+{
+	create_probe(l);
+	good_call(dat_cr_accept(take_probe(l), l->probe, 0, NULL), "dat_cr_accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_ESTABLISHED, "accept");
 	wait_on(l->probe_conn, DAT_CONNECTION_EVENT_DISCONNECTED, "disconnect");
 	free_probe(l);
+}
+
+/* --- datagram endpoints ------------------------------------------------------ */
+
+static void take_address_handle(struct link *l, const char *what)
+{
+	DAT_EVENT event = wait_event(l->datagrams.conn, what);
+	DAT_IB_EXTENSION_EVENT_DATA data;
+
+	expect_event(&event, (DAT_EVENT_NUMBER)DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, what);
+	memcpy(&data, event.event_extension_data, sizeof data);
+	l->datagrams.peer = data.remote_ah;
+}
+
+void connect_datagrams(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port)
+{
+	struct hello ours = our_hello(l, 0, PROBE);
+
+	good_call(dat_ep_connect(l->datagrams.ep, (DAT_IA_ADDRESS_PTR)to, port, LINK_TIMEOUT * 1000000, sizeof ours,
+				 &ours, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+		  "dat_ep_connect");
+	take_address_handle(l, "connect for datagrams");
+}
+
+void connect_accept_datagrams(struct link *l)
+{
+	good_call(dat_cr_accept(take_probe(l), l->datagrams.ep, 0, NULL), "dat_cr_accept");
+	take_address_handle(l, "accept for datagrams");
 }

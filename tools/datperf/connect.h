@@ -23,4 +23,9 @@ void connect_drop(struct group *g);
 double connect_probe(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port);
 void connect_accept_probe(struct link *l);
 
+/* Connect the datagram endpoint of a link with that of the peer's link: each side gets an address handle. One link of a
+ * group at a time, since a request does not say to which thread it belongs. */
+void connect_datagrams(struct link *l, const struct sockaddr *to, DAT_CONN_QUAL port);
+void connect_accept_datagrams(struct link *l);
+
 #endif

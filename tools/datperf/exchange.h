@@ -23,7 +23,13 @@ enum op {
 	OP_WRITE_BACK,
 	OP_READ_BACK,
 	OP_STREAM_BACK,
-	OP_BYE
+	OP_BYE,
+	OP_DATAGRAMS_OPEN,
+	OP_DATAGRAMS_ECHO,
+	OP_DATAGRAMS_TAKE,
+	OP_DATAGRAMS_RECEIVED,
+	OP_DATAGRAMS_TIME,
+	OP_DATAGRAMS_CLOSE
 };
 
 struct command { /* in network byte order when sent */
@@ -34,7 +40,9 @@ struct command { /* in network byte order when sent */
 struct answer {
 	uint64_t value; /* of a check: 1 + offset of the first byte that differs, or 0; of OP_PREEMPTED:
 			 * usage_preempted() of the server; of OP_PROCESSOR_TIME: usage_microseconds();
-			 * of OP_TCP: its port, or 0. The answer to OP_SIDE is a struct side. */
+			 * of OP_TCP: its port, or 0; of OP_DATAGRAMS_OPEN: datagrams_limit() of both sides; of
+			 * OP_DATAGRAMS_RECEIVED and _TIME: what the server has counted. The answer to OP_SIDE
+			 * is a struct side. */
 };
 
 /* Writes data that depend on `seed`. */

@@ -223,5 +223,7 @@ void link_free_endpoints(struct link *l)
 	free_evd(&l->request);
 	free_evd(&l->conn);
 	free_evd(&l->probe_conn);
+	datagrams_close(l);
+	l->has_message = false;
 	target_close(&l->target);
 }

@@ -6,6 +6,7 @@
  * not come within LINK_TIMEOUT seconds. connect.h connects the endpoints, group.h runs the threads. */
 #ifndef DATPERF_LINK_H
 #define DATPERF_LINK_H
+#include "datagrams.h"
 #include "target.h"
 
 enum {
@@ -65,6 +66,16 @@ struct link {
 	unsigned unfinished; /* of all endpoints */
 	unsigned depth;      /* requests in flight of an endpoint, up to `most` */
 	bool shared;         /* the memory is registered as shared memory */
+	struct datagrams datagrams;
+	DAT_EVENT message; /* of the receive that link_has_message() has found */
+	bool has_message;
+};
+
+/* A wait for an event or for a write of the peer, which fails after LINK_TIMEOUT. Zero at its begin. */
+struct link_wait {
+	unsigned long polls;
+	double since, checked; /* times in seconds: of the first read of the clock; of the last check */
+	DAT_EP_HANDLE lost;    /* its connection has ended; polls once more, for data from before the end */
 };
 
 /* Allocates and registers the memory. Creates no endpoint. */
@@ -102,8 +113,17 @@ void link_finish_by(struct link *l, enum wake wake); /* waits as `wake` says */
  * `most` messages for each endpoint can always arrive before the first is taken. */
 size_t link_receive(struct link *l);
 size_t link_receive_by(struct link *l, enum wake wake); /* waits as `wake` says */
+/* Returns whether there is a message of any endpoint, which link_wait() takes. */
+bool link_has_message(struct link *l);
 /* Like link_receive(), but sleeps without limit. Returns false if the peer has disconnected. */
 bool link_wait(struct link *l, size_t *size);
+
+/* Looks for an event once, for a side that waits for several things: polls, or sleeps for some milliseconds. Returns
+ * whether there was one. Without any, calls fail() when the wait has lasted LINK_TIMEOUT, or a connection has ended. */
+bool link_look(struct link *l, DAT_EVD_HANDLE evd, enum wake wake, struct link_wait *w, DAT_EVENT *event,
+	       const char *what);
+/* Returns the data of a completion. Calls fail() if it is not a success. */
+const DAT_DTO_COMPLETION_EVENT_DATA *link_completion(const DAT_EVENT *e, const char *what);
 
 /* Spins until byte i of the target, which the peer writes, is value. */
 void link_spin_byte(struct link *l, size_t i, uint8_t value);

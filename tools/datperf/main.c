@@ -118,31 +118,59 @@ static void run_one(struct group *g, const struct options *o, struct setting s)
 	report_result(&s, &r, &c, o->histogram && tests[s.test].kind != KIND_BANDWIDTH);
 }
 
-/* Returns whether the targets of both sides have room for a transfer. */
+/* The default sizes of a bandwidth of datagrams: these, and the largest datagram. */
+static const size_t datagram_sizes[] = { 64, 256, 1 << 10, 4 << 10 };
+enum { DATAGRAM_SIZES = sizeof datagram_sizes / sizeof *datagram_sizes };
+
+static int find_datagram_sizes(size_t sizes[DATAGRAM_SIZES + 1], size_t limit)
+{
+	int count = 0;
+
+	while (count < DATAGRAM_SIZES && datagram_sizes[count] < limit) {
+		sizes[count] = datagram_sizes[count];
+		count++;
+	}
+	sizes[count] = limit;
+	return count + 1;
+}
+
+/* Returns the most bytes of a transfer: the targets of both sides have room for no more, or a datagram. */
+static size_t limit_of(const struct group *g, enum test test)
+{
+	return tests[test].rdma ? link_target_size(&g->links[0]) :
+	       tests[test].datagrams ? g->links[0].datagrams.limit : SIZE_MAX;
+}
+
 static bool has_room(const struct group *g, enum test test, size_t size)
 {
-	return !tests[test].rdma || size <= link_target_size(&g->links[0]);
+	return size <= limit_of(g, test);
+}
+
+/* Returns NULL, or the reason why a test cannot be made with these options. */
+static const char *reason_to_skip(const struct group *g, const struct options *o, enum test test)
+{
+	if (test_missing(&g->adapter, test))
+		return test_missing(&g->adapter, test);
+	if (tests[test].polls_memory && o->wake != WAKE_POLL)
+		return "its target polls memory: there is nothing to wait for";
+	if (tests[test].datagrams && tests[test].kind == KIND_BANDWIDTH && o->both_ways)
+		return "datagrams are counted in one direction only";
+	return NULL;
 }
 
 /* Runs one test, in each of its sizes. */
-static void run_test(struct group *g, const struct options *o, enum test test,
-		     const struct sockaddr *to)
+static void run_sizes(struct group *g, const struct options *o, enum test test, const struct sockaddr *to)
 {
 	const struct test_info *info = &tests[test];
 	const size_t one = info->fixed_size ? info->fixed_size : 8, *sizes = &one;
+	size_t of_datagrams[DATAGRAM_SIZES + 1];
 	bool left_out = false;
 	int count = 1;
 
-	if (test_missing(&g->adapter, test)) {
-		report_skipped(test, test_missing(&g->adapter, test));
-		return;
-	}
-	if (info->polls_memory && o->wake != WAKE_POLL) {
-		report_skipped(test, "its target polls memory: there is nothing to wait for");
-		return;
-	}
 	if (!info->fixed_size && o->size_count)
 		sizes = o->sizes, count = o->size_count;
+	else if (info->datagrams && info->kind == KIND_BANDWIDTH)
+		sizes = of_datagrams, count = find_datagram_sizes(of_datagrams, limit_of(g, test));
 	else if (info->kind == KIND_BANDWIDTH && o->bandwidth_size)
 		sizes = &o->bandwidth_size;
 	else if (info->kind == KIND_BANDWIDTH)
@@ -159,7 +187,22 @@ static void run_test(struct group *g, const struct options *o, enum test test,
 			left_out = true;
 	}
 	if (left_out)
-		report_larger_left_out(test, link_target_size(&g->links[0]));
+		report_larger_left_out(test, limit_of(g, test));
+}
+
+static void run_test(struct group *g, const struct options *o, enum test test, const struct sockaddr *to)
+{
+	const char *why = reason_to_skip(g, o, test);
+
+	if (!why && tests[test].datagrams && !measure_open_datagrams(g, to, o->port))
+		why = "the server's interface adapter has no datagrams";
+	if (why) {
+		report_skipped(test, why);
+		return;
+	}
+	run_sizes(g, o, test, to);
+	if (tests[test].datagrams)
+		measure_close_datagrams(g);
 }
 
 /* What tells whether the limits are kept, if no option selects more: the latency of a small message, the bandwidth of
@@ -359,7 +402,7 @@ static void run_client(const struct options *o)
 		   o->endpoints ? o->endpoints : 1);
 	find_carrier(&g);
 	signal(SIGINT, on_interrupt);
-	report_use(o->gigabits, o->every > 0);
+	report_use(o->gigabits, o->every > 0, o->tests[TEST_UD_LAT] || o->tests[TEST_UD_BW]);
 	report_begin(o->format, &g, address_text((struct sockaddr *)&to, address), o->compare,
 		     o->compare ? compare_begin(&g.adapter) : NULL);
 	run_tests(&g, *o, (struct sockaddr *)&to);

@@ -19,16 +19,19 @@ enum {
 static const double MAX_STREAM = 4e9; /* messages of all threads: they are counted in 32 bits */
 
 const struct test_info tests[TESTS] = {
-	[TEST_SEND_LAT] = { "send-lat", "verbs send", "send and receive", KIND_LATENCY, 0, false, false },
-	[TEST_WRITE_LAT] = { "write-lat", "verbs write", "RDMA write", KIND_LATENCY, 0, true, true },
-	[TEST_IMMED_LAT] = { "immed-lat", "verbs immed", "RDMA write with immediate data", KIND_LATENCY, 0,
-			     false, true },
-	[TEST_READ_LAT] = { "read-lat", "verbs read", "RDMA read", KIND_LATENCY, 0, false, true },
-	[TEST_ATOMIC_LAT] = { "atomic-lat", "verbs atomic", "fetch and add", KIND_LATENCY, WORD, false, true },
-	[TEST_SEND_BW] = { "send-bw", "verbs send", "send and receive", KIND_BANDWIDTH, 0, false, false },
-	[TEST_WRITE_BW] = { "write-bw", "verbs write", "RDMA write", KIND_BANDWIDTH, 0, false, true },
-	[TEST_READ_BW] = { "read-bw", "verbs read", "RDMA read", KIND_BANDWIDTH, 0, false, true },
-	[TEST_CONNECT] = { "connect", "verbs connect", "connect and disconnect", KIND_CONNECT, WORD, false, false },
+	[TEST_SEND_LAT] = { "send-lat", "verbs send", "send and receive", KIND_LATENCY },
+	[TEST_WRITE_LAT] = { "write-lat", "verbs write", "RDMA write", KIND_LATENCY, .polls_memory = true,
+			     .rdma = true },
+	[TEST_IMMED_LAT] = { "immed-lat", "verbs immed", "RDMA write with immediate data", KIND_LATENCY, .rdma = true },
+	[TEST_READ_LAT] = { "read-lat", "verbs read", "RDMA read", KIND_LATENCY, .rdma = true },
+	[TEST_ATOMIC_LAT] = { "atomic-lat", "verbs atomic", "fetch and add", KIND_LATENCY, .fixed_size = WORD,
+			      .rdma = true },
+	[TEST_SEND_BW] = { "send-bw", "verbs send", "send and receive", KIND_BANDWIDTH },
+	[TEST_WRITE_BW] = { "write-bw", "verbs write", "RDMA write", KIND_BANDWIDTH, .rdma = true },
+	[TEST_READ_BW] = { "read-bw", "verbs read", "RDMA read", KIND_BANDWIDTH, .rdma = true },
+	[TEST_CONNECT] = { "connect", "verbs connect", "connect and disconnect", KIND_CONNECT, .fixed_size = WORD },
+	[TEST_UD_LAT] = { "ud-lat", "verbs ud", "datagrams", KIND_LATENCY, .datagrams = true },
+	[TEST_UD_BW] = { "ud-bw", "verbs ud", "datagrams", KIND_BANDWIDTH, .datagrams = true },
 };
 
 static uint64_t command_by(struct link *l, enum op op, uint32_t count, uint64_t size,
@@ -193,6 +196,7 @@ static const round_func round_funcs[TESTS] = {
 	[TEST_SEND_LAT] = ping_send,       [TEST_WRITE_LAT] = ping_write,
 	[TEST_IMMED_LAT] = ping_immediate, [TEST_READ_LAT] = read_target,
 	[TEST_ATOMIC_LAT] = fetch_and_add, [TEST_CONNECT] = connect_probes,
+	[TEST_UD_LAT] = datagrams_ping,
 };
 
 /* A function that transfers `count` messages, of each endpoint a multiple of exchange_credit(), and with `both_ways` as
@@ -298,6 +302,7 @@ static const stream_func stream_funcs[TESTS] = {
 	[TEST_SEND_BW] = stream_sends,
 	[TEST_WRITE_BW] = stream_writes,
 	[TEST_READ_BW] = stream_reads,
+	[TEST_UD_BW] = datagrams_stream,
 };
 
 /* A measurement on all links. */
@@ -309,6 +314,7 @@ struct run {
 		uint32_t estimate; /* rounds that take about the time of the setting */
 		double *took;      /* seconds of each round; NULL for a stream */
 		double start, end; /* seconds, monotonic */
+		uint32_t lost;     /* datagrams */
 	} parts[GROUP_THREADS];
 };
 
@@ -401,6 +407,7 @@ static void measure_link(struct link *l, void *arg)
 		round_funcs[run->s->test](l, run->s, p->took, run->rounds);
 		p->end = now();
 	}
+	p->lost = tests[run->s->test].datagrams ? l->datagrams.lost : 0;
 	link_use(l, 0);
 }
 
@@ -418,17 +425,20 @@ static double elapsed(const struct part *parts, unsigned count)
 	return end - start;
 }
 
-/* Sets the statistics of the rounds of all links, and frees their times. */
+/* Sets the statistics of the rounds of all links but those that were lost, and frees their times. */
 static void merge_latencies(struct result *result, struct run *run, unsigned threads)
 {
-	uint32_t total = run->rounds * threads, at = 0;
-	double *took = calloc(total, sizeof *took);
+	uint32_t total = run->rounds * threads - result->lost, at = 0;
+	double *took = calloc(total ? total : 1, sizeof *took);
 
+	if (!total)
+		fail("%s: all %u datagrams were lost", tests[run->s->test].name, result->lost);
 	if (!took)
 		fail("no memory for %u rounds", total);
 	for (unsigned i = 0; i < threads; i++) {
 		for (uint32_t k = 0; k < run->rounds; k++)
-			took[at++] = run->parts[i].took[k] * 1e6;
+			if (run->parts[i].took[k] >= 0)	/* else DATAGRAM_LOST */
+				took[at++] = run->parts[i].took[k] * 1e6;
 		free(run->parts[i].took);
 	}
 	result->latency = stats_of(took, total);
@@ -472,10 +482,12 @@ struct result measure(struct group *g, const struct setting *s)
 	result.server_load = (double)(after.server_microseconds - before.server_microseconds) / 1e6 / seconds;
 	result.shared = usage_is_shared(result.client_preempted, seconds) ||
 			usage_is_shared(result.server_preempted, seconds);
+	for (unsigned i = 0; i < g->threads; i++)
+		result.lost += run.parts[i].lost;
 	if (run.parts[0].took)
 		merge_latencies(&result, &run, g->threads);
 	result.latency.count = run.rounds * g->threads * (s->both_ways ? 2 : 1);
-	result.messages = result.latency.count / seconds;
+	result.messages = (result.latency.count - result.lost) / seconds;
 	result.bytes = result.messages * s->size;
 	return result;
 }
@@ -488,7 +500,26 @@ const char *test_missing(const struct adapter *a, enum test test)
 		return "the interface adapter has no immediate data";
 	if ((test == TEST_READ_LAT || test == TEST_READ_BW) && !a->reads)
 		return "the interface adapter has no RDMA reads";
+	if (tests[test].datagrams && !a->datagrams)
+		return "the interface adapter has no datagrams (attribute " DAT_IB_ATTR_UD ")";
 	return NULL;
+}
+
+/* One link after another, see connect_datagrams(). */
+size_t measure_open_datagrams(struct group *g, const struct sockaddr *to, DAT_CONN_QUAL port)
+{
+	for (unsigned i = 0; i < g->threads; i++) {
+		g->links[i].depth = LINK_DEPTH;
+		if (!datagrams_open(&g->links[i], to, port))
+			return 0;
+	}
+	return g->links[0].datagrams.limit;
+}
+
+void measure_close_datagrams(struct group *g)
+{
+	for (unsigned i = 0; i < g->threads; i++)
+		datagrams_end(&g->links[i]);
 }
 
 struct side measure_server_side(struct group *g)

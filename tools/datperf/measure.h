@@ -16,6 +16,8 @@ enum test {
 	TEST_WRITE_BW,
 	TEST_READ_BW,
 	TEST_CONNECT,
+	TEST_UD_LAT,
+	TEST_UD_BW,
 	TESTS
 };
 
@@ -29,6 +31,7 @@ struct test_info {
 	size_t fixed_size; /* bytes; 0: any size */
 	bool polls_memory; /* the target polls memory: there is no completion to wait for */
 	bool rdma;         /* its data is in the targets, which may be smaller than LINK_BLOCK */
+	bool datagrams;    /* which can be lost; measure_open_datagrams() before */
 };
 extern const struct test_info tests[TESTS];
 
@@ -47,13 +50,14 @@ struct setting {
 /* The rounds of all threads together, and their rates until the last thread has ended. */
 struct result {
 	/* Half of a round trip for a message and its echo, the whole time for a read, an atomic and a
-	 * connection. For KIND_BANDWIDTH only `count` is set. */
+	 * connection. For KIND_BANDWIDTH only `count` is set. `count` includes what was lost. */
 	struct stats latency;
+	uint32_t lost; /* datagrams that did not arrive, or not come back */
 	struct histogram histogram;
 	uint64_t client_preempted, server_preempted; /* usage.h */
 	bool shared; /* a side shared its processor */
 	double client_load, server_load; /* processors that the threads of a side used, on average */
-	double bytes, messages; /* a second, both ways together; rounds of other kinds count as messages */
+	double bytes, messages; /* that arrived, a second, both ways; rounds of other kinds count as messages */
 };
 
 /* Serves a thread of the client until it ends the service. For group_run(). */
@@ -64,6 +68,9 @@ void check_data(struct group *g);
 struct result measure(struct group *g, const struct setting *s);
 /* Returns NULL, or the reason why the IA cannot do the test. */
 const char *test_missing(const struct adapter *a, enum test test);
+/* Opens the datagram endpoints of all links. Returns the largest datagram; 0: the server's adapter has none. */
+size_t measure_open_datagrams(struct group *g, const struct sockaddr *to, DAT_CONN_QUAL port);
+void measure_close_datagrams(struct group *g);
 /* Asks the server where it runs. */
 struct side measure_server_side(struct group *g);
 void end_service(struct group *g);

@@ -22,14 +22,14 @@ const char options_usage[] =
 	"  -s, --server ADDRESS   where the other datperf serves, or ADDRESS:PORT\n"
 	"  -p, --port N           connection qualifier (45290; with --fork a free one)\n"
 	"  -T, --test LIST        send-lat write-lat immed-lat read-lat atomic-lat\n"
-	"                         send-bw write-bw read-bw connect; or lat, bw, all\n"
+	"                         send-bw write-bw read-bw connect ud-lat ud-bw;\n"
+	"                         or lat, bw, ud (datagrams), all\n"
 	"  -S, --size LIST        bytes of a transfer: 8,4K,1M or 1K-8M (up to 256M)\n"
 	"  -t, --time SECONDS     for each line (0.5); -n, --rounds N instead of a time\n"
 	"  -q, --endpoints N      connections of each of --threads N (1, 1)\n"
 	"  -d, --depth N          requests in flight (32); -b, --both-ways at a time\n"
 	"      --srq              one SRQ for the endpoints of a thread\n"
-	"  -w, --wake HOW         learn of completions: poll, wait or cno (poll)\n"
-	"  -c, --cpus LIST        run on these processors: 0-3,8\n"
+	"  -w, --wake HOW         poll, wait or cno (poll); -c, --cpus LIST: use 0-3,8\n"
 	"      --histogram        the distribution of latencies, too; not --csv\n"
 	"      --compare          TCP to the server, memcpy and raw verbs here, too\n"
 	"      --csv, --json      output for programs; --gbit: tables in Gbit/s\n"
@@ -44,6 +44,8 @@ static bool stands_for(const char *word, enum test test)
 {
 	if (!strcmp(word, "all") || !strcmp(word, tests[test].name))
 		return true;
+	if (tests[test].datagrams)
+		return !strcmp(word, "ud");
 	return (!strcmp(word, "lat") && tests[test].kind == KIND_LATENCY) ||
 	       (!strcmp(word, "bw") && tests[test].kind == KIND_BANDWIDTH);
 }
@@ -52,15 +54,15 @@ static bool stands_for(const char *word, enum test test)
 static void fail_test(const char *word) __attribute__((noreturn));
 static void fail_test(const char *word)
 {
-	const char *words[TESTS + 3] = { "lat", "bw", "all" }, *near;
+	const char *words[TESTS + 4] = { "lat", "bw", "ud", "all" }, *near;
 	char list[256] = "";
 
 	for (int i = 0; i < TESTS; i++) {
-		words[3 + i] = tests[i].name;
+		words[4 + i] = tests[i].name;
 		strcat(strcat(list, tests[i].name), ", ");
 	}
-	near = nearest_name(word, words, TESTS + 3);
-	usage_error("--test: \"%s\" found, %slat, bw or all expected%s%s%s", word, list, near ? "; is " : "",
+	near = nearest_name(word, words, TESTS + 4);
+	usage_error("--test: \"%s\" found, %slat, bw, ud or all expected%s%s%s", word, list, near ? "; is " : "",
 		    near ? near : "", near ? " meant?" : "");
 }
 

@@ -226,7 +226,7 @@ static const char *colour_of(const char *series)
 		const char *part, *colour;
 	} colours[] = {
 		{ "send", "#0072b2" }, { "write", "#d55e00" }, { "immed", "#cc79a7" }, { "read", "#009e73" },
-		{ "atomic", "#e69f00" }, { "TCP", "#56b4e9" }, { "memcpy", "#999999" },
+		{ "atomic", "#e69f00" }, { "TCP", "#56b4e9" }, { "memcpy", "#999999" }, { "ud-", "#000000" },
 	};
 
 	for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)

@@ -13,7 +13,7 @@ enum { BAR = 50 }; /* columns of the longest bar of a histogram */
 
 static struct {
 	enum format format;
-	bool compares, verbs, gigabits, timed;
+	bool compares, verbs, gigabits, timed, datagrams;
 	bool marked; /* a line has the mark of report_mark() */
 	bool progress; /* a line of progress is on the terminal */
 	unsigned endpoints, threads;
@@ -53,8 +53,9 @@ void report_end_progress(void)
 	report.progress = false;
 }
 
-void report_use(bool gigabits, bool timed)
+void report_use(bool gigabits, bool timed, bool datagrams)
 {
+	report.datagrams = datagrams;
 	report.gigabits = gigabits;
 	report.timed = timed;
 }
@@ -161,8 +162,8 @@ static void begin_json(struct group *g, const char *peer, const char *no_verbs)
 static void begin_csv(const char *no_verbs)
 {
 	printf("%stest,bytes,rounds,min_us,median_us,mean_us,p99_us,p999_us,max_us,"
-	       "bytes_per_second,messages_per_second%s\n",
-	       report.timed ? "date," : "",
+	       "bytes_per_second,messages_per_second%s%s\n",
+	       report.timed ? "date," : "", report.datagrams ? ",lost" : "",
 	       report.compares ? ",tcp_us,tcp_bytes_per_second,memcpy_bytes_per_second,verbs_us,"
 				 "verbs_bytes_per_second"
 			       : "");
@@ -208,6 +209,12 @@ static int time_width(void)
 	return report.timed ? (int)strlen("2026-01-31T23:59:59Z ") : 0;
 }
 
+static void print_lost_heading(const struct test_info *test)
+{
+	if (test->datagrams)
+		printf("       lost  lost %%");
+}
+
 static void open_table(const struct setting *s)
 {
 	const struct test_info *test = &tests[s->test];
@@ -218,6 +225,7 @@ static void open_table(const struct setting *s)
 		printf(", up to %u at a time%s%s\n%*s     bytes   messages %10s  messages/s", s->depth,
 		       report.endpoints * report.threads > 1 ? " of each endpoint" : "",
 		       s->both_ways ? ", both ways together" : "", time_width(), "", report_rate_name());
+		print_lost_heading(test);
 		if (report.compares)
 			printf(report.gigabits ? " TCP Gbit/s memcpy Gbit/s" : "   TCP MB/s  memcpy MB/s");
 		printf("%s\n", !report.verbs ? "" : report.gigabits ? " verbs Gb/s" : "  verbs MB/s");
@@ -226,6 +234,7 @@ static void open_table(const struct setting *s)
 	printf(", %s, us\n%*s     bytes     rounds     min  median    mean    99 %%  99.9 %%       "
 	       "max",
 	       test->kind == KIND_CONNECT ? "until established" : wake_text(s->wake), time_width(), "");
+	print_lost_heading(test);
 	if (test->kind == KIND_CONNECT)
 		printf("  connections/s\n");
 	else
@@ -268,6 +277,8 @@ static void print_row(const struct setting *s, const struct result *r, const str
 	else
 		printf("%10s %10u %7.2f %7.2f %7.2f %7.2f %7.2f %9.2f", size_text(s->size),
 		       t->count, t->min, t->median, t->mean, t->p99, t->p999, t->max);
+	if (tests[s->test].datagrams)
+		printf(" %10u %7.3f", r->lost, 100.0 * r->lost / t->count);
 	if (tests[s->test].kind == KIND_CONNECT)
 		printf(" %14.0f", r->messages);
 	else if (report.compares)
@@ -294,6 +305,10 @@ static void print_csv(const struct setting *s, const struct result *r, const str
 	else
 		printf(",%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,,%.1f", t->min, t->median, t->mean, t->p99,
 		       t->p999, t->max, r->messages);
+	if (tests[s->test].datagrams)
+		printf(",%u", r->lost);
+	else if (report.datagrams)
+		putchar(',');
 	if (report.compares) {
 		print_column(c->tcp_us, 3);
 		print_column(c->tcp_bytes, 0);
@@ -348,6 +363,8 @@ static void print_json(const struct setting *s, const struct result *r, const st
 		       "\"p999_us\": %.3f, \"max_us\": %.3f",
 		       t->min, t->median, t->mean, t->p99, t->p999, t->max);
 	printf(", \"messages_per_second\": %.1f", r->messages);
+	if (tests[s->test].datagrams)
+		printf(", \"lost\": %u", r->lost);
 	if (c->tcp_us > 0)
 		printf(", \"tcp_us\": %.3f", c->tcp_us);
 	if (c->tcp_bytes > 0)
@@ -415,7 +432,8 @@ void report_larger_left_out(enum test test, size_t limit)
 {
 	char why[96];
 
-	snprintf(why, sizeof why, "sizes above %s: a side has no more device memory", size_text(limit));
+	snprintf(why, sizeof why, tests[test].datagrams ? "sizes above %s: the MTU of a side" :
+		 "sizes above %s: a side has no more device memory", size_text(limit));
 	report_skipped(test, why);
 }
 

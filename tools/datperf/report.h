@@ -14,8 +14,9 @@ enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON, FORMAT_LIMITS };
 void report_progress(const struct setting *s);
 void report_end_progress(void);
 
-/* `gigabits`: tables have Gbit/s instead of MB/s. `timed`: each line begins with the time. */
-void report_use(bool gigabits, bool timed);
+/* `gigabits`: tables have Gbit/s instead of MB/s. `timed`: each line begins with the time. `datagrams`: CSV has a
+ * column for those that were lost. */
+void report_use(bool gigabits, bool timed, bool datagrams);
 
 /* `compares`: results have a comparison. `no_verbs`: NULL, or the reason why raw verbs are not measured. */
 void report_begin(enum format format, struct group *g, const char *peer, bool compares,
@@ -25,7 +26,7 @@ void report_result(const struct setting *s, const struct result *r, const struct
 		   bool histogram);
 /* Reports that a test was left out, and the reason. */
 void report_skipped(enum test test, const char *why);
-/* Reports that sizes above `limit` were left out of a test, since a side has no larger target. */
+/* Reports that sizes above `limit` were left out of a test, since a side has no larger target or MTU. */
 void report_larger_left_out(enum test test, size_t limit);
 /* `limits`: what the run must reach; limits_kept() tells whether it did. */
 void report_end(bool interrupted, const struct limits *limits);

@@ -63,6 +63,26 @@ static void take_stream(struct link *l, uint32_t count, size_t size)
 	}
 }
 
+/* Opens the datagram endpoint, if both adapters have datagrams. */
+static void open_datagrams(struct link *l, const struct command *c)
+{
+	size_t limit = datagrams_limit(l, c->size);
+
+	datagrams_close(l);
+	answer(l, limit);
+	if (limit)
+		datagrams_accept(l, limit);
+}
+
+static void take_datagrams(struct link *l, const struct command *c, bool echo)
+{
+	if (!l->datagrams.ep || c->size > l->datagrams.limit)
+		fail("a command about datagrams of %llu bytes received, at most %zu expected",
+		     (unsigned long long)c->size, l->datagrams.ep ? l->datagrams.limit : 0);
+	answer(l, 0);
+	datagrams_take(l, c->wake, echo, (uint32_t)c->seed);
+}
+
 static void accept_probes(struct link *l, uint32_t count)
 {
 	while (count--)
@@ -190,6 +210,15 @@ static bool obey(struct link *l, const struct command *c)
 	case OP_READ_BACK: stream_back(l, c, link_read); return true;
 	case OP_STREAM_BACK: stream_sends_back(l, c); return true;
 	case OP_TCP: serve_tcp(l, c); return true;
+	case OP_DATAGRAMS_OPEN: open_datagrams(l, c); return true;
+	case OP_DATAGRAMS_ECHO: take_datagrams(l, c, true); return true;
+	case OP_DATAGRAMS_TAKE: take_datagrams(l, c, false); return true;
+	case OP_DATAGRAMS_RECEIVED: answer(l, l->datagrams.received); return true;
+	case OP_DATAGRAMS_TIME: answer(l, l->datagrams.microseconds); return true;
+	case OP_DATAGRAMS_CLOSE:
+		datagrams_close(l);
+		answer(l, 0);
+		return true;
 	case OP_BYE: answer(l, 0); return false;
 	default: fail("unknown command %u", c->op);
 	}

@@ -10,7 +10,10 @@
 #include <sched.h>
 #include <time.h>
 
-enum { CHECK_INTERVAL = 1 }; /* seconds between checks of the connections during a wait */
+enum {
+	CHECK_INTERVAL = 1, /* seconds between checks of the connections during a wait */
+	LOOK_US = 10000     /* sleep of link_look(), after which its caller looks elsewhere */
+};
 
 static DAT_LMR_TRIPLET local(struct link *l, const char *from, size_t size)
 {
@@ -26,7 +29,7 @@ static DAT_RMR_TRIPLET remote(struct link *l, size_t size)
 				  .rmr_context = l->peer_context };
 }
 
-static const DAT_DTO_COMPLETION_EVENT_DATA *completed(const DAT_EVENT *e, const char *what)
+const DAT_DTO_COMPLETION_EVENT_DATA *link_completion(const DAT_EVENT *e, const char *what)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &e->event_data.dto_completion_event_data;
 	char cause[CAUSE_TEXT];
@@ -58,15 +61,8 @@ static DAT_EP_HANDLE lost_connection(struct link *l)
 	return DAT_HANDLE_NULL;
 }
 
-/* A wait for an event or for a write of the peer, which fails after LINK_TIMEOUT. */
-struct wait {
-	unsigned long polls;
-	double since, checked; /* times in seconds: of the first read of the clock; of the last check */
-	DAT_EP_HANDLE lost;    /* its connection has ended; polls once more, for data from before the end */
-};
-
 /* Fails if the connection is lost, or after LINK_TIMEOUT. Checks the connections each CHECK_INTERVAL. */
-static void give_up(struct link *l, struct wait *w, const char *what)
+static void give_up(struct link *l, struct link_wait *w, const char *what)
 {
 	char cause[CAUSE_TEXT];
 	double time = now();
@@ -85,7 +81,7 @@ static void give_up(struct link *l, struct wait *w, const char *what)
 
 /* Called after each empty poll. From time to time yields the processor, and checks whether the wait
  * fails. */
-static void idle(struct link *l, struct wait *w, const char *what)
+static void idle(struct link *l, struct link_wait *w, const char *what)
 {
 	if (++w->polls % patience())
 		return;
@@ -98,7 +94,7 @@ static void idle(struct link *l, struct wait *w, const char *what)
 
 static void poll_event(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 {
-	struct wait w = { 0 };
+	struct link_wait w = { 0 };
 	DAT_RETURN rc;
 
 	while ((rc = dat_evd_dequeue(evd, event)) != DAT_SUCCESS) {
@@ -110,7 +106,7 @@ static void poll_event(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, con
 
 /* Called when a sleep of CHECK_INTERVAL has returned `rc`. Fails if that is an error, else checks whether
  * the wait fails. */
-static void slept(struct link *l, DAT_RETURN rc, struct wait *w, const char *call, const char *what)
+static void slept(struct link *l, DAT_RETURN rc, struct link_wait *w, const char *call, const char *what)
 {
 	if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
 		good(rc, call);
@@ -121,7 +117,7 @@ static void slept(struct link *l, DAT_RETURN rc, struct wait *w, const char *cal
 /* The CNO is triggered by both EVDs. An event of the other EVD stays there until a wait for it. */
 static void wait_cno(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 {
-	struct wait w = { .since = now() };
+	struct link_wait w = { .since = now() };
 	DAT_EVD_HANDLE triggered;
 	DAT_RETURN rc;
 
@@ -135,7 +131,7 @@ static void wait_cno(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const
 
 static void wait_evd(struct link *l, DAT_EVD_HANDLE evd, DAT_EVENT *event, const char *what)
 {
-	struct wait w = { .since = now() };
+	struct link_wait w = { .since = now() };
 	DAT_COUNT more;
 	DAT_RETURN rc;
 
@@ -153,13 +149,36 @@ static void next_event(struct link *l, DAT_EVD_HANDLE evd, enum wake wake, DAT_E
 	}
 }
 
+bool link_look(struct link *l, DAT_EVD_HANDLE evd, enum wake wake, struct link_wait *w, DAT_EVENT *event,
+	       const char *what)
+{
+	DAT_RETURN rc = wake == WAKE_WAIT ? DAT_QUEUE_EMPTY : dat_evd_dequeue(evd, event);
+	DAT_EVD_HANDLE triggered;
+	DAT_COUNT more;
+
+	if (wake == WAKE_WAIT)
+		rc = dat_evd_wait(evd, LOOK_US, 1, event, &more);
+	if (rc == DAT_SUCCESS)
+		return true;
+	if (DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY && DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
+		good(rc, wake == WAKE_WAIT ? "dat_evd_wait" : "dat_evd_dequeue");
+	if (wake == WAKE_POLL) {
+		idle(l, w, what);
+		return false;
+	}
+	if (!(w->since > 0))
+		w->since = w->checked = now();
+	slept(l, wake == WAKE_CNO ? dat_cno_wait(l->cno, LOOK_US, &triggered) : rc, w, "dat_cno_wait", what);
+	return false;
+}
+
 /* Takes the completion of a request. Its cookie is the number of the endpoint. */
 static void reap_request_by(struct link *l, enum wake wake)
 {
 	DAT_EVENT event;
 
 	next_event(l, l->request, wake, &event, "request");
-	l->endpoints[completed(&event, "request")->user_cookie.as_64].unfinished--;
+	l->endpoints[link_completion(&event, "request")->user_cookie.as_64].unfinished--;
 	l->unfinished--;
 }
 
@@ -287,7 +306,7 @@ static size_t take_receive(struct link *l, const DAT_EVENT *event)
 	struct endpoint *e = find_origin(l, event->event_data.dto_completion_event_data.ep_handle);
 
 	link_post_receive(l, e);
-	return completed(event, "receive")->transfered_length;
+	return link_completion(event, "receive")->transfered_length;
 }
 
 size_t link_receive_by(struct link *l, enum wake wake)
@@ -303,22 +322,38 @@ size_t link_receive(struct link *l)
 	return link_receive_by(l, WAKE_POLL);
 }
 
-bool link_wait(struct link *l, size_t *size)
+bool link_has_message(struct link *l)
+{
+	l->has_message = l->has_message || dat_evd_dequeue(l->recv, &l->message) == DAT_SUCCESS;
+	return l->has_message;
+}
+
+/* Waits for a receive, without limit. Returns false if the peer has disconnected. */
+static bool wait_receive(struct link *l, DAT_EVENT *event)
 {
 	bool lost = false;
-	DAT_EVENT event;
 	DAT_COUNT more;
 	DAT_RETURN rc;
 
 	/* without SRQ, receives are flushed when the connection ends, so there is no time limit */
 	while ((rc = dat_evd_wait(l->recv, l->srq ? CHECK_INTERVAL * 1000000 : DAT_TIMEOUT_INFINITE,
-				  1, &event, &more)) != DAT_SUCCESS) {
+				  1, event, &more)) != DAT_SUCCESS) {
 		if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
 			good(rc, "dat_evd_wait");
 		if (lost)
 			return false;
 		lost = lost_connection(l);
 	}
+	return true;
+}
+
+bool link_wait(struct link *l, size_t *size)
+{
+	DAT_EVENT event = l->message;
+
+	if (!l->has_message && !wait_receive(l, &event))
+		return false;
+	l->has_message = false;
 	if (event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED)
 		return false;
 	*size = take_receive(l, &event);
@@ -327,7 +362,7 @@ bool link_wait(struct link *l, size_t *size)
 
 void link_spin_byte(struct link *l, size_t i, uint8_t value)
 {
-	struct wait w = { 0 };
+	struct link_wait w = { 0 };
 
 	while (target_byte(&l->target, i) != value)
 		idle(l, &w, "RDMA write of the peer");
