@@ -33,6 +33,7 @@
 #include "common/trace.h"
 #include "dapl/core/base/cause.h"
 #include "dapl/core/base/diag.h"
+#include "dapl/core/base/settings.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,16 @@ void hw_cm_notify(struct dapl_device *dev, struct ibv_qp *qp)
 	dapl_mutex_unlock(&dev->lock);
 }
 
+/* iWARP hardware sends what it has accepted with the type of service of the listener. A failure is ignored, since older
+ * kernels lack the option. On InfiniBand and RoCE it is that of the queue pair (hw_qp_set_path). */
+static void set_type_of_service(struct rdma_cm_id *id)
+{
+	uint8_t tos = (uint8_t)dapl_settings.tos;
+
+	if (dapl_settings.tos >= 0)
+		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof tos);
+}
+
 /* Binds and listens. Destroys the id after a failure. */
 static int listen_on(struct dapl_listener *l, struct sockaddr *addr, int backlog)
 {
@@ -235,6 +246,8 @@ static int listen_on(struct dapl_listener *l, struct sockaddr *addr, int backlog
 		errno = EAGAIN;
 		goto fail;
 	}
+	if (dev->attr.iwarp)
+		set_type_of_service(l->id);
 	if (rdma_listen(l->id, backlog))
 		goto fail;
 	return 0;

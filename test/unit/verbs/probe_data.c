@@ -2,6 +2,7 @@
 /* probe_data.c - data over a connection, and the limits of one connection. */
 #include <errno.h>
 #include <stdlib.h>
+#include "dapl/core/base/settings.h"
 #include "test/unit/verbs/probe.h"
 #include "test/unit/verbs/probe_cases.h"
 
@@ -72,4 +73,15 @@ void limits_of_one_connection(struct point *p)
 		end_pair(&a, &b);
 	}
 	tuning = (struct dapl_conn_tuning){ 0 };
+	dapl_settings.ack_timer = 17;
+	dapl_settings.ack_retry = 3;
+	dapl_settings.rnr_timer = 9;
+	dapl_settings.rnr_retry = 2;
+	dapl_settings.tos = 0x28;
+	if (pair(p, &a, &b)) {
+		expect_tuned(&a);
+		expect_tuned(&b);
+		end_pair(&a, &b);
+	}
+	dapl_settings_read();
 }

@@ -125,6 +125,22 @@ TEST(listener_hands_up_requests_to_its_port)
 	}
 }
 
+TEST(iwarp_listener_has_the_type_of_service_of_its_connections)
+{
+	static const struct { enum hw_wire wire; int setting, asked; } cases[] = {
+		{ HW_WIRE_IWARP, -1, -1 }, { HW_WIRE_IWARP, 0, 0 }, { HW_WIRE_IWARP, 0xb8, 0xb8 },
+		{ HW_WIRE_IB, 0xb8, -1 },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		channel_begin_on(state, cases[i].wire);
+		dapl_settings.tos = cases[i].setting;
+		assert_int_equal(listen_at(NULL, ASKED_PORT, false), 0);	/* the kernel knows no option */
+		assert_int_equal(asked_tos, cases[i].asked);
+		end_listener();
+	}
+}
+
 TEST(listener_is_at_the_device_or_where_it_was_asked_to_be)
 {
 	static const struct { const char *asked, *is; } cases[] = {
