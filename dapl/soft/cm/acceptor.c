@@ -190,13 +190,12 @@ static void send_accept(struct dapl_conn *conn, const struct dapl_conn_params *p
 	cm_watch(conn, EPOLLIN);
 }
 
-/* The socket was accepted with the limits of the environment. */
+/* The socket was accepted with the limits of the environment. The endpoint may have others, and a QoS. */
 static void tune_socket(const struct dapl_conn *conn)
 {
 	if (conn->cm->tuning.ack_timeout || conn->cm->tuning.ack_retry)
 		cm_set_keepalive(conn->fd, &conn->cm->tuning);
-	if (conn->cm->tuning.traffic_class)
-		cm_set_traffic_class(conn);
+	cm_set_traffic_class(conn);
 }
 
 int acceptor_accept(struct dapl_conn *conn, const struct dapl_conn_params *params)

@@ -106,7 +106,7 @@ void start_connect(struct end *e, uint16_t port)
 {
 	struct dapl_device_attr attr;
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,
-					   .reads_in = 4, .tuning = e->tuning };
+					   .reads_in = 4, .tuning = e->tuning, .qos = e->qos };
 
 	OK(ops->query(e->dev, &attr));
 	address_set_port((struct sockaddr *)&attr.address, port);
@@ -130,7 +130,7 @@ struct other ends_join(uint16_t port, int from)
 void send_accept(struct end *e)
 {
 	struct dapl_conn_params params = { .qp = e->qp, .owner = e, .reads_out = 4,
-					   .reads_in = 4, .tuning = e->tuning };
+					   .reads_in = 4, .tuning = e->tuning, .qos = e->qos };
 
 	e->conn = wait_up(e, REQUEST).conn;
 	OK(ops->accept(e->conn, &params));

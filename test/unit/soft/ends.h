@@ -31,6 +31,7 @@ struct end {
 	struct dapl_conn *conn;
 	char *buf;
 	struct dapl_conn_tuning tuning;	/* of its next connection */
+	enum dapl_qos qos;		/* also */
 };
 
 struct other {			/* memory of the other process, sent over a pipe */
