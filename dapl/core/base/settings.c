@@ -41,6 +41,11 @@ static const struct variable {
 	{ "DAPL_CM_ROUTE_TIMEOUT_MS",	FIELD(route_timeout_ms), 1, 600000,	4000, PARAMETER_NOW, RDMA },
 	{ "DAPL_CM_ROUTE_RETRY_COUNT",	FIELD(route_retries),	0, 1000,	15, PARAMETER_NOW, RDMA },
 	{ "DAPL_CM_TOS",		FIELD(tos),		0, 255,		-1, PARAMETER_NOW, ALL },
+	/* code points that RFC 4594 has for such traffic: AF11, EF, CS1, AF41 */
+	{ "DAPL_DSCP_HIGH_THROUGHPUT",	FIELD(dscp_high_throughput), 0, 63,	10, PARAMETER_NOW, ALL },
+	{ "DAPL_DSCP_LOW_LATENCY",	FIELD(dscp_low_latency), 0, 63,		46, PARAMETER_NOW, ALL },
+	{ "DAPL_DSCP_ECONOMY",		FIELD(dscp_economy),	0, 63,		8, PARAMETER_NOW, ALL },
+	{ "DAPL_DSCP_PREMIUM",		FIELD(dscp_premium),	0, 63,		34, PARAMETER_NOW, ALL },
 	{ "DAPL_MAX_CM_RESPONSE_TIME",	FIELD(cm_response_time), 0, 31,		0, PARAMETER_NEVER, RDMA },
 	{ "DAPL_MAX_CM_RETRIES",	FIELD(cm_retries),	0, 15,		0, PARAMETER_NEVER, RDMA },
 #undef FIELD

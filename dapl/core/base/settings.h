@@ -25,6 +25,7 @@ struct dapl_settings {
 	unsigned arp_timeout_ms, arp_retries;		/* DAPL_CM_ARP_TIMEOUT_MS, _RETRY_COUNT */
 	unsigned route_timeout_ms, route_retries;	/* DAPL_CM_ROUTE_TIMEOUT_MS, _RETRY_COUNT */
 	int tos;			/* DAPL_CM_TOS, -1: unset */
+	unsigned dscp_high_throughput, dscp_low_latency, dscp_economy, dscp_premium; /* DAPL_DSCP_*, 0-63 */
 	unsigned cm_response_time, cm_retries;	/* DAPL_MAX_CM_RESPONSE_TIME, _RETRIES */
 };
 extern struct dapl_settings dapl_settings;

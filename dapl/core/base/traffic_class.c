@@ -3,18 +3,23 @@
 #include "dapl/core/base/traffic_class.h"
 #include "dapl/core/base/settings.h"
 
+enum { ECN = 2 };	/* the low bits of the byte, below the code point */
+
+static int class_of(enum dapl_qos qos)
+{
+	switch (qos) {
+	case DAPL_QOS_THROUGHPUT: return (int)dapl_settings.dscp_high_throughput << ECN;
+	case DAPL_QOS_LATENCY: return (int)dapl_settings.dscp_low_latency << ECN;
+	case DAPL_QOS_ECONOMY: return (int)dapl_settings.dscp_economy << ECN;
+	case DAPL_QOS_PREMIUM: return (int)dapl_settings.dscp_premium << ECN;
+	case DAPL_QOS_DEFAULT: break;
+	}
+	return -1;
+}
+
 int dapl_traffic_class(const struct dapl_conn_tuning *tuning, enum dapl_qos qos)
 {
-	/* Differentiated services code points, in the upper six bits. The lower two are ECN's. */
-	static const uint8_t class_of[] = {
-		[DAPL_QOS_THROUGHPUT] = 10 << 2,	/* AF11 */
-		[DAPL_QOS_LATENCY] = 46 << 2,		/* EF */
-		[DAPL_QOS_ECONOMY] = 8 << 2,		/* CS1 */
-		[DAPL_QOS_PREMIUM] = 34 << 2,		/* AF41 */
-	};
 	int class = dapl_tuned(tuning->traffic_class, dapl_settings.tos);
 
-	if (class >= 0 || qos == DAPL_QOS_DEFAULT || qos >= sizeof class_of)
-		return class;
-	return class_of[qos];
+	return class >= 0 ? class : class_of(qos);
 }

@@ -4,8 +4,8 @@
 #define DAPL_TRAFFIC_CLASS_H
 #include "dapl/core/device.h"
 
-/* Returns the ToS byte, or traffic class, of a connection: that of its endpoint, else DAPL_CM_TOS, else the class
- * that stands for the QoS. -1: none is wanted. */
+/* Returns the ToS byte, or traffic class, of a connection: that of its endpoint, else DAPL_CM_TOS, else the
+ * code point of the QoS (DAPL_DSCP_*). -1: none is wanted. */
 int dapl_traffic_class(const struct dapl_conn_tuning *tuning, enum dapl_qos qos);
 
 #endif

@@ -87,4 +87,18 @@ UNIT_TEST(class_comes_from_connection_then_environment_then_quality_of_service)
 	assert_int_equal(class_of(0, 0x48, DAPL_QOS_THROUGHPUT), 0);
 }
 
-UNIT_MAIN(NULL, NULL)
+UNIT_TEST(each_quality_of_service_has_the_code_point_of_its_setting)
+{
+	dapl_settings.dscp_high_throughput = 1;
+	dapl_settings.dscp_low_latency = 40;
+	dapl_settings.dscp_economy = 0;
+	dapl_settings.dscp_premium = 63;
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_THROUGHPUT), 1 << 2);
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_LATENCY), 40 << 2);
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_ECONOMY), 0);
+	assert_int_equal(class_of(-1, -1, DAPL_QOS_PREMIUM), 63 << 2);
+	dapl_settings_read();
+}
+
+UNIT_FIXTURE(read_settings) { dapl_settings_read(); }
+UNIT_MAIN(read_settings, NULL)

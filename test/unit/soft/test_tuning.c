@@ -2,6 +2,7 @@
 /* test_tuning.c - limits of one connection of the software device: its patience with a silent peer,
  * and the traffic class of its socket. */
 #include "test/unit/soft/ends.h"
+#include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/liveness.h"
 #include "test/unit/unit.h"
@@ -48,6 +49,24 @@ UNIT_TEST(class_0_overrides_the_environment)
 	close_both();
 }
 
+UNIT_TEST(each_end_has_the_code_point_of_its_quality_of_service)
+{
+	static const struct { enum dapl_qos qos; int class; } cases[] = {
+		{ DAPL_QOS_THROUGHPUT, 0x28 }, { DAPL_QOS_LATENCY, 0xb8 }, { DAPL_QOS_ECONOMY, 0x20 },
+		{ DAPL_QOS_PREMIUM, 0x88 }, { DAPL_QOS_DEFAULT, 0 },
+	};
+
+	for (int i = 0; i < 4; i++) {
+		ends[0].qos = cases[i].qos;
+		ends[1].qos = cases[i + 1].qos;
+		connect_with((struct dapl_conn_tuning){ 0 }, (struct dapl_conn_tuning){ 0 });
+		assert_int_equal(option(&ends[0], IPPROTO_IP, IP_TOS), cases[i].class);
+		assert_int_equal(option(&ends[1], IPPROTO_IP, IP_TOS), cases[i + 1].class);
+		close_both();
+	}
+	ends[0].qos = ends[1].qos = DAPL_QOS_DEFAULT;
+}
+
 /* 4.096 us * 2^20 * (1 + 1) = 8.6 s. */
 UNIT_TEST(each_end_has_its_patience)
 {
@@ -68,4 +87,5 @@ UNIT_TEST(timeout_0_is_for_ever)
 	close_both();
 }
 
-UNIT_MAIN(NULL, NULL)
+UNIT_FIXTURE(read_settings) { dapl_settings_read(); }
+UNIT_MAIN(read_settings, NULL)

@@ -326,6 +326,10 @@ int sides_begin(void **state)
 {
 	memset(&dapl_settings, 0, sizeof dapl_settings);
 	dapl_settings.tclass = dapl_settings.tos = dapl_settings.ack_timer = -1;
+	dapl_settings.dscp_high_throughput = 10;
+	dapl_settings.dscp_low_latency = 46;
+	dapl_settings.dscp_economy = 8;
+	dapl_settings.dscp_premium = 34;
 	set_device();
 	memset(&remote, 0, sizeof remote);
 	set_address((struct sockaddr *)&remote, "10.0.0.2", 2);

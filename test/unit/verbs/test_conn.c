@@ -193,6 +193,16 @@ TEST(quality_of_service_is_a_code_point)
 		assert_int_equal(tos_of(qualities[i].qos, 0), qualities[i].tos);
 }
 
+TEST(settings_say_which_code_point_a_quality_of_service_is)
+{
+	begin_in(state, HW_WIRE_IB, CONN_REQUESTED);
+	dapl_settings.dscp_low_latency = 40;
+	dapl_settings.dscp_economy = 0;
+	assert_int_equal(tos_of(DAPL_QOS_LATENCY, 0), 40 << 2);
+	assert_int_equal(tos_of(DAPL_QOS_ECONOMY, 0), 0);
+	assert_int_equal(tos_of(DAPL_QOS_PREMIUM, 0), 0x88);
+}
+
 TEST(environment_comes_before_the_quality_of_service)
 {
 	static const int values[] = { 0, 1, 0xff };
