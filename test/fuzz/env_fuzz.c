@@ -136,6 +136,7 @@ static void check_copies(void)
 		{ "DAPL_ACK_TIMER", dapl_settings.ack_timer },
 		{ "DAPL_ACK_RETRY", (long)dapl_settings.ack_retry },
 		{ "DAPL_CM_TOS", dapl_settings.tos },
+		{ "DAPL_DSCP_LOW_LATENCY", (long)dapl_settings.dscp_low_latency },
 	};
 	enum parameter_origin origin;
 	struct dapl_parameter p;
