@@ -3,8 +3,11 @@
  * them or hands them to the thread of writer.c. While that thread is behind, frames wait in the rings; those that do
  * not fit are counted as lost "here". */
 #include <jansson.h>
+#include <linux/if_ether.h>
 #include <net/if.h>
+#include <netinet/ip6.h>
 #include <pcap/pcap.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +34,9 @@ enum {
 	DRAIN_NS = 500000000,		/* ns; see drain() */
 	NAPS_NS = 40000000,		/* ns of sleeps after the last frame; then it waits for an event */
 	WAIT_US = 100000,		/* us of one wait, after which a signal is noticed */
-	FILTER_MAX = 1 << 16,		/* bytes of a tagged frame that the filter reads */
+	FILTER_MAX = 1 << 16,		/* bytes that the filter reads of a frame of which it needs a copy */
+	TAGS_MAX = 2,			/* VLAN tags that are skipped */
+	JUMBO_HEADER = 8,		/* bytes of a hop-by-hop header with the jumbo payload option */
 	RULES_SNAP_MIN = 128,		/* bytes that have all headers which the filter's rules compare */
 };
 
@@ -83,25 +88,64 @@ static void compile_filter(struct capture *c)
 		pcap_close(dead);
 }
 
-/* Applies --direction. Applies the filter to the frame with its VLAN tag, which the device has stripped. */
+/* Returns the offset of the hop-by-hop header of joined segments, or 0 if the frame has none. Linux up to 6.18 puts it
+ * in front of TCP over IPv6 when these have more than 65535 bytes (BIG TCP). No frame on the wire has it. */
+static uint32_t find_jumbo_header(const DAT_ETH_FRAME *f)
+{
+	static const uint8_t header[] = { IPPROTO_TCP, 0, IP6OPT_JUMBO, IP6OPT_JUMBO_LEN - 2 };
+	const uint8_t *data = f->data;
+	uint32_t at = VLAN_OFFSET, type = 0;
+
+	for (int i = 0; i <= TAGS_MAX && at + 2 <= f->length; i++, at += VLAN_TAG) {
+		type = get_be16(data + at);
+		if (type != ETH_P_8021Q && type != ETH_P_8021AD)
+			break;
+	}
+	data += at + 2;
+	at += 2 + sizeof(struct ip6_hdr);
+	return type == ETH_P_IPV6 && at + JUMBO_HEADER <= f->length && !get_be16(data + 4) &&
+	       data[6] == IPPROTO_HOPOPTS && !memcmp(data + sizeof(struct ip6_hdr), header, sizeof header) ? at : 0;
+}
+
+/* Copies the frame as it is on the wire: with the VLAN tag, which the device has stripped, and without the jumbo header
+ * at this offset, unless that is 0. The copy has FILTER_MAX bytes at most of the frame. Returns their number. */
+static uint32_t copy_as_on_wire(const DAT_ETH_FRAME *f, uint32_t jumbo, uint8_t *to)
+{
+	const uint8_t *data = f->data;
+	uint32_t used = VLAN_OFFSET, at = VLAN_OFFSET, end = f->length < FILTER_MAX ? f->length : FILTER_MAX;
+
+	memcpy(to, data, VLAN_OFFSET);
+	if (vlan_tag_size(f)) {
+		vlan_put_tag(f, to + used);
+		used += VLAN_TAG;
+	}
+	if (jumbo) {
+		memcpy(to + used, data + at, jumbo - at);
+		used += jumbo - at;
+		to[used - sizeof(struct ip6_hdr) + offsetof(struct ip6_hdr, ip6_nxt)] = IPPROTO_TCP;
+		at = jumbo + JUMBO_HEADER;
+	}
+	memcpy(to + used, data + at, end - at);
+	return used + end - at;
+}
+
+/* Applies --direction. Applies the filter to the frame as it is on the wire. */
 static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
 {
-	static uint8_t tagged[FILTER_MAX + VLAN_TAG];
+	static uint8_t copy[FILTER_MAX + VLAN_TAG];
 	struct pcap_pkthdr header = { .caplen = f->length, .len = f->wire_length + vlan_tag_size(f) };
 	const uint8_t *data = f->data;
+	uint32_t jumbo;
 
 	if (c->o->direction && (c->o->direction == OUTGOING) != !!(f->flags & DAT_ETH_FRAME_OUTGOING))
 		return false;
 	if (!c->filtered)
 		return true;
-	if (vlan_tag_size(f) && f->length >= VLAN_OFFSET) {
-		uint32_t rest = (f->length < FILTER_MAX ? f->length : FILTER_MAX) - VLAN_OFFSET;
-
-		memcpy(tagged, data, VLAN_OFFSET);
-		vlan_put_tag(f, tagged + VLAN_OFFSET);
-		memcpy(tagged + VLAN_OFFSET + VLAN_TAG, data + VLAN_OFFSET, rest);
-		header.caplen = VLAN_OFFSET + VLAN_TAG + rest;
-		data = tagged;
+	jumbo = find_jumbo_header(f);
+	if ((vlan_tag_size(f) || jumbo) && f->length >= VLAN_OFFSET) {
+		header.caplen = copy_as_on_wire(f, jumbo, copy);
+		header.len -= jumbo ? JUMBO_HEADER : 0;
+		data = copy;
 	}
 	return pcap_offline_filter(&c->filter, &header, data);
 }
