@@ -240,6 +240,22 @@ static void tell_cut(struct capture *c)
 	}
 }
 
+/* Without a driver's own XDP the kernel joins segments before the program of AF_XDP sees them, and drops what is longer
+ * than a frame of AF_XDP. Its counter does not tell them from frames that found no room. */
+static void tell_joined(struct capture *c)
+{
+	for (unsigned i = 0; c->o->xdp && i < c->count; i++) {
+		const char *name = c->sources[i].device.name;
+		DAT_ETH_STATS s;
+
+		device_stats(&c->sources[i].device, &s);
+		if (s.lost && !(s.flags & DAT_ETH_STATS_ZERO_COPY))
+			cli_warn("%s: the frames lost in the ring found no room there, or are longer than 3840 bytes "
+				 "because the kernel has joined them: turn that off by \"ethtool -K %s gro off\", "
+				 "and tso and gso where programs of this host send", name, name);
+	}
+}
+
 /* Returns how much a count has grown, or ~0 if one of its values is ~0, not known. */
 static uint64_t difference(uint64_t before, uint64_t now)
 {
@@ -659,6 +675,7 @@ int capture_run(const struct options *o)
 	read_stats(c, &s);
 	summary(c, &s);
 	tell_cut(c);
+	tell_joined(c);
 	end(c);
 	if (o->file)
 		output_check();
