@@ -7,7 +7,17 @@
 /* question: name (8), version (1), kind (1), zeros (6), key (16)
  * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16) */
 static const char name[8] = "DATSOCK1";
-enum { VERSION_AT = 8, KIND_AT = 9, KEY_AT = 16, CODE_AT = 8, QUALIFIER_AT = 14, KIND_SERVICE = 2 };
+enum {
+	VERSION_AT = 8,
+	KIND_AT = 9,
+	QUESTION_ZEROS_AT = 10,
+	KEY_AT = 16,
+	CODE_AT = 8,
+	REPLY_ZEROS_AT = 9,
+	QUALIFIER_AT = 14,
+	REPLY_END = 16,
+	KIND_SERVICE = 2,
+};
 
 bool sock_service_is_request(const struct sock_service_request *r, size_t size)
 {
@@ -24,17 +34,20 @@ bool sock_service_is_answer(const struct sock_service_answer *a, size_t size)
 	       (a->result || a->type == SOCK_SERVICE_EXPECT || (a->qualifier && a->qualifier <= UINT16_MAX));
 }
 
-/* Whether data begin with the name, and have only zeros behind the part that is used. */
-static bool is_ours(const void *data, size_t size)
+static bool is_zero(const uint8_t *bytes, size_t from, size_t to)
 {
-	const uint8_t *bytes = data;
-
-	if (!data || size < SOCK_SERVICE_PRIVATE || memcmp(bytes, name, sizeof name))
-		return false;
-	for (size_t i = SOCK_SERVICE_PRIVATE; i < size; i++)
-		if (bytes[i])
+	while (from < to)
+		if (bytes[from++])
 			return false;
 	return true;
+}
+
+/* Whether data begin with the name, and have only zeros in two places: in [from, to), which is reserved, and from `end`
+ * on. A version that gives these bytes a meaning is not misread. */
+static bool is_ours(const void *data, size_t size, size_t from, size_t to, size_t end)
+{
+	return data && size >= SOCK_SERVICE_PRIVATE && !memcmp(data, name, sizeof name) && is_zero(data, from, to) &&
+	       is_zero(data, end, size);
 }
 
 void sock_service_encode_question(uint8_t data[SOCK_SERVICE_PRIVATE], const uint8_t key[SOCK_SERVICE_KEY])
@@ -50,7 +63,8 @@ bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOC
 {
 	const uint8_t *bytes = data;
 
-	if (!is_ours(data, size) || bytes[VERSION_AT] != SOCK_SERVICE_VERSION || bytes[KIND_AT] != KIND_SERVICE)
+	if (!is_ours(data, size, QUESTION_ZEROS_AT, KEY_AT, SOCK_SERVICE_PRIVATE) ||
+	    bytes[VERSION_AT] != SOCK_SERVICE_VERSION || bytes[KIND_AT] != KIND_SERVICE)
 		return false;
 	memcpy(key, bytes + KEY_AT, SOCK_SERVICE_KEY);
 	return true;
@@ -71,7 +85,8 @@ bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_
 	const uint8_t *bytes = data;
 	uint16_t wire;
 
-	if (!is_ours(data, size) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT || bytes[CODE_AT] > SOCK_SERVICE_REFUSE)
+	if (!is_ours(data, size, REPLY_ZEROS_AT, QUALIFIER_AT, REPLY_END) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT ||
+	    bytes[CODE_AT] > SOCK_SERVICE_REFUSE)
 		return false;
 	memcpy(&wire, bytes + QUALIFIER_AT, sizeof wire);
 	if (!wire != (bytes[CODE_AT] != SOCK_SERVICE_REDIRECT))

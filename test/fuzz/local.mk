@@ -12,7 +12,7 @@ if NET
 fuzz_stems += test/fuzz/netlink
 endif
 if SOCK
-fuzz_stems += test/fuzz/sockring test/fuzz/socksettings
+fuzz_stems += test/fuzz/sockring test/fuzz/sockservice test/fuzz/socksettings
 endif
 fuzz_targets = $(notdir $(fuzz_stems))
 
@@ -64,6 +64,8 @@ test_fuzz_frame_replay_SOURCES = test/fuzz/frame_fuzz.c test/fuzz/replay.c tools
 if SOCK
 test_fuzz_sockring_replay_SOURCES = test/fuzz/sockring_fuzz.c test/fuzz/replay.c
 test_fuzz_sockring_replay_LDADD = libsockparts.la
+test_fuzz_sockservice_replay_SOURCES = test/fuzz/sockservice_fuzz.c test/fuzz/replay.c
+test_fuzz_sockservice_replay_LDADD = libsockparts.la
 test_fuzz_socksettings_replay_SOURCES = test/fuzz/socksettings_fuzz.c test/fuzz/replay.c
 test_fuzz_socksettings_replay_LDADD = libsockparts.la
 endif
