@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -194,10 +195,19 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
 	struct conn *c = conn_of(fd);
+	int result, error;
 
 	if (c && level == IPPROTO_TCP && name == TCP_ZEROCOPY_RECEIVE)
 		move_back(c, DAT_SOCKET_WHY_OPTION, true, BACK_FOR_EVER);
-	return REAL(getsockopt)(fd, level, name, value, size);
+	result = REAL(getsockopt)(fd, level, name, value, size);
+	/* The kernel tells an error once, and the library may have been the first to ask. */
+	if (!result && c && level == SOL_SOCKET && name == SO_ERROR && *size == sizeof error) {
+		memcpy(&error, value, sizeof error);
+		if (!error)
+			error = conn_take_error(c);
+		memcpy(value, &error, sizeof error);
+	}
+	return result;
 }
 
 EXPORT int close(int fd)

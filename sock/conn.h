@@ -41,6 +41,12 @@ static inline struct epoll *epoll_of(int fd)
 	return slot ? __atomic_load_n(&slot->epoll, __ATOMIC_ACQUIRE) : NULL;
 }
 
+/* The error of the socket that the library has seen, for the one call of the program that reports it. 0: none. */
+static inline int conn_take_error(struct conn *c)
+{
+	return __atomic_exchange_n(&c->pending_error, 0, __ATOMIC_RELAXED);
+}
+
 /* Returns the slot of a descriptor; NULL if it is too large or memory lacks. */
 struct slot *conn_slot(int fd);
 /* Begins to track a new TCP socket. Returns NULL without memory: the socket is then the kernel's alone. */

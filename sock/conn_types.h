@@ -88,7 +88,7 @@ struct conn {
 	struct polls polls;   /* reads that did not wait; guarded by in_lock */
 	bool broken;         /* the peer has stored what cannot be */
 	uint64_t begin_at;   /* tcp_out from which an epoch may begin */
-	int pending_error;   /* of the socket, to be reported after the ring's bytes */
+	int pending_error;   /* atomic: of the socket; the library has seen it, and the program not yet */
 	uint64_t full_count; /* writes that found the ring full */
 	bool streaming;      /* its sending ring is among those that share the cache */
 

@@ -3,7 +3,10 @@
  *
  * Flow: an end sends at most WINDOW messages that the peer has not counted as taken in a message of its own, so that a
  * receive is always posted. The last RESERVE of them are for messages that only count. A send whose completion was
- * taken tells that all requests before it are complete. */
+ * taken tells that all requests before it are complete.
+ *
+ * Silence: an adapter may not notice that the peer is gone, or notice it late. So while a stream waits for the peer,
+ * link_watch() asks a silent one for a sign of life, which is a message that only counts. */
 #include "sock/link.h"
 #include <dat/dat_messages.h>
 #include <dat/udat.h>
@@ -34,6 +37,8 @@ enum {
 	CONNECT_US = 10000000,
 	IAS = 8, /* adapters that a process uses, at most */
 	END_MS = 1000, /* the end of the process waits for the service thread so long */
+	SILENT_NS = 1000000000 * 4ll, /* a peer that is asked each second has lost 3 answers, or is stopped */
+	WATCH_GAP_NS = 1000000000 * 3ll, /* without a look nothing is known of the peer */
 };
 
 #define DAT_FUNCTIONS(X) \
@@ -74,6 +79,9 @@ struct link {
 	DAT_EVD_HANDLE received, requests;
 	struct buffers *buffers;
 	struct link_memory memory;
+	uint64_t heard;                 /* messages received */
+	uint64_t heard_before;          /* as of the last link_watch() */
+	uint64_t quiet_since, watched_at; /* monotonic ns */
 
 	struct dapl_mutex lock; /* guards what follows, and posting */
 	bool broken;
@@ -104,7 +112,8 @@ static void (*before_fork)(void), (*before_end)(void);
 static int working; /* atomic: the service thread is in a call of DAT */
 static int event_fd = -1; /* an epoll instance over the descriptors of all adapters */
 
-enum { TYPE_CREDITS = 0 }; /* of a message that only counts */
+/* Of messages of the link itself: one that only counts, and one that asks for it. */
+enum { TYPE_CREDITS = 0, TYPE_PING = 255 };
 
 void link_set_user(const struct link_user *u)
 {
@@ -646,15 +655,42 @@ static void end_link(struct link *l)
 	user->down(l);
 }
 
-void link_break(struct link *l, const char *what)
+static void log_end(const struct link *l, const char *why)
 {
-	char line[256];
-	int length = snprintf(line, sizeof line, "datsock: DAT connection by %s ends: the peer has sent %s\n",
-			      l->adapter->name, what);
+	char line[DAT_NAME_MAX_LENGTH + 256];
+	int length = snprintf(line, sizeof line, "datsock: DAT connection by %s ends: %s\n", l->adapter->name, why);
 
 	if (!l->ended && settings.log && REAL(write)(2, line, length) < 0)
 		errno = 0;
+}
+
+void link_break(struct link *l, const char *what)
+{
+	char why[128];
+
+	snprintf(why, sizeof why, "the peer has sent %s", what);
+	log_end(l, why);
 	end_link(l);
+}
+
+bool link_watch(struct link *l, uint64_t now)
+{
+	uint64_t before = l->watched_at;
+
+	if (!l->up || link_is_over(l) || before == now)
+		return true;
+	l->watched_at = now;
+	if (l->heard != l->heard_before || now - before > WATCH_GAP_NS) {
+		l->heard_before = l->heard, l->quiet_since = now;
+		return true;
+	}
+	if (now - l->quiet_since < SILENT_NS) {
+		link_send(l, (struct link_message){ .type = TYPE_PING });
+		return true;
+	}
+	log_end(l, "the peer does not answer");
+	end_link(l);
+	return false;
 }
 
 static struct link *link_of_ep(DAT_EP_HANDLE ep)
@@ -724,12 +760,13 @@ static void on_receive(struct link *l, const DAT_EVENT *event)
 		link_break(l, "counts more messages than were sent");
 		return;
 	}
+	l->heard++;
 	l->open -= m.credits;
 	l->taken++;
 	if (!post_receive(l, slot))
 		l->broken = true;
 	flush(l);
-	if (l->taken >= WINDOW / 2 && has_room(l, 0, 0))
+	if ((m.type == TYPE_PING || l->taken >= WINDOW / 2) && has_room(l, 0, 0))
 		post_message(l, (struct link_message){ .type = TYPE_CREDITS });
 	room = l->refused && has_room(l, RESERVE + LINK_PIECES, LINK_PIECES);
 	if (room)
@@ -738,7 +775,7 @@ static void on_receive(struct link *l, const DAT_EVENT *event)
 	/* Messages that come before the connection's event are of a connection that is there. */
 	if (!l->up)
 		l->up = true, user->up(l);
-	if (m.type != TYPE_CREDITS)
+	if (m.type != TYPE_CREDITS && m.type != TYPE_PING)
 		user->message(l, &m);
 	if (room)
 		user->room(l);

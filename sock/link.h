@@ -72,6 +72,10 @@ const char *link_ia(const struct link *link);
 bool link_is_asker(const struct link *link);
 /* Ends a link whose peer breaks the protocol. user->down() is called. */
 void link_break(struct link *link, const char *what);
+/* A stream waits for something of the peer; to be called each second while that is so. A peer that sends nothing is
+ * asked for a sign of life, and the link of one that does not answer is ended: user->down() is called. Returns false
+ * then. */
+bool link_watch(struct link *link, uint64_t now);
 
 /* Any thread. A stream refers to the link: its object stays after its end, until the stream releases it. */
 void link_hold(struct link *link);

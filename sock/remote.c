@@ -73,9 +73,11 @@ enum {
 	AFTER_CANCEL = 16, /* bytes of TCP before the next try; 16 times as many after each */
 	AFTER_CANCELS = 256 << 10,
 	TICK_MS = 2,
+	TICKS_TO_TELL = 2, /* within the first the program may answer, which tells it, too */
 	TCP_TAKES = 16 << 10, /* bytes that a socket takes at the end of a process, however slow the reader is */
 	FRAME_TICKS = 5,
 	TICKS = 2000, /* after so many a stream whose peer is gone is left to the program's calls */
+	LOOK_NS = 1000000000, /* between looks at links whose streams wait; bounds messages */
 };
 
 struct remote {
@@ -112,7 +114,7 @@ struct remote {
 	uint64_t told; /* atomic: the position of the last TAKEN or NOTICE */
 	uint64_t skip; /* bytes of TCP to be dropped */
 
-	uint8_t came;   /* bytes have come: 2, and since the last tick: 1; the service thread's */
+	uint8_t ticks_to_tell; /* atomic: until the peer gets to know what was taken; 0: nothing to tell */
 	bool finishing; /* both ends go back to TCP; the service thread's */
 	unsigned ticks;
 	struct remote *next;      /* of a bucket */
@@ -123,6 +125,7 @@ static struct remote *buckets[BUCKETS];
 static struct remote *all;
 static uint32_t last_number;
 static bool restless; /* atomic: a stream waits for something that no event tells */
+static bool watching; /* atomic: a stream may wait for the peer */
 
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
@@ -167,6 +170,14 @@ bool remote_decode_frame(const unsigned char frame[REMOTE_FRAME], const unsigned
 
 /* --- streams ------------------------------------------------------------------------------------------------------ */
 
+/* The peer has to do something. */
+static void watch(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&watching, __ATOMIC_RELAXED) && !__atomic_exchange_n(&watching, true, __ATOMIC_SEQ_CST))
+		service_wake();
+}
+
 static struct remote **bucket(const struct link *link, uint32_t number)
 {
 	return &buckets[((uintptr_t)link / 64 + number / 2) % BUCKETS];
@@ -188,6 +199,7 @@ static void enter(struct remote *r, struct link *link, uint32_t number)
 	link_hold(link);
 	r->link = link, r->number = number;
 	r->next = *at, *at = r;
+	watch();
 }
 
 static struct remote *create(struct conn *c, const unsigned char key[LINK_KEY])
@@ -235,6 +247,12 @@ static void tick(void)
 {
 	if (!__atomic_exchange_n(&restless, true, __ATOMIC_SEQ_CST))
 		service_wake();
+}
+
+static void tell_soon(struct remote *r)
+{
+	__atomic_store_n(&r->ticks_to_tell, TICKS_TO_TELL, __ATOMIC_SEQ_CST);
+	tick();
 }
 
 /* Makes the rings of this end. Memory that is shared is not copied by a fork: the adapter writes to these pages. */
@@ -353,6 +371,7 @@ void remote_push(struct conn *c)
 				    (struct link_message){ .type = NOTICE, .flags = epoch,
 							   .stream = r->number, .a = tail,
 							   .b = head, .c = c->tx.epoch });
+	watch();
 	if (r->push_later)
 		return;
 	r->posted = tail;
@@ -467,8 +486,12 @@ void remote_taken(struct conn *c)
 	struct remote *r = c->remote;
 
 	STORE(&r->rx->full, 1);
-	if (c->rx.claim - __atomic_load_n(&r->told, __ATOMIC_RELAXED) < r->ring / 4)
+	if (c->rx.claim - __atomic_load_n(&r->told, __ATOMIC_RELAXED) < r->ring / 4) {
+		/* The program reads long after the bytes have come. */
+		if (!__atomic_load_n(&r->ticks_to_tell, __ATOMIC_SEQ_CST))
+			tell_soon(r);
 		return;
+	}
 	__atomic_store_n(&r->told, c->rx.claim, __ATOMIC_RELAXED);
 	post(r, TAKEN, c->rx.claim, 0, c->rx.epoch);
 }
@@ -679,6 +702,7 @@ void remote_detach(struct conn *c)
 	/* From now on the service thread may free it. */
 	STORE(&r->state, CLOSING);
 	link_send(link, m);
+	watch();
 	tick();
 }
 
@@ -709,7 +733,41 @@ static void tell_taken(struct remote *r, struct conn *c)
 	conn_unlock_in(c);
 }
 
-int remote_run(void)
+/* Whether the peer has to do something for the stream: to take bytes, or to answer. */
+static bool waits_for_peer(const struct remote *r)
+{
+	enum state state = LOAD(&r->state);
+	uint64_t claim;
+
+	if (state != ATTACHED)
+		return state != EXPECTED && state != OVER;
+	claim = LOAD(&r->tx->claim);
+	return !(claim & RING_REVOKED) && claim != LOAD(&r->tx->tail);
+}
+
+/* Looks at the links of streams that wait. Returns the time until the next look in ms, -1: none. */
+static int look_at_links(void)
+{
+	static uint64_t next_look;
+	uint64_t now;
+
+	if (!__atomic_load_n(&watching, __ATOMIC_SEQ_CST))
+		return -1;
+	now = clock_now_ns();
+	if (now < next_look)
+		return (next_look - now) / 1000000 + 1;
+	next_look = now + LOOK_NS;
+	__atomic_store_n(&watching, false, __ATOMIC_SEQ_CST);
+	for (struct remote *r = all; r; r = r->next_all)
+		if (waits_for_peer(r)) {
+			__atomic_store_n(&watching, true, __ATOMIC_SEQ_CST);
+			if (!link_watch(r->link, now))
+				break; /* streams may be gone */
+		}
+	return __atomic_load_n(&watching, __ATOMIC_SEQ_CST) ? LOOK_NS / 1000000 + 1 : -1;
+}
+
+static int run_ticks(void)
 {
 	static uint64_t next_tick;
 	uint64_t now;
@@ -741,8 +799,8 @@ int remote_run(void)
 			}
 			__atomic_store_n(&restless, true, __ATOMIC_SEQ_CST);
 		}
-		if (r->came && c && r->state == ATTACHED) {
-			if (!--r->came)
+		if (c && r->state == ATTACHED && __atomic_load_n(&r->ticks_to_tell, __ATOMIC_RELAXED)) {
+			if (!__atomic_sub_fetch(&r->ticks_to_tell, 1, __ATOMIC_SEQ_CST))
 				tell_taken(r, c);
 			else
 				__atomic_store_n(&restless, true, __ATOMIC_SEQ_CST);
@@ -754,6 +812,13 @@ int remote_run(void)
 		}
 	}
 	return __atomic_load_n(&restless, __ATOMIC_SEQ_CST) ? TICK_MS : -1;
+}
+
+int remote_run(void)
+{
+	int tick = run_ticks(), look = look_at_links();
+
+	return tick < 0 || (look >= 0 && look < tick) ? look : tick;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -988,8 +1053,7 @@ static void on_notice(struct remote *r, struct conn *c, const struct link_messag
 	}
 	STORE(&r->noticed, true);
 	STORE(&r->rx->tail, m->a);
-	r->came = 2;
-	__atomic_store_n(&restless, true, __ATOMIC_RELAXED);
+	tell_soon(r);
 	if (ring_take_wish(&r->rx->asleep))
 		conn_wake(c);
 }
@@ -1138,6 +1202,6 @@ void remote_after_fork(void)
 {
 	memset(buckets, 0, sizeof buckets);
 	all = NULL;
-	restless = false;
+	restless = watching = false;
 	link_after_fork();
 }

@@ -126,9 +126,8 @@ again:
 		}
 		if (checked) {
 			/* The kernel has said that the stream ends, and no byte has come before that. */
-			n = c->pending_error ? -1 : 0;
-			errno = c->pending_error;
-			c->pending_error = 0;
+			errno = conn_take_error(c);
+			n = errno ? -1 : 0;
 			c->look_at_tcp = true; /* the next read finds the end, too */
 			return n;
 		}
@@ -187,8 +186,8 @@ again:
 	}
 	/* The kernel has told the error before, when the library looked; now it tells the end. */
 	if (!n && c->pending_error) {
-		errno = c->pending_error, c->pending_error = 0;
-		return -1;
+		errno = conn_take_error(c);
+		return errno ? -1 : 0;
 	}
 	if (n < 0 && errno == EAGAIN && c->segment && !c->rx.active && ring_has_epoch(&c->rx))
 		goto again;
@@ -369,6 +368,11 @@ static ssize_t send_some(struct conn *c, int fd, const struct iovec *iov, int co
 
 	if (c->broken)
 		return reset();
+	if (unlikely(c->pending_error)) {
+		errno = conn_take_error(c);
+		if (errno)
+			return -1;
+	}
 	if (c->segment) {
 		if (unlikely(settings.test_back))
 			disturb(c);

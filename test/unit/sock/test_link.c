@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_link.c - what links do when the device of their adapter fails or is removed. The test plays libdat2. */
+/* test_link.c - what links do when the device of their adapter fails or is removed, and when the peer is silent. The
+ * test plays libdat2. */
 #include "sock/link.h"
 #include <dat/dat_messages.h>
 #include <dat/udat.h>
@@ -18,6 +19,9 @@ static struct ia {
 	DAT_EVENT_NUMBER event;
 	int fd;
 	char pz, cno, async, connects, requests, objects[OBJECTS];
+	DAT_EVD_HANDLE connects_evd, received; /* of the last link */
+	DAT_EP_HANDLE established; /* is reported next */
+	bool message_comes;
 	unsigned made;
 	unsigned lmrs, eps; /* that exist */
 } ias[16];
@@ -25,6 +29,9 @@ static unsigned opened, closed;
 static const char *missing; /* the call that fails */
 static DAT_CLOSE_FLAGS how;
 static struct sockaddr_in address = { .sin_family = AF_INET };
+static unsigned char *receive; /* the buffer of the first receive */
+static unsigned char sent[LINK_MESSAGE]; /* the last message */
+static unsigned sends;
 
 static bool fails(const char *call)
 {
@@ -114,6 +121,10 @@ static DAT_RETURN fake_dat_evd_create(DAT_IA_HANDLE ia, DAT_COUNT length, DAT_CN
 				      DAT_EVD_HANDLE *evd)
 {
 	*evd = new_object(ia_of(ia));
+	if (flags == DAT_EVD_CONNECTION_FLAG)
+		ia_of(ia)->connects_evd = *evd;
+	if (flags == DAT_EVD_DTO_FLAG && cno)
+		ia_of(ia)->received = *evd;
 	return answer("dat_evd_create");
 }
 
@@ -121,6 +132,20 @@ static DAT_RETURN fake_dat_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 {
 	struct ia *ia = ia_of(evd);
 
+	if (ia->established && evd == ia->connects_evd) {
+		event->event_number = DAT_CONNECTION_EVENT_ESTABLISHED;
+		event->event_data.connect_event_data.ep_handle = ia->established;
+		ia->established = DAT_HANDLE_NULL;
+		return DAT_SUCCESS;
+	}
+	if (ia->message_comes && evd == ia->received) {
+		event->event_number = DAT_DTO_COMPLETION_EVENT;
+		event->event_data.dto_completion_event_data = (DAT_DTO_COMPLETION_EVENT_DATA){
+			.status = DAT_DTO_SUCCESS, .transfered_length = LINK_MESSAGE
+		};
+		ia->message_comes = false;
+		return DAT_SUCCESS;
+	}
 	if (evd != (DAT_EVD_HANDLE)&ia->async || !ia->event_comes)
 		return DAT_QUEUE_EMPTY;
 	ia->event_comes = false;
@@ -191,6 +216,8 @@ static DAT_RETURN fake_dat_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT count, DAT_L
 					DAT_COMPLETION_FLAGS flags)
 {
 	ia_of(ep);
+	memcpy(sent, (void *)(uintptr_t)iov->virtual_address, sizeof sent);
+	sends++;
 	return answer("dat_ep_post_send");
 }
 
@@ -198,6 +225,8 @@ static DAT_RETURN fake_dat_ep_post_recv(DAT_EP_HANDLE ep, DAT_COUNT count, DAT_L
 					DAT_COMPLETION_FLAGS flags)
 {
 	ia_of(ep);
+	if (!cookie.as_64)
+		receive = (void *)(uintptr_t)iov->virtual_address;
 	return answer("dat_ep_post_recv");
 }
 
@@ -270,8 +299,9 @@ void *__wrap_dlsym(void *library, const char *name)
 
 /* --- the user of links ------------------------------------------------------------------------------------------- */
 
-static unsigned downs;
+static unsigned downs, messages;
 static struct link *down;
+static bool device_is_lost;
 
 static bool user_knows(const unsigned char token[LINK_KEY])
 {
@@ -285,11 +315,14 @@ static void user_down(struct link *link)
 	uint64_t qualifier;
 
 	downs++, down = link;
-	assert_int_equal(link_listen(link_ia(link), &at, &qualifier), EIO);
+	assert_int_equal(link_listen(link_ia(link), &at, &qualifier), device_is_lost ? EIO : 0);
 }
 
 static void user_up(struct link *link) {}
-static void user_message(struct link *link, const struct link_message *m) {}
+static void user_message(struct link *link, const struct link_message *m)
+{
+	messages++;
+}
 
 bool service_is_this_thread(void)
 {
@@ -304,13 +337,15 @@ static int set_up(void **state)
 
 	link_set_user(&user);
 	link_set_process(ignore, ignore);
-	opened = closed = downs = 0;
+	opened = closed = downs = sends = messages = 0;
 	missing = NULL;
+	device_is_lost = false;
 	return 0;
 }
 
 static void report(struct ia *ia, DAT_EVENT_NUMBER event)
 {
+	device_is_lost = true;
 	ia->event = event;
 	ia->event_comes = true;
 	link_dispatch();
@@ -471,6 +506,121 @@ UNIT_CASE(adapter_that_opens_in_part_is_closed)
 	}
 	missing = NULL;
 	assert_non_null(connect_by("one"));
+}
+
+/* --- silence ----------------------------------------------------------------------------------------------------- */
+
+/* The types of the link's own messages: those of link.c. */
+enum { CREDITS = 0, PING = 255 };
+static const uint64_t second = 1000000000;
+static uint64_t now; /* monotonic ns */
+
+static struct link *connect_and_establish(void)
+{
+	struct link *l = connect_by("one");
+
+	link_hold(l);
+	ias[0].established = (DAT_EP_HANDLE)&ias[0].objects[ias[0].made - 1];
+	link_dispatch();
+	assert_true(link_is_up(l));
+	now = second * 1000;
+	return l;
+}
+
+static void take(struct link_message m)
+{
+	link_message_encode(&m, receive);
+	ias[0].message_comes = true;
+	link_dispatch();
+}
+
+/* Looks each second, as a stream that waits does. Returns whether the link is there after that. */
+static bool look(struct link *l, unsigned seconds)
+{
+	while (seconds--)
+		if (!link_watch(l, now += second))
+			return false;
+	return true;
+}
+
+UNIT_CASE(silent_peer_is_asked_and_then_given_up)
+{
+	struct link *l = connect_and_establish();
+
+	assert_true(look(l, 1));
+	assert_int_equal(sends, 0);
+	assert_true(look(l, 3));
+	assert_int_equal(sends, 3);
+	assert_int_equal(sent[0], PING);
+	assert_false(look(l, 1));
+	assert_int_equal(downs, 1);
+	assert_ptr_equal(down, l);
+	assert_true(link_is_over(l));
+	assert_true(look(l, 10));
+	assert_int_equal(downs, 1);
+	link_release(l);
+}
+
+UNIT_CASE(peer_that_answers_is_kept)
+{
+	struct link *l = connect_and_establish();
+
+	for (int i = 0; i < 10; i++) {
+		assert_true(look(l, 4));
+		take((struct link_message){ .type = CREDITS, .credits = 3 });
+	}
+	assert_int_equal(downs, 0);
+	assert_int_equal(messages, 0);
+	link_release(l);
+}
+
+UNIT_CASE(many_streams_of_a_link_ask_once)
+{
+	struct link *l = connect_and_establish();
+
+	assert_true(look(l, 2));
+	assert_int_equal(sends, 1);
+	assert_true(link_watch(l, now));
+	assert_int_equal(sends, 1);
+	link_release(l);
+}
+
+/* No stream has waited, or this process was stopped. */
+UNIT_CASE(time_without_a_look_is_no_silence)
+{
+	struct link *l = connect_and_establish();
+
+	for (int i = 0; i < 10; i++) {
+		assert_true(look(l, 4));
+		now += 100 * second;
+	}
+	assert_int_equal(downs, 0);
+	link_release(l);
+}
+
+UNIT_CASE(link_that_is_not_up_is_not_watched)
+{
+	struct link *l = connect_by("one");
+
+	now = second * 1000;
+	assert_true(look(l, 20));
+	assert_int_equal(sends, 0);
+}
+
+UNIT_CASE(ping_is_answered_by_a_count)
+{
+	struct link *l = connect_and_establish();
+	struct link_message m;
+
+	take((struct link_message){ .type = 1 });
+	assert_int_equal(sends, 0);
+	take((struct link_message){ .type = PING });
+	assert_int_equal(sends, 1);
+	assert_true(link_message_decode(sent, sizeof sent, &m));
+	assert_int_equal(m.type, CREDITS);
+	assert_int_equal(m.credits, 2);
+	assert_int_equal(messages, 1);
+	link_release(l);
 }
 
 UNIT_MAIN(NULL, NULL)

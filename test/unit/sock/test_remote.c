@@ -64,6 +64,21 @@ bool link_is_asker(const struct link *l)
 	return !l->number;
 }
 
+static unsigned looks; /* calls of link_watch() */
+static bool silent;
+
+bool link_watch(struct link *l, uint64_t now)
+{
+	(void)l, (void)now;
+	looks++;
+	if (!silent)
+		return true;
+	broken_link = true;
+	user->down(&ends[0]);
+	user->down(&ends[1]);
+	return false;
+}
+
 void link_hold(struct link *l) { held++; }
 void link_release(struct link *l) { held--; }
 
@@ -254,7 +269,7 @@ UNIT_FIXTURE(connect_ends)
 	(void)state;
 	settings.ring = 64 << 10;
 	settings.after_calls = 1 << 30, settings.after_bytes = 1 << 30;
-	broken_link = stopped = false;
+	broken_link = stopped = silent = false;
 	memset(first, 0, sizeof first), memset(last, 0, sizeof last);
 	memset(written, 0, sizeof written), memset(read_bytes, 0, sizeof read_bytes);
 	outcome[0] = outcome[1] = DAT_SOCKET_WHY_TRAFFIC;
@@ -623,6 +638,70 @@ TEST(unknown_message_breaks_the_link)
 {
 	inject(1, 200, 0, 0, 0);
 	assert_true(stopped);
+}
+
+/* A second passes between two looks. */
+static void run_for_a_look(void)
+{
+	looks = 0;
+	for (int i = 0; i < 1100; i++) {
+		remote_run();
+		deliver_all();
+		usleep(1000);
+	}
+}
+
+TEST(link_of_a_stream_with_bytes_for_the_peer_is_watched)
+{
+	run_for_a_look();
+	assert_int_equal(looks, 0);
+	woken = false;
+	assert_int_equal(put(0, 100), 100);
+	deliver_all();
+	assert_int_equal(put(0, 100), 100);
+	deliver_all();
+	assert_true(woken);
+	run_for_a_look();
+	assert_true(looks > 0);
+	assert_int_equal(get(1, 200), 200);
+	/* The reader's end tells it by itself. */
+	for (int i = 0; i < 5000 && conns[0]->tx.ring->claim != conns[0]->tx.tail; i++) {
+		remote_run();
+		deliver_all();
+		usleep(1000);
+	}
+	assert_int_equal(conns[0]->tx.ring->claim, conns[0]->tx.tail);
+	run_for_a_look();
+	assert_int_equal(looks, 0);
+}
+
+TEST(bytes_for_a_silent_peer_go_to_tcp)
+{
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(put(0, 100), 100);
+		deliver_all();
+	}
+	silent = true;
+	for (int i = 0; i < 5000 && !broken_link; i++) {
+		remote_run();
+		usleep(1000);
+	}
+	assert_true(broken_link);
+	for (int i = 0; i < 2000 && conns[0]->mode == CONN_ATTACHED; i++) {
+		remote_run();
+		usleep(1000);
+	}
+	assert_int_equal(get(1, 200), 200);
+	assert_int_equal(put(0, 100), 100);
+	assert_int_equal(get(1, 100), 100);
+}
+
+TEST(error_that_the_library_has_seen_is_a_writers_too)
+{
+	conns[0]->pending_error = ETIMEDOUT;
+	assert_int_equal(put(0, 100), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(conns[0]->pending_error, 0);
 }
 
 UNIT_TEST_WITH(ring_of_another_size_is_refused, connect_ends, close_ends)
