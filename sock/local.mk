@@ -76,7 +76,7 @@ TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kern
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
 	test/sock/over-dat test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd \
-	test/sock/hosts test/sock/rendezvous test/sock/silent
+	test/sock/hostile-dat test/sock/hosts test/sock/rendezvous test/sock/silent
 EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/namespaces.py \
 	test/sock/services.py \
 	test/sock/preload.py test/sock/programs

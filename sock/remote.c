@@ -699,9 +699,11 @@ void remote_detach(struct conn *c)
 
 	c->remote = NULL;
 	STORE(&r->conn, NULL);
+	link_hold(link);
 	/* From now on the service thread may free it. */
 	STORE(&r->state, CLOSING);
 	link_send(link, m);
+	link_release(link);
 	watch();
 	tick();
 }
@@ -949,7 +951,7 @@ static void on_ring(struct remote *r, const struct link_message *m)
 static void on_opened(struct remote *r)
 {
 	struct conn *c = r->conn;
-	int why = r->state != OPENING || !r->peer_address ? DAT_SOCKET_WHY_PEER : attach(r);
+	int why = r->peer_address ? attach(r) : DAT_SOCKET_WHY_PEER;
 
 	if (why)
 		refuse(r, why);
@@ -966,6 +968,8 @@ static void on_move(struct remote *r, struct conn *c, const struct link_message 
 	if (c->remote == r && !c->broken) {
 		if (c->rx.active && !ring_is_revoked(&c->rx) && LOAD(&r->noticed)) {
 			move_break(c, "began an epoch in another one");
+		} else if (m->b & RING_REVOKED) {
+			move_break(c, "began an epoch at a position that cannot be");
 		} else {
 			/* The peer has given up the one before, of which it did not know that this end agreed. */
 			if (c->rx.active && !ring_is_revoked(&c->rx))
@@ -1150,7 +1154,7 @@ static void on_message(struct link *link, const struct link_message *m)
 	}
 	if (m->type == RING)
 		on_ring(r, m);
-	else if (m->type == OPENED)
+	else if (m->type == OPENED && r->state == OPENING)
 		on_opened(r);
 	else if (m->type == NO && r->state == OPENING)
 		refuse(r, m->a < 32 ? m->a : DAT_SOCKET_WHY_PEER);

@@ -704,6 +704,31 @@ TEST(error_that_the_library_has_seen_is_a_writers_too)
 	assert_int_equal(conns[0]->pending_error, 0);
 }
 
+/* Of a peer that answers twice, or to nothing: the program goes on by memory that is there. */
+TEST(stream_that_is_attached_is_not_opened_again)
+{
+	for (int to = 0; to < 2; to++) {
+		struct link_message m = { .type = OPENED, .stream = queue[1][0].stream };
+
+		stopped = false;
+		user->message(&ends[to], &m);
+		assert_true(stopped);
+		assert_string_equal(stopped_by, "a message of an unknown type");
+		assert_int_equal(outcome[to], DAT_SOCKET_WHY_NONE);
+	}
+	assert_int_equal(put(0, 100), 100);
+	deliver_all();
+	assert_int_equal(get(1, 100), 100);
+}
+
+TEST(epoch_at_a_position_that_cannot_be_resets)
+{
+	struct link_message m = { .type = MOVE, .stream = queue[1][0].stream, .b = 1ull << 63, .c = 1 };
+
+	user->message(&ends[1], &m);
+	assert_true(conns[1]->broken);
+}
+
 UNIT_TEST_WITH(ring_of_another_size_is_refused, connect_ends, close_ends)
 {
 	struct sockaddr_in none = { .sin_family = AF_INET };
