@@ -2,7 +2,9 @@
 /* dat_self.c - two connected endpoints of one process, 8-byte messages, one operation at a
  * time: what callgrind counts the instructions of (see instructions). Not for times.
  *
- *   dat_self IA ROUNDS NAP_MS
+ *   dat_self IA ROUNDS NAP_MS [wait]
+ *
+ * wait: begins when a line comes on standard input, so that a capture (datcap rdma) can be begun before.
  *
  * The op_* functions are called once a round each, when nothing else goes on and when what
  * they look for is there. So they take the same instructions every time; a round in which a
@@ -141,12 +143,14 @@ int main(int argc, char **argv)
 	struct timespec nap;
 	int rounds, ms;
 
-	if (argc != 4 || (rounds = atoi(argv[2])) < 1 || (ms = atoi(argv[3])) < 1 || ms > 999) {
-		fprintf(stderr, "usage: dat_self IA ROUNDS NAP_MS\n");
+	if (argc < 4 || argc > 5 || (rounds = atoi(argv[2])) < 1 || (ms = atoi(argv[3])) < 1 || ms > 999) {
+		fprintf(stderr, "usage: dat_self IA ROUNDS NAP_MS [wait]\n");
 		return 2;
 	}
 	nap = (struct timespec){ 0, ms * 1000 * 1000L };
 	setup(argv[1]);
+	if (argc == 5)
+		getchar();
 	while (rounds--) {
 		op_post_recv();
 		nanosleep(&nap, NULL);
