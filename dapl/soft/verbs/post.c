@@ -164,15 +164,11 @@ static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	return err;
 }
 
-/* Called with qp->lock held. */
-static ALWAYS_INLINE int post_send(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+int soft_qp_post_send_slow(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	int err = 0;
 
 	assert_held(&qp->lock);
-	if (likely(qp->conn) &&
-	    likely(qp->conn->shm ? shm_conn_post(qp, qp->conn, wr) : soft_tcp_post(qp, qp->conn, wr)))
-		return 0;
 	for (; wr; wr = wr->next) {
 		err = post_one(qp, wr);
 		if (unlikely(err)) {
@@ -193,14 +189,9 @@ int soft_qp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_se
 	int err;
 
 	dapl_mutex_lock(&qp->lock);
-	err = post_send(qp, wr, bad);
+	err = soft_qp_post_send_locked(qp, wr, bad);
 	dapl_mutex_unlock(&qp->lock);
 	return err;
-}
-
-int soft_qp_post_send_locked(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	return post_send(qp, wr, bad);
 }
 
 /* Queues the bind of a window of type 1. The device chooses the new key, another one than the last. */
