@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-	TAP_MAGIC = 0x70617431, TAP_VERSION = 4,
+	TAP_MAGIC = 0x70617431, TAP_VERSION = 5,
 	TAP_HEAD = 4096,		/* bytes before the records */
 	TAP_SIZE = 8 << 20,		/* bytes of records: some 100 ms of a program that does nothing but send */
 	TAP_LINE = 64,			/* bytes; entries are multiples of it */
@@ -47,10 +47,11 @@ enum tap_kind {
 	TAP_FILL,			/* up to the end of the ring */
 };
 
-enum tap_op { TAP_SEND, TAP_WRITE, TAP_READ, TAP_CMP_SWAP, TAP_FETCH_ADD };
+/* Numbers of enum ibv_wr_opcode, and of IBV_SEND_SOLICITED: a post stores them as they are. */
+enum tap_op { TAP_WRITE = 0, TAP_SEND = 2, TAP_READ = 4, TAP_CMP_SWAP = 5, TAP_FETCH_ADD = 6 };
 
 enum tap_flag {
-	TAP_SOLICITED = 1, TAP_INVALIDATE = 2, TAP_IMMEDIATE = 4,
+	TAP_IMMEDIATE = 1, TAP_INVALIDATE = 2, TAP_SOLICITED = 4,
 	/* of a connection, with its ends */
 	TAP_MEMORY = 8,			/* carried by shared memory, else by TCP */
 	TAP_ACTIVE = 16,		/* this side connected, the other accepted */
@@ -73,8 +74,8 @@ struct tap_message {
 	uint32_t length;		/* bytes of the message */
 	uint32_t captured;		/* of these */
 	uint32_t word;			/* immediate data, or STag to invalidate; read and atomic: STag of `sink` */
-	uint32_t stag;			/* of the peer's memory: write, read, atomic */
-	uint64_t remote;		/* its address */
+	uint32_t stag;			/* of the peer's memory: write, read, atomic; a send leaves it undefined */
+	uint64_t remote;		/* its address; the same */
 	union {
 		uint8_t payload[TAP_INLINE];
 		struct {		/* read and atomic */
@@ -95,6 +96,11 @@ struct tap_entry {
 	};
 } __attribute__((aligned(TAP_LINE)));
 _Static_assert(sizeof(struct tap_entry) == TAP_LINE, "an entry begins a line");
+
+static inline int tap_is_operation(unsigned op)
+{
+	return op <= TAP_FETCH_ADD && op != TAP_WRITE + 1 && op != TAP_SEND + 1;
+}
 
 static inline int tap_fetches(unsigned op)
 {

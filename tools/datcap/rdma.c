@@ -111,12 +111,16 @@ static void write_message(const struct taps_message *m)
 
 static const char *operation(const struct tap_record *r)
 {
-	static const char *const requests[] = { "send", "write", "read", "compare-and-swap", "fetch-and-add" };
-	static const char *const answers[] = { "?", "?", "read answer", "atomic answer", "atomic answer" };
+	const bool answer = r->kind == TAP_ANSWERED;
 
-	if (r->op >= sizeof requests / sizeof *requests)
-		return "?";
-	return (r->kind == TAP_ANSWERED ? answers : requests)[r->op];
+	switch (r->op) {
+	case TAP_SEND: return answer ? "?" : "send";
+	case TAP_WRITE: return answer ? "?" : "write";
+	case TAP_READ: return answer ? "read answer" : "read";
+	case TAP_CMP_SWAP: return answer ? "atomic answer" : "compare-and-swap";
+	case TAP_FETCH_ADD: return answer ? "atomic answer" : "fetch-and-add";
+	default: return "?";
+	}
 }
 
 static void put_address(char *to, size_t size, const struct tap_address *a)

@@ -270,15 +270,15 @@ static const uint8_t *read_entry(struct tap *tap, const struct tap_entry *e, str
 {
 	const struct tap_message *m = &e->message;
 	const struct connection *connection = find_connection(tap, e->qpn);
-	bool fetches = tap_fetches(e->op);
+	bool fetches = tap_fetches(e->op), send = e->op == TAP_SEND;
 
 	if (!connection)
 		return NULL;
 	*r = (struct tap_record){ .time = time_of(tap, e), .qpn = e->qpn, .kind = e->kind, .op = e->op,
 		.flags = e->flags | connection->flags, .length = m->length, .captured = m->captured,
 		.word = fetches ? 0 : m->word,
-		.memory = { .stag = m->stag, .remote = m->remote, .sink_stag = fetches ? m->word : 0,
-			    .sink = fetches ? m->sink : 0 },
+		.memory = { .stag = send ? 0 : m->stag, .remote = send ? 0 : m->remote,
+			    .sink_stag = fetches ? m->word : 0, .sink = fetches ? m->sink : 0 },
 		.ends = connection->ends };
 	if (e->op > TAP_READ)
 		r->atomic = (struct tap_atomic){ m->compare_add, m->swap };
@@ -335,7 +335,7 @@ static const struct tap_entry *peek(struct tap *tap)
 		uint8_t state = __atomic_load_n(&e->state, __ATOMIC_RELAXED);
 
 		tap->size = size_of(tap, e);
-		if (!tap->size || (state == TAP_VALID && e->op > TAP_FETCH_ADD && e->kind < TAP_ENDS)) {
+		if (!tap->size || (state == TAP_VALID && e->kind < TAP_ENDS && !tap_is_operation(e->op))) {
 			give_up(tap);
 			return NULL;
 		}

@@ -28,6 +28,10 @@ struct dapl_tap_sink {
 void dapl_tap_posts_init(void);
 
 enum { DAPL_TAP_NO_MESSAGE = 0xff };
+_Static_assert((int)TAP_WRITE == IBV_WR_RDMA_WRITE && (int)TAP_SEND == IBV_WR_SEND &&
+	       (int)TAP_READ == IBV_WR_RDMA_READ && (int)TAP_CMP_SWAP == IBV_WR_ATOMIC_CMP_AND_SWP &&
+	       (int)TAP_FETCH_ADD == IBV_WR_ATOMIC_FETCH_AND_ADD && (int)TAP_SOLICITED == IBV_SEND_SOLICITED,
+	       "posts store these numbers as they are");
 
 /* Returns enum tap_op of the request, or DAPL_TAP_NO_MESSAGE. */
 static ALWAYS_INLINE uint8_t dapl_tap_operation(enum ibv_wr_opcode opcode)
@@ -62,7 +66,7 @@ static ALWAYS_INLINE void dapl_tap_describe(struct tap_entry *to, const struct i
 
 	to->kind = TAP_POSTED;
 	to->op = op;
-	to->flags = wr->send_flags & IBV_SEND_SOLICITED ? TAP_SOLICITED : 0;
+	to->flags = wr->send_flags & TAP_SOLICITED;
 	m->length = length;
 	m->word = 0;
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {

@@ -244,6 +244,25 @@ UNIT_TEST_WITH(entry_of_unknown_operation_ends_its_capture, set_up, tear_down)
 	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID, .op = TAP_FETCH_ADD + 1 });
 }
 
+UNIT_TEST_WITH(entry_of_number_between_operations_ends_its_capture, set_up, tear_down)
+{
+	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID, .op = TAP_SEND + 1 });
+}
+
+/* A program stores no memory of the peer for a send. */
+UNIT_TEST_WITH(send_names_no_memory_of_the_peer, set_up, tear_down)
+{
+	struct taps_message m;
+
+	put(&programs[0], 1, 1);
+	*next_line(&programs[0]) = (struct tap_entry){ .time = 2, .qpn = 1, .state = TAP_VALID, .op = TAP_SEND,
+		.message = { .stag = 5, .remote = 6 } };
+	expect_next(~(uint64_t)0, 1);
+	assert_true(taps_next(~(uint64_t)0, &m));
+	assert_int_equal(m.record->memory.stag, 0);
+	assert_int_equal(m.record->memory.remote, 0);
+}
+
 UNIT_TEST_WITH(entry_of_unknown_connection_ends_its_capture, set_up, tear_down)
 {
 	expect_malformed(&(struct tap_entry){ .time = 2, .qpn = 2, .state = TAP_VALID });
