@@ -165,7 +165,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/local_address.c dapl/soft/local_address.h \
 	dapl/soft/wire/wire.c dapl/soft/wire/wire.h dapl/soft/wire/message.h \
 	dapl/soft/obj/conn.c dapl/soft/obj/conn.h \
-	dapl/soft/obj/fastpath.h dapl/soft/obj/store.h \
+	dapl/soft/obj/fastpath.h dapl/soft/obj/store.h dapl/soft/obj/tap_post.h \
 	dapl/soft/obj/rnic.c dapl/soft/obj/rnic.h \
 	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
 	dapl/soft/obj/stags.c dapl/soft/obj/stags.h \

@@ -733,7 +733,8 @@ test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_h
 test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=calloc
-test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness) $(soft_ring_reader)
+test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness) $(soft_ring_reader) \
+	$(tap_records)
 test_unit_soft_test_shm_conn_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_post_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_qp_executed \

@@ -30,9 +30,9 @@ static void forget_ring(void)
 		close(file);
 	file = -1;
 	dapl_tap.ring = NULL;
-	dapl_tap.entries = NULL;
 	dapl_tap.active = false;
 	WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
+	WRITE_ONCE(dapl_tap.plain, 0);
 }
 
 /* The memory is not inherited (MADV_DONTFORK). */
@@ -87,7 +87,6 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 	dapl_spin_lock(&dapl_tap.lock);
 	if (new) {
 		dapl_tap.ring = new;
-		dapl_tap.entries = (char *)new + TAP_HEAD;
 		file = fd;
 	}
 	*dapl_tap.ring = (struct tap_ring){ .magic = TAP_MAGIC, .version = TAP_VERSION, .size = TAP_SIZE,
@@ -97,6 +96,7 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 	WRITE_ONCE(dapl_tap.clock, clock);
 	WRITE_ONCE(dapl_tap.snap, snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX);
 	WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
+	WRITE_ONCE(dapl_tap.plain, clock == TAP_TICKS && snap >= TAP_INLINE ? dapl_tap.capture : 0);
 	dapl_tap.active = true;
 	fd = file;
 	dapl_spin_unlock(&dapl_tap.lock);
@@ -108,6 +108,7 @@ void dapl_tap_end(void)
 	dapl_spin_lock(&dapl_tap.lock);
 	if (dapl_tap.active)
 		WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
+	WRITE_ONCE(dapl_tap.plain, 0);
 	dapl_tap.active = false;
 	dapl_spin_unlock(&dapl_tap.lock);
 }
@@ -118,7 +119,7 @@ void dapl_tap_release(void)
 	char *unused;
 
 	dapl_spin_lock(&dapl_tap.lock);
-	unused = dapl_tap.active ? NULL : dapl_tap.entries;
+	unused = dapl_tap.active || !dapl_tap.ring ? NULL : (char *)dapl_tap.ring + TAP_HEAD;
 	dapl_spin_unlock(&dapl_tap.lock);
 	if (unused)
 		madvise(unused, TAP_SIZE, MADV_REMOVE);
@@ -155,8 +156,7 @@ bool dapl_tap_make_room(uint32_t size)
 		return false;
 	}
 	if (fill) {
-		*(struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE) =
-			(struct tap_entry){ .state = TAP_VOID, .kind = TAP_FILL };
+		*dapl_tap_at(dapl_tap.head) = (struct tap_entry){ .state = TAP_VOID, .kind = TAP_FILL };
 		dapl_tap.head += fill;
 		free -= fill;
 		before_end = TAP_SIZE;
@@ -172,8 +172,8 @@ bool dapl_tap_show(uint32_t qpn, uint8_t flags, const struct tap_ends *ends, uin
 	struct tap_entry *entry = NULL;
 
 	dapl_spin_lock(&dapl_tap.lock);
-	if (dapl_tap.active && (dapl_tap.limit - dapl_tap.head >= TAP_LINE || dapl_tap_make_room(TAP_LINE))) {
-		entry = (struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE);
+	if (dapl_tap.active && (dapl_tap_has_room(TAP_LINE) || dapl_tap_make_room(TAP_LINE))) {
+		entry = dapl_tap_at(dapl_tap.head);
 		*entry = (struct tap_entry){ .qpn = qpn, .state = TAP_VALID, .kind = TAP_ENDS,
 			.flags = flags, .ends = *ends };
 		*shown = dapl_tap.capture;
@@ -186,12 +186,8 @@ bool dapl_tap_show(uint32_t qpn, uint8_t flags, const struct tap_ends *ends, uin
 
 void dapl_tap_cancel(const struct tap_place *place)
 {
-	struct tap_entry *entry;
-
 	dapl_spin_lock(&dapl_tap.lock);
-	if (dapl_tap_is_shown(place->capture) && dapl_tap.head - place->at <= TAP_SIZE) {	/* not overwritten */
-		entry = (struct tap_entry *)(dapl_tap.entries + place->at % TAP_SIZE);
-		__atomic_store_n(&entry->state, TAP_VOID, __ATOMIC_RELAXED);
-	}
+	if (dapl_tap_is_shown(place->capture) && dapl_tap.head - place->at <= TAP_SIZE)	/* not overwritten */
+		__atomic_store_n(&dapl_tap_at(place->at)->state, TAP_VOID, __ATOMIC_RELAXED);
 	dapl_spin_unlock(&dapl_tap.lock);
 }

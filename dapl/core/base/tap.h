@@ -31,14 +31,14 @@ void dapl_tap_fini(void);
  * only makes records get lost. */
 struct dapl_tap {
 	uint32_t capture;		/* atomic: number of the capture, from 1 on. A new one when it ends, too */
+	uint32_t plain;			/* atomic: the same while entries have ticks, and a line of payload; else 0 */
 	uint32_t snap;			/* atomic: bytes of payload in a record */
 	uint32_t clock;			/* atomic: enum tap_clock */
 	struct dapl_spin lock;		/* guards what follows */
 	bool active;
 	uint64_t head;			/* ring->head is a copy for the client */
 	uint64_t limit;			/* entries that end up to here neither wrap nor overwrite what is unread */
-	char *entries;			/* NULL: there is no ring */
-	struct tap_ring *ring;
+	struct tap_ring *ring;		/* NULL: there is none */
 };
 extern struct dapl_tap dapl_tap;
 
@@ -80,27 +80,39 @@ struct tap_place {
 /* Makes room without a wrap, with the lock held. Counts a loss and returns false if there is none. */
 bool dapl_tap_make_room(uint32_t size);
 
+/* Called with the lock held. Returns true if there is room without a look at the client. */
+static ALWAYS_INLINE bool dapl_tap_has_room(uint32_t size)
+{
+	return likely(dapl_tap.head + size <= dapl_tap.limit);
+}
+
+/* Called with the lock held. There is a ring. */
+static ALWAYS_INLINE struct tap_entry *dapl_tap_at(uint64_t position)
+{
+	return (struct tap_entry *)((char *)dapl_tap.ring + TAP_HEAD + position % TAP_SIZE);
+}
+
 /* Takes the lock and returns an entry with `size` bytes, which the caller fills and publishes. Returns NULL without the
- * lock if the capture `shown` does not run, or if there is no room, which is counted. HOT: for each message during
- * a capture. Any locks may be held. */
+ * lock if the capture `shown` does not run, or if there is no room, which is counted. Any locks may be held. */
 static ALWAYS_INLINE struct tap_entry *dapl_tap_reserve(uint32_t size, uint32_t shown)
 {
 	dapl_spin_lock(&dapl_tap.lock);
-	if (likely(dapl_tap_is_shown(shown)) &&
-	    (likely(dapl_tap.limit - dapl_tap.head >= size) || dapl_tap_make_room(size)))
-		return (struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE);
+	if (likely(dapl_tap_is_shown(shown)) && (dapl_tap_has_room(size) || dapl_tap_make_room(size)))
+		return dapl_tap_at(dapl_tap.head);
 	dapl_spin_unlock(&dapl_tap.lock);
 	return NULL;
 }
 
-/* The same where there is room without a look at the client. NULL is not counted: the caller tries the other one. */
-static ALWAYS_INLINE struct tap_entry *dapl_tap_reserve_known(uint32_t size, uint32_t shown)
+/* HOT: takes the lock. Returns true if the next entry, of one line, can be filled and published: with ticks, and up to
+ * TAP_INLINE bytes of payload. Else returns false without the lock, and counts nothing: the caller tries
+ * dapl_tap_reserve(). Any locks may be held. */
+static ALWAYS_INLINE bool dapl_tap_reserve_line(uint32_t shown)
 {
 	dapl_spin_lock(&dapl_tap.lock);
-	if (likely(dapl_tap_is_shown(shown)) && likely(dapl_tap.limit - dapl_tap.head >= size))
-		return (struct tap_entry *)(dapl_tap.entries + dapl_tap.head % TAP_SIZE);
+	if (likely(shown == READ_ONCE(dapl_tap.plain)) && dapl_tap_has_room(TAP_LINE))
+		return true;
 	dapl_spin_unlock(&dapl_tap.lock);
-	return NULL;
+	return false;
 }
 
 /* Publishes the entry, and releases the lock. */

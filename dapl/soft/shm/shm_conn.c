@@ -13,6 +13,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/obj/fastpath.h"
+#include "dapl/soft/obj/tap_post.h"
 #include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
@@ -237,9 +238,12 @@ static NOINLINE bool post_other(struct soft_qp *qp, struct dapl_conn *conn, cons
 	return true;
 }
 
-/* A short Send always goes into a slot of the ring (proto.h), so its path has no other choice. */
-static ALWAYS_INLINE bool post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+/* A short Send always goes into a slot of the ring (proto.h), so its path has no other choice. `recorded`: a capture
+ * has a record of it, before the peer can see it. */
+static ALWAYS_INLINE bool post_short_send(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr,
+					  bool recorded)
 {
+	struct tap_place unused;
 	uint32_t length = wr->sg_list->length, charge = SOFT_CHARGE + length;
 	struct soft_message message = {
 		.op = wr->send_flags & IBV_SEND_SOLICITED ? WIRE_SEND_SE : WIRE_SEND,
@@ -248,10 +252,15 @@ static ALWAYS_INLINE bool post_short_send(struct soft_qp *qp, struct dapl_conn *
 	char *at;
 
 	if (!may_put(qp, conn, charge) || !fastpath_payload(qp, wr, &at) ||
-	    !ring_room(&conn->shm->tx, length))
+	    !ring_room(&conn->shm->tx, length) || (recorded && !tap_post_plain(qp, wr, at, &unused)))
 		return false;
 	put_posted(qp, conn, wr, &message, at, charge);
 	return true;
+}
+
+static ALWAYS_INLINE bool is_short_send(const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND && wr->sg_list->length <= RING_INLINE && !(wr->send_flags & IBV_SEND_FENCE);
 }
 
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
@@ -259,10 +268,16 @@ bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_
 	assert_held(&qp->lock);
 	if (unlikely(wr->num_sge != 1 || wr->next))
 		return false;
-	if (likely(wr->opcode == IBV_WR_SEND && wr->sg_list->length <= RING_INLINE &&
-		   !(wr->send_flags & IBV_SEND_FENCE)))
-		return post_short_send(qp, conn, wr);
+	if (likely(is_short_send(wr)))
+		return post_short_send(qp, conn, wr, false);
 	return post_other(qp, conn, wr);
+}
+
+bool shm_conn_post_recorded(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr)
+{
+	assert_held(&qp->lock);
+	return likely(wr->num_sge == 1 && !wr->next) && likely(is_short_send(wr)) &&
+	       post_short_send(qp, conn, wr, true);
 }
 
 bool shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)

@@ -81,6 +81,9 @@ void shm_conn_send_ack(struct dapl_conn *conn);
 /* Fast path: executes or sends one request of one segment if no request is before it and the ring
  * has room. Returns false if the request needs the slow path, and nothing was done. conn->shm is set. */
 bool shm_conn_post(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
+/* The same for a short Send during a capture, which is recorded. Returns false if the request, or its record, needs the
+ * slow path, and nothing was done. */
+bool shm_conn_post_recorded(struct soft_qp *qp, struct dapl_conn *conn, const struct ibv_send_wr *wr);
 /* Executes the request just posted by CMA, if it is a write or a read, no request is before it, and
  * the peer is idle. If true, the caller calls soft_requester_complete(). If false, it is to be sent, and
  * nothing was done. */

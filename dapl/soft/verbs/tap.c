@@ -19,6 +19,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/tap_post.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/verbs/post.h"
 
@@ -80,47 +81,21 @@ static ALWAYS_INLINE void put_head(struct tap_entry *to, const struct soft_qp *q
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* HOT: a Send or write of one segment in the region of the last one, with nothing new to look up. Called with qp->lock
+/* A Send or write of one segment, whose payload fits into the line, with nothing new to look up. Called with qp->lock
  * held. Returns false if record_request() has to record it. */
-static ALWAYS_INLINE bool record_plain(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now,
-				       struct tap_place *place)
+static bool record_plain(struct soft_qp *qp, const struct ibv_send_wr *wr, struct tap_place *place)
 {
-	bool send = wr->opcode == IBV_WR_SEND;
-	const struct dapl_conn *conn = qp->conn;
-	uint32_t captured, behind;
-	struct tap_entry *entry;
 	char *payload;
 
 	assert_held(&qp->lock);
-	if (unlikely(!conn || (!send && wr->opcode != IBV_WR_RDMA_WRITE) || wr->num_sge != 1 ||
-		     !fastpath_payload(qp, wr, &payload)))
-		return false;
-	captured = least(dapl_tap_snap(), wr->sg_list->length);
-	behind = tap_payload_size(TAP_SEND, captured);
-	entry = dapl_tap_reserve_known(TAP_LINE + behind, conn->tap_shown);
-	if (unlikely(!entry))
-		return false;
-	put_head(entry, qp, now);
-	entry->kind = TAP_POSTED;
-	entry->op = send ? TAP_SEND : TAP_WRITE;
-	entry->flags = wr->send_flags & IBV_SEND_SOLICITED ? TAP_SOLICITED : 0;
-	entry->message.length = wr->sg_list->length;
-	entry->message.captured = captured;
-	entry->message.word = 0;
-	entry->message.stag = send ? 0 : wr->wr.rdma.rkey;
-	entry->message.remote = send ? 0 : wr->wr.rdma.remote_addr;
-	if (captured == 8)		/* the shortest messages are the most: no call of memcpy() */
-		memcpy(entry->message.payload, payload, 8);
-	else
-		memcpy(behind ? (uint8_t *)(entry + 1) : entry->message.payload, payload, captured);
-	*place = dapl_tap_publish(TAP_LINE + behind);
-	return true;
+	return qp->conn && (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_RDMA_WRITE) && wr->num_sge == 1 &&
+	       fastpath_payload(qp, wr, &payload) && tap_post_plain(qp, wr, payload, place);
 }
 
 /* Called with qp->lock held. Returns false if the request is not recorded. */
-static NOINLINE bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, uint64_t now,
-				    struct tap_place *place)
+static NOINLINE bool record_request(struct soft_qp *qp, const struct ibv_send_wr *wr, struct tap_place *place)
 {
+	const uint64_t now = dapl_tap_now();
 	uint8_t op = dapl_tap_operation(wr->opcode);
 	struct iovec payload[SOFT_MAX_SGE];
 	uint32_t length, captured = 0, behind;
@@ -150,47 +125,48 @@ static NOINLINE bool record_request(struct soft_qp *qp, const struct ibv_send_wr
 }
 
 /* Called with qp->lock held. A request that is refused is not shown. */
-static ALWAYS_INLINE int record_and_post(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t now)
+static ALWAYS_INLINE int record_and_post(struct soft_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 	struct tap_place place;
-	bool recorded = record_plain(qp, wr, now, &place) || record_request(qp, wr, now, &place);
+	bool recorded = record_plain(qp, wr, &place) || record_request(qp, wr, &place);
 	int err = soft_qp_post_send_locked(qp, wr, &bad);
 
 	assert_held(&qp->lock);
-	if (recorded && err)
+	if (unlikely(err) && recorded)
 		dapl_tap_cancel(&place);
 	return err;
 }
 
-/* A list is taken apart, since each request of it may be refused. */
-static int record_and_post_list(struct soft_qp *qp, struct ibv_send_wr *wr, uint64_t now, struct ibv_send_wr **bad)
+/* Called with qp->lock held. A list is taken apart, since each request of it may be refused. */
+static NOINLINE int record_and_post_all(struct soft_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	int err = 0;
 
+	assert_held(&qp->lock);
+	if (likely(wr && !wr->next)) {
+		*bad = wr;
+		return record_and_post(qp, wr);
+	}
 	for (; wr && !err; wr = wr->next) {
 		struct ibv_send_wr one = *wr;
 
 		one.next = NULL;
-		err = record_and_post(qp, &one, now);
+		err = record_and_post(qp, &one);
 		*bad = wr;
 	}
 	return err;
 }
 
+/* HOT */
 static int tap_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct soft_qp *qp = soft_qp(ibqp);
-	uint64_t now = dapl_tap_now();
-	int err;
+	int err = 0;
 
 	dapl_mutex_lock(&qp->lock);
-	if (likely(wr && !wr->next)) {
-		err = record_and_post(qp, wr, now);
-		*bad = wr;
-	} else {
-		err = record_and_post_list(qp, wr, now, bad);
-	}
+	if (!(likely(qp->conn && qp->conn->shm && wr) && likely(shm_conn_post_recorded(qp, qp->conn, wr))))
+		err = record_and_post_all(qp, wr, bad);
 	dapl_mutex_unlock(&qp->lock);
 	return err;
 }

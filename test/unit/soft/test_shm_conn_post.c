@@ -11,7 +11,9 @@
 #include "dapl/soft/shm/proto.h"
 #include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
+#include "dapl/core/base/tap.h"
 #include "test/unit/soft/ring_reader.h"
+#include "test/unit/tap_records.h"
 #include "test/unit/unit.h"
 
 enum { KEY = 0x300, RKEY = 0x500, REMOTE = 0x12345000, SLOTS = 4, STRIDE = sizeof(struct soft_swqe) + 64 };
@@ -310,6 +312,75 @@ UNIT_CASE(other_requests_need_the_slow_path)
 	assert_false(shm_conn_post(&qp, &conn, &wr));
 	assert_false(post(IBV_WR_SEND, IBV_SEND_FENCE, 8));
 	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
+	expect_nothing_done();
+}
+
+/* --- during a capture ------------------------------------------------------------------------------------------- */
+
+enum { SNAP = TAP_INLINE, QPN = 77 };
+
+static void begin_capture(uint32_t snap)
+{
+	static const struct tap_ends ends = { .local.family = 4, .remote.family = 4 };
+
+	qp.qp.qp_num = QPN;
+	strcpy(memory, "a payload of some length");	/* TAP_INLINE bytes, and 0 */
+	tap_records_begin(snap);
+	assert_true(dapl_tap_show(QPN, 0, &ends, &conn.tap_shown));
+}
+
+static void end_capture(void)
+{
+	assert_false(next_record());
+	dapl_tap_end();
+	tap_records_release();
+}
+
+static bool post_recorded(enum ibv_wr_opcode opcode, unsigned flags, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)memory, length, KEY };
+	struct ibv_send_wr wr = { .wr_id = 9, .opcode = opcode, .send_flags = flags, .sg_list = &sge, .num_sge = 1 };
+
+	return shm_conn_post_recorded(&qp, &conn, &wr);
+}
+
+UNIT_CASE(captured_send_takes_a_slot_and_a_record)
+{
+	static const struct { uint32_t length; const char *payload; } rows[] = { { 0, "" }, { 3, "a p" },
+		{ 8, "a payloa" },
+		{ 11, "a payload o" }, { TAP_INLINE, "a payload of some length" } };
+
+	if (!ticks_are_usable())
+		skip();
+	begin_capture(SNAP);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		qp.sq_head = qp.sq_tail;
+		assert_true(post_recorded(IBV_WR_SEND, i ? 0 : IBV_SEND_SOLICITED, rows[i].length));
+		assert_int_equal(ring_read(&rx).length, rows[i].length);
+		is_recorded(TAP_POSTED, TAP_SEND, rows[i].length, rows[i].payload);
+		assert_int_equal(seen.entry.flags, i ? 0 : TAP_SOLICITED);
+		assert_int_equal(seen.entry.qpn, QPN);
+	}
+	end_capture();
+}
+
+/* The caller records them, and posts them then. */
+UNIT_CASE(captured_request_that_needs_more_is_left)
+{
+	begin_capture(SNAP);
+	assert_false(post_recorded(IBV_WR_SEND, 0, TAP_INLINE + 1));
+	assert_false(post_recorded(IBV_WR_SEND, IBV_SEND_FENCE, 8));
+	assert_false(post_recorded(IBV_WR_RDMA_WRITE, 0, 8));
+	conn.stream.tx.blocked = true;
+	assert_false(post_recorded(IBV_WR_SEND, 0, 8));
+	conn.stream.tx.blocked = false;
+	conn.tap_shown--;		/* the addresses come first */
+	assert_false(post_recorded(IBV_WR_SEND, 0, 8));
+	end_capture();
+	assert_false(post_recorded(IBV_WR_SEND, 0, 8));
+	begin_capture(SNAP - 1);
+	assert_false(post_recorded(IBV_WR_SEND, 0, 8));
+	end_capture();
 	expect_nothing_done();
 }
 
