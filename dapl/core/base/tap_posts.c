@@ -5,20 +5,16 @@
 #include "common/lock.h"
 #include "dapl/core/base/fork.h"
 
-enum { SINKS = 1 << 12 };		/* posts whose memory is remembered until they complete; sink_of()
-					 * makes an index of 12 bits */
-
-static struct dapl_spin lock = DAPL_SPIN_INIT(RANK_TAP_POSTS);	/* guards the sinks */
-static struct dapl_tap_sink sinks[SINKS];
+struct dapl_tap_posts dapl_tap_posts = { .lock = DAPL_SPIN_INIT(RANK_TAP_POSTS) };
 
 static void before_fork(void)
 {
-	dapl_spin_lock(&lock);
+	dapl_spin_lock(&dapl_tap_posts.lock);
 }
 
 static void after_fork(void)
 {
-	dapl_spin_unlock(&lock);
+	dapl_spin_unlock(&dapl_tap_posts.lock);
 }
 
 void dapl_tap_posts_init(void)
@@ -47,11 +43,6 @@ void dapl_tap_put_address(struct tap_address *to, const struct sockaddr_storage 
 
 /* --- memory of posts ---------------------------------------------------------------------------- */
 
-static struct dapl_tap_sink *sink_of(uint64_t wr_id)
-{
-	return &sinks[(wr_id >> 4) * 0x9e3779b97f4a7c15u >> 52];
-}
-
 /* Most lists have one segment: a call of memcpy() costs more than that. */
 static ALWAYS_INLINE void copy_sges(struct ibv_sge *to, const struct ibv_sge *from, uint32_t n)
 {
@@ -64,9 +55,9 @@ static ALWAYS_INLINE void copy_sges(struct ibv_sge *to, const struct ibv_sge *fr
 /* Called with the lock held. */
 static ALWAYS_INLINE struct dapl_tap_sink *put_sink(uint64_t wr_id, const struct ibv_sge *sge, int sges)
 {
-	struct dapl_tap_sink *sink = sink_of(wr_id);
+	struct dapl_tap_sink *sink = dapl_tap_sink_of(wr_id);
 
-	assert_held(&lock);
+	assert_held(&dapl_tap_posts.lock);
 	sink->wr_id = wr_id;
 	sink->sges = sges < DAPL_TAP_SGES ? (uint32_t)sges : DAPL_TAP_SGES;
 	copy_sges(sink->sge, sge, sink->sges);
@@ -77,7 +68,7 @@ void dapl_tap_remember(uint64_t wr_id, const struct ibv_sge *sge, int sges, cons
 {
 	struct dapl_tap_sink *sink;
 
-	dapl_spin_lock(&lock);
+	dapl_spin_lock(&dapl_tap_posts.lock);
 	sink = put_sink(wr_id, sge, sges);
 	sink->length = request->length;
 	sink->stag = request->stag;
@@ -86,26 +77,26 @@ void dapl_tap_remember(uint64_t wr_id, const struct ibv_sge *sge, int sges, cons
 	sink->sink = request->sink;
 	sink->compare_add = request->compare_add;
 	sink->swap = request->swap;
-	dapl_spin_unlock(&lock);
+	dapl_spin_unlock(&dapl_tap_posts.lock);
 }
 
 void dapl_tap_remember_receives(const struct ibv_recv_wr *wr)
 {
-	dapl_spin_lock(&lock);
+	dapl_spin_lock(&dapl_tap_posts.lock);
 	for (; wr; wr = wr->next)
 		if (wr->num_sge >= 0)
 			put_sink(wr->wr_id, wr->sg_list, wr->num_sge);
-	dapl_spin_unlock(&lock);
+	dapl_spin_unlock(&dapl_tap_posts.lock);
 }
 
 /* Copies an entry and frees it: for a receive the memory, otherwise the request, too. Returns false if
  * there is none. */
 static ALWAYS_INLINE bool recall(uint64_t wr_id, bool receive, struct dapl_tap_sink *copy)
 {
-	struct dapl_tap_sink *sink = sink_of(wr_id);
+	struct dapl_tap_sink *sink = dapl_tap_sink_of(wr_id);
 	bool found;
 
-	dapl_spin_lock(&lock);
+	dapl_spin_lock(&dapl_tap_posts.lock);
 	found = sink->wr_id == wr_id;
 	if (found) {
 		copy->sges = sink->sges;
@@ -115,7 +106,7 @@ static ALWAYS_INLINE bool recall(uint64_t wr_id, bool receive, struct dapl_tap_s
 			*copy = *sink;
 		sink->wr_id = 0;
 	}
-	dapl_spin_unlock(&lock);
+	dapl_spin_unlock(&dapl_tap_posts.lock);
 	return found;
 }
 

@@ -10,9 +10,14 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include "common/compiler.h"
+#include "common/lock.h"
 #include "common/tap.h"
 
-enum { DAPL_TAP_SGES = 4 };	/* segments of a post that are remembered */
+enum {
+	DAPL_TAP_SGES = 4,		/* segments of a post that are remembered */
+	DAPL_TAP_SINKS = 1 << 12,	/* posts whose memory is remembered until they complete;
+					 * dapl_tap_sink_of() makes an index of 12 bits */
+};
 
 /* The memory for payload that has not arrived yet. */
 struct dapl_tap_sink {
@@ -24,8 +29,20 @@ struct dapl_tap_sink {
 	uint64_t remote, sink, compare_add, swap;
 } __attribute__((aligned(64)));
 
+struct dapl_tap_posts {
+	struct dapl_spin lock;		/* guards the sinks */
+	struct dapl_tap_sink sinks[DAPL_TAP_SINKS];
+};
+extern struct dapl_tap_posts dapl_tap_posts;
+
 /* Before the first use. */
 void dapl_tap_posts_init(void);
+
+/* Returns the entry that a post may have. */
+static inline struct dapl_tap_sink *dapl_tap_sink_of(uint64_t wr_id)
+{
+	return &dapl_tap_posts.sinks[(wr_id >> 4) * 0x9e3779b97f4a7c15u >> 52];
+}
 
 enum { DAPL_TAP_NO_MESSAGE = 0xff };
 _Static_assert((int)TAP_WRITE == IBV_WR_RDMA_WRITE && (int)TAP_SEND == IBV_WR_SEND &&
@@ -106,6 +123,21 @@ static ALWAYS_INLINE bool dapl_tap_is_recorded(const struct ibv_wc *wc)
 /* Copies the memory of the payload that came with such a completion to *sink. Returns false if there is no message to
  * show: it failed, or is the answer to a request that was posted before the capture. */
 bool dapl_tap_recall(const struct ibv_wc *wc, struct dapl_tap_sink *sink);
+/* HOT: the same for a receive of one segment that has succeeded. Returns false if dapl_tap_recall() is needed. */
+static ALWAYS_INLINE bool dapl_tap_recall_segment(uint64_t wr_id, struct ibv_sge *segment)
+{
+	struct dapl_tap_sink *sink = dapl_tap_sink_of(wr_id);
+	bool found;
+
+	dapl_spin_lock(&dapl_tap_posts.lock);
+	found = likely(sink->wr_id == wr_id && sink->sges == 1);
+	if (found) {
+		*segment = sink->sge[0];
+		sink->wr_id = 0;
+	}
+	dapl_spin_unlock(&dapl_tap_posts.lock);
+	return found;
+}
 /* Returns the bytes of the message. */
 static ALWAYS_INLINE uint32_t dapl_tap_came(const struct ibv_wc *wc, const struct dapl_tap_sink *sink)
 {

@@ -52,15 +52,11 @@ static inline bool fastpath_message(const struct ibv_send_wr *wr, struct soft_me
 static inline bool fastpath_payload(struct soft_qp *qp, const struct ibv_send_wr *wr, char **at)
 {
 	const struct ibv_sge *sge = wr->sg_list;
-	uint64_t offset = sge->addr - qp->local.first;
 
 	if ((wr->send_flags & IBV_SEND_INLINE) && unlikely(sge->length > qp->max_inline))
 		return false;
-	if (unlikely(sge->lkey != qp->local.lkey || offset > qp->local.length ||
-		     sge->length > qp->local.length - offset))
-		return soft_mem_to_send(qp, sge, at) == SOFT_FINE;
-	*at = qp->local.base + offset;
-	return true;
+	return likely(soft_local_find(&qp->local, sge, at)) ||
+	       soft_mem_to_send(qp, sge, at) == SOFT_FINE;
 }
 
 /* Appends the request to the send queue, which has room. */

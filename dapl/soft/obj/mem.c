@@ -140,16 +140,26 @@ enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_p
 	return local_check(soft_stags_find(dev, sge->lkey), pd, sge, access, at);
 }
 
-enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at)
+static enum soft_check check_and_remember(const struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge,
+					  struct soft_local *local, char **at)
 {
 	const struct soft_region *region = soft_stags_find(qp->dev, sge->lkey);
-	enum soft_check check = local_check(region, qp->qp.pd, sge, 0, at);
+	enum soft_check check = local_check(region, pd, sge, 0, at);
 
 	assert_held(&qp->lock);
 	if (check == SOFT_FINE)
-		qp->local = (struct soft_local){ sge->lkey, region->first, region->length,
-						 region->base };
+		*local = (struct soft_local){ sge->lkey, region->first, region->length, region->base };
 	return check;
+}
+
+enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at)
+{
+	return check_and_remember(qp, qp->qp.pd, sge, &qp->local, at);
+}
+
+enum soft_check soft_mem_received(struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge, char **at)
+{
+	return check_and_remember(qp, pd, sge, &qp->sink, at);
 }
 
 /* LMR-20, 21, 24, DM-18, DTO-26, EXT-7 */

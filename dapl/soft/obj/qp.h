@@ -72,6 +72,7 @@ struct soft_qp {
 	uint32_t read_next;		/* counter; no read or atomic before it is outstanding */
 	uint32_t max_send_sge, max_inline;
 	struct soft_local local;	/* the region that a request was sent from last */
+	struct soft_local sink;		/* the region that a capture found a receive in last */
 
 	struct soft_rq rq;		/* without SRQ */
 	struct soft_srq *srq;

@@ -52,4 +52,22 @@ static ALWAYS_INLINE bool tap_post_plain(const struct soft_qp *qp, const struct 
 	return true;
 }
 
+/* Records a Send that has come, whose payload was checked, in the same way. */
+static ALWAYS_INLINE bool tap_receive_plain(const struct soft_qp *qp, const struct ibv_wc *wc, const char *payload,
+					    uint64_t now)
+{
+	struct tap_entry *entry;
+
+	assert_held(&qp->lock);
+	if (unlikely(wc->byte_len > TAP_INLINE) || !dapl_tap_reserve_line(qp->conn->tap_shown))
+		return false;
+	entry = dapl_tap_at(dapl_tap.head);
+	entry->time = now;
+	entry->qpn = qp->qp.qp_num;
+	entry->flags = 0;
+	tap_fill_line(entry, TAP_RECEIVED, TAP_SEND, wc->byte_len, payload);
+	dapl_tap_publish(TAP_LINE);
+	return true;
+}
+
 #endif

@@ -185,11 +185,16 @@ static int tap_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct
 	return soft_srq_post(srq, wr, bad);
 }
 
-/* Called with qp->lock held. */
-static void record_completion(struct soft_qp *qp, const struct ibv_wc *wc, const struct dapl_tap_sink *sink,
-			      uint64_t now)
+/* Returns the protection domain of the memory of a completed request. */
+static const struct ibv_pd *sink_pd(const struct soft_qp *qp, const struct ibv_wc *wc)
 {
-	const struct ibv_pd *pd = (wc->opcode & IBV_WC_RECV) && qp->srq ? qp->srq->srq.pd : qp->qp.pd;
+	return (wc->opcode & IBV_WC_RECV) && qp->srq ? qp->srq->srq.pd : qp->qp.pd;
+}
+
+/* Called with qp->lock held. */
+static NOINLINE void record_completion(struct soft_qp *qp, const struct ibv_wc *wc, const struct dapl_tap_sink *sink,
+				       uint64_t now)
+{
 	uint8_t op = dapl_tap_completed(wc);
 	uint32_t length = dapl_tap_came(wc, sink), captured, behind;
 	struct iovec payload[SOFT_MAX_SGE];
@@ -198,7 +203,7 @@ static void record_completion(struct soft_qp *qp, const struct ibv_wc *wc, const
 	assert_held(&qp->lock);
 	if (!qp->conn || (!dapl_tap_is_shown(qp->conn->tap_shown) && !show_connection(qp)))
 		return;
-	captured = find_payload(qp, pd, sink->sge, sink->sges, length, payload);
+	captured = find_payload(qp, sink_pd(qp, wc), sink->sge, sink->sges, length, payload);
 	behind = tap_payload_size(op, captured);
 	entry = dapl_tap_reserve(TAP_LINE + behind, qp->conn->tap_shown);
 	if (!entry)
@@ -209,40 +214,98 @@ static void record_completion(struct soft_qp *qp, const struct ibv_wc *wc, const
 	dapl_tap_publish(TAP_LINE + behind);
 }
 
-/* Called with dev->qps_lock held, so that the QP stays. */
-static void tap_completion(struct dapl_device *dev, const struct ibv_wc *wc, uint64_t now)
+/* A Send in a receive of one segment. Called with qp->lock held. */
+static NOINLINE void record_receive(struct soft_qp *qp, const struct ibv_wc *wc, const struct ibv_sge *sge,
+				    uint64_t now)
 {
-	struct dapl_tap_sink sink;
+	const struct dapl_tap_sink sink = { .sges = 1, .sge = { *sge } };
+
+	record_completion(qp, wc, &sink, now);
+}
+
+/* HOT: a short Send in a receive of one segment, in the same way as record_plain(). */
+static ALWAYS_INLINE bool record_plain_receive(struct soft_qp *qp, const struct ibv_wc *wc, const struct ibv_sge *sge,
+					       uint64_t now)
+{
+	char *payload;
+
+	assert_held(&qp->lock);
+	return likely(qp->conn) &&
+	       (likely(soft_local_find(&qp->sink, sge, &payload)) ||
+		soft_mem_received(qp, sink_pd(qp, wc), sge, &payload) == SOFT_FINE) &&
+	       tap_receive_plain(qp, wc, payload, now);
+}
+
+/* Locks the QP of a completion in place of the last one. Called with dev->qps_lock held, so that QPs stay. */
+static ALWAYS_INLINE struct soft_qp *lock_next(struct dapl_device *dev, struct soft_qp *last, uint32_t number)
+{
 	struct soft_qp *qp;
 
 	assert_held(&dev->qps_lock);
-	if (!dapl_tap_recall(wc, &sink))
-		return;
-	qp = soft_qp_by_number(dev, wc->qp_num);
-	if (!qp)
-		return;
-	dapl_mutex_lock(&qp->lock);
-	record_completion(qp, wc, &sink, now);
-	dapl_mutex_unlock(&qp->lock);
+	if (last && last->qp.qp_num == number)
+		return last;
+	if (last)
+		dapl_mutex_unlock(&last->lock);
+	qp = soft_qp_by_number(dev, number);
+	if (qp)
+		dapl_mutex_lock(&qp->lock);
+	return qp;
 }
 
-/* Reads the clock, and locks the table of QPs, once for all completions. */
+/* Returns true for a Send without more than its payload. */
+static ALWAYS_INLINE bool is_plain_receive(const struct ibv_wc *wc)
+{
+	return wc->opcode == IBV_WC_RECV && wc->status == IBV_WC_SUCCESS &&
+	       !(wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV));
+}
+
+/* Returns the QP that is locked then, as lock_next(). */
+static NOINLINE struct soft_qp *record_other(struct dapl_device *dev, struct soft_qp *qp, const struct ibv_wc *wc,
+					     uint64_t now)
+{
+	struct dapl_tap_sink sink;
+
+	assert_held(&dev->qps_lock);
+	if (!dapl_tap_is_recorded(wc) || !dapl_tap_recall(wc, &sink))
+		return qp;
+	qp = lock_next(dev, qp, wc->qp_num);
+	if (qp)
+		record_completion(qp, wc, &sink, now);
+	return qp;
+}
+
+/* HOT: reads the clock, and locks the table of QPs, once for all completions. */
+static NOINLINE void record_completions(struct dapl_device *dev, const struct ibv_wc *wc, int n)
+{
+	const uint64_t now = dapl_tap_found();
+	struct soft_qp *qp = NULL;
+	struct ibv_sge sge;
+
+	dapl_mutex_lock(&dev->qps_lock);
+	for (; n; n--, wc++) {
+		if (unlikely(!is_plain_receive(wc)) || unlikely(!dapl_tap_recall_segment(wc->wr_id, &sge))) {
+			qp = record_other(dev, qp, wc, now);
+			continue;
+		}
+		qp = lock_next(dev, qp, wc->qp_num);
+		if (likely(qp) && unlikely(!record_plain_receive(qp, wc, &sge, now)))
+			record_receive(qp, wc, &sge, now);
+	}
+	if (qp)
+		dapl_mutex_unlock(&qp->lock);
+	dapl_mutex_unlock(&dev->qps_lock);
+}
+
+/* HOT */
 static int tap_poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
-	struct dapl_device *dev = soft_device(cq->context);
-	int n = soft_cq_poll(cq, entries, wc), i = 0;
-	uint64_t now;
+	int n = soft_cq_poll(cq, entries, wc);
 
-	while (i < n && !dapl_tap_is_recorded(&wc[i]))
-		i++;
-	if (i >= n)
-		return n;
-	now = dapl_tap_found();
-	dapl_mutex_lock(&dev->qps_lock);
-	for (; i < n; i++)
-		if (dapl_tap_is_recorded(&wc[i]))
-			tap_completion(dev, &wc[i], now);
-	dapl_mutex_unlock(&dev->qps_lock);
+	for (int i = 0; i < n; i++)
+		if (dapl_tap_is_recorded(&wc[i])) {
+			record_completions(soft_device(cq->context), wc + i, n - i);
+			break;
+		}
 	return n;
 }
 

@@ -3,6 +3,7 @@
  * and completions. The socket is full, so requests wait in the send queue; completions are the test's. */
 #include "dapl/core/base/tap.h"
 #include "dapl/core/base/tap_posts.h"
+#include "dapl/soft/obj/mem.h"
 #include "dapl/soft/verbs/post.h"
 #include "dapl/soft/verbs/qp_life.h"
 #include "dapl/soft/verbs/tap.h"
@@ -335,6 +336,50 @@ UNIT_CASE(a_receive_has_what_has_come)
 	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "");
 	completes(128, IBV_WC_RECV, IBV_WC_WR_FLUSH_ERR, 0);
 	completes(64, IBV_WC_SEND, IBV_WC_SUCCESS, 0);
+	assert_false(next_record());
+}
+
+/* A region that was deregistered is not remembered. */
+UNIT_CASE(a_receive_in_memory_that_is_gone_has_no_payload)
+{
+	static char memory[16] = "region";
+	const struct soft_memory region = { .at = memory, .length = sizeof memory, .file = -1 };
+	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = sizeof memory };
+	struct ibv_recv_wr wr = receive(&sge), *bad;
+	struct ibv_mr *mr;
+
+	assert_int_equal(soft_mr_add(stream_device.pd, &region, IBV_ACCESS_LOCAL_WRITE, &mr), 0);
+	sge.lkey = mr->lkey;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ibv_post_recv(&s.qp->qp, &wr, &bad), 0);
+		if (i == 2)
+			assert_int_equal(soft_mr_dereg(mr), 0);
+		completes(128, IBV_WC_RECV, IBV_WC_SUCCESS, 6);
+		is_recorded(TAP_RECEIVED, TAP_SEND, 6, i == 2 ? "" : "region");
+	}
+}
+
+/* Completions of one poll may be of several queue pairs, short or long. */
+UNIT_CASE(completions_of_a_poll_have_their_queue_pair_and_payload)
+{
+	struct ibv_sge sge[2] = { bytes(100), bytes(100) };
+	struct ibv_wc wc[4];
+
+	write_memory("payload of more than twenty-four bytes");
+	for (int i = 0; i < 4; i++) {
+		struct ibv_recv_wr wr = receive(sge), *bad;
+
+		wr.wr_id = 1024 + 64 * (uint64_t)i;
+		wr.num_sge = i == 2 ? 2 : 1;
+		assert_int_equal(ibv_post_recv(&s.qp->qp, &wr, &bad), 0);
+		completions[i] = (struct ibv_wc){ .wr_id = wr.wr_id, .opcode = IBV_WC_RECV,
+			.byte_len = i == 1 ? 38 : 7, .qp_num = i == 3 ? ~0U : s.qp->qp.qp_num };
+	}
+	completed = 4;
+	assert_int_equal(ibv_poll_cq(stream_device.cq, 4, wc), 4);
+	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "payload");
+	is_recorded(TAP_RECEIVED, TAP_SEND, 38, "payload of more than twenty-four bytes");
+	is_recorded(TAP_RECEIVED, TAP_SEND, 7, "payload");
 	assert_false(next_record());
 }
 
