@@ -35,6 +35,8 @@ again_tests = test/eth/datcap-losses test/eth/datcap-wireshark test/life/datperf
 # Tests of single functions of ours, which are the same on every distribution. Not so those of what calls Open MPI and
 # rdma-core.
 function_tests = test/unit/common/% test/unit/core/% test/unit/dat/% test/unit/sock/% test/unit/soft/% test/unit/softeth/% test/unit/tools/%
+# Programs of those whose traffic test/net/tshark captures.
+captured_programs = test/unit/soft/test_foreign_peer test/unit/soft/test_device
 # What a build with sanitizers runs, and the two halves of it.
 binary_tests = $(filter-out $(source_tests) $(again_tests),$(TESTS))
 .PHONY: quick-tests slow-tests system-tests binary-tests binary-functions-tests binary-system-tests
@@ -49,7 +51,7 @@ system-tests:
 # The programs to build for these; all others need all programs.
 .PHONY: system-programs binary-system-programs binary-functions-programs
 system-programs binary-system-programs:
-	@echo $(filter-out $(function_tests),$(check_PROGRAMS))
+	@echo $(filter-out $(function_tests),$(check_PROGRAMS)) $(filter $(captured_programs),$(check_PROGRAMS))
 binary-functions-programs:
 	@echo $(filter $(function_tests),$(check_PROGRAMS))
 quick-tests:
