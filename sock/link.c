@@ -729,7 +729,8 @@ static void on_request(struct adapter *a, const DAT_EVENT *event)
 
 	if (dat.dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS && param.private_data_size >= 32) {
 		data = param.private_data;
-		if (!memcmp(data, "DATSOCK1", 8) && data[8] == 1 && data[9] == 3 && user->knows(data + 16))
+		/* Version, to a process, and reserved zeros. */
+		if (!memcmp(data, "DATSOCK1\1\3\0\0\0\0\0", 16) && user->knows(data + 16))
 			l = create(a);
 	}
 	if (!l) {

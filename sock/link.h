@@ -43,7 +43,7 @@ struct link_piece {
 
 /* What the user of links does; called by the service thread without a lock. */
 struct link_user {
-	/* Whether a peer that connects with this token is expected. */
+	/* Whether a peer that connects with this token is expected. It is not expected again then. */
 	bool (*knows)(const unsigned char token[LINK_KEY]);
 	void (*up)(struct link *link);
 	/* The connection was refused, or has broken: nothing is sent or received any more. */

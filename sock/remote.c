@@ -116,6 +116,7 @@ struct remote {
 
 	uint8_t ticks_to_tell; /* atomic: until the peer gets to know what was taken; 0: nothing to tell */
 	bool finishing; /* both ends go back to TCP; the service thread's */
+	bool came;      /* a peer has connected with the key; the service thread's */
 	unsigned ticks;
 	struct remote *next;      /* of a bucket */
 	struct remote *next_all, *prev_all;
@@ -883,11 +884,12 @@ void remote_forget(struct conn *c)
 	}
 }
 
+/* Once for each key: a peer cannot make links without end. */
 static bool knows(const unsigned char token[LINK_KEY])
 {
 	for (struct remote *r = all; r; r = r->next_all)
-		if (r->state == EXPECTED && !memcmp(r->key, token, LINK_KEY))
-			return true;
+		if (r->state == EXPECTED && !r->came && !memcmp(r->key, token, LINK_KEY))
+			return r->came = true;
 	return false;
 }
 
