@@ -3,6 +3,7 @@
  * dapl/softeth/match.c reads the fields that rules match, tunnel.c the headers of tunnels. */
 #include <linux/if_ether.h>
 #include <netinet/in.h>
+#include <string.h>
 #include "common/frame_layout.h"
 #include "common/bytes.h"
 #include "common/tunnel.h"
@@ -104,6 +105,20 @@ bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *l)
 {
 	*l = (struct eth_layout){ .version = 0 };
 	return read_ethernet(head, length > ETH_HEADERS_MAX ? ETH_HEADERS_MAX : length, 0, l);
+}
+
+bool eth_layout_read_unsized(const uint8_t *head, size_t length, struct eth_layout *l)
+{
+	uint8_t copy[ETH_HEADERS_MAX];
+
+	if (length > sizeof copy)
+		length = sizeof copy;
+	eth_layout_read(head, length, l);
+	if (!l->l3 || length < l->l3 + 20u)	/* an IPv4 header; IPv6 is longer */
+		return false;
+	memcpy(copy, head, length);
+	put_be16(copy + l->l3 + (copy[l->l3] >> 4 == 4 ? 2 : 4), UINT16_MAX);
+	return eth_layout_read(copy, length, l);
 }
 
 /* --- within a tunnel ---------------------------------------------------------------------- */

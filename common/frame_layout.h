@@ -24,6 +24,10 @@ struct eth_layout {
  * `head`. */
 bool eth_layout_read(const uint8_t *head, size_t length, struct eth_layout *layout);
 
+/* Reads the layout of a frame whose IP header may lack the length, as the kernel's of joined segments beyond 65535
+ * bytes (BIG TCP). Only `end` has no meaning then. */
+bool eth_layout_read_unsized(const uint8_t *head, size_t length, struct eth_layout *layout);
+
 /* Reads the layout of the headers within a tunnel: VXLAN, Geneve, GRE or NVGRE. Offsets count from the
  * beginning of the frame. */
 bool eth_layout_inner(const uint8_t *head, size_t length, const struct eth_layout *outer, struct eth_layout *inner);

@@ -175,21 +175,6 @@ static const char *set_lengths(struct message *m)
 	return NULL;
 }
 
-/* The layout of a message to segment, whose IP header need not have a length yet. */
-static bool read_template(struct message *m)
-{
-	struct eth_layout *l = &m->layout;
-	uint8_t copy[sizeof m->head], *ip;
-
-	eth_layout_read(m->head, m->head_length, l);
-	if (!l->l3 || m->head_length < l->l3 + 40u)
-		return false;
-	memcpy(copy, m->head, m->head_length);
-	ip = copy + l->l3;
-	put_be16(ip + (*ip >> 4 == 4 ? 2 : 4), 0xffff);
-	return eth_layout_read(copy, m->head_length, l);
-}
-
 /* Returns what is wrong with the message, or NULL. */
 static const char *prepare(struct message *m, const struct dapl_eth_send *how, uint32_t mtu)
 {
@@ -203,7 +188,7 @@ static const char *prepare(struct message *m, const struct dapl_eth_send *how, u
 	if (!(how->flags & (ETH_SEND_CSUM | ETH_SEND_TSO | ETH_SEND_INNER_CSUM)))
 		return NULL;
 	if (how->flags & ETH_SEND_TSO) {
-		if (!read_template(m))
+		if (!eth_layout_read_unsized(m->head, m->head_length, &m->layout))
 			return "a message to segment is not Ethernet, IP and TCP";
 		wrong = set_lengths(m);
 		return wrong ? wrong : add_segmentation(m, how, mtu);

@@ -43,13 +43,19 @@ static void count_segments(struct dapl_eth_frame *frame, const struct virtio_net
 	frame->segments = (uint16_t)((payload + vnet->gso_size - 1) / vnet->gso_size);
 }
 
+static bool read_layout(const struct dapl_eth_frame *frame, const uint8_t *head, uint32_t parsed, struct eth_layout *l)
+{
+	return eth_layout_read(head, parsed, l) ||
+	       (frame->wire_length > UINT16_MAX && eth_layout_read_unsized(head, parsed, l));
+}
+
 /* ETH-24 */
 void eth_validate(const struct eth_port *port, struct dapl_eth_frame *frame, const struct virtio_net_hdr *vnet,
 		  const uint8_t *head, uint32_t parsed, const struct iovec *iov, int n)
 {
 	struct eth_layout l;
 
-	if (!eth_layout_read(head, parsed, &l))
+	if (!read_layout(frame, head, parsed, &l))
 		return;
 	count_segments(frame, vnet, &l);
 	if (l.version == 4 && !(frame->flags & ETH_FRAME_PARTIAL))

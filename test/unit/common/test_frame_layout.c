@@ -311,4 +311,51 @@ UNIT_TEST(pseudo_header_has_addresses_protocol_and_length)
 	assert_int_equal(eth_sum_fold(eth_sum_pseudo(frame, &l)), 0x0100 + 2 + 17 + 8);
 }
 
+/* Each kind of large frame that Linux has. */
+UNIT_TEST(headers_are_found_without_a_length)
+{
+	struct eth_layout l;
+
+	ethernet(1, 0x0800);
+	ipv4(24, IPPROTO_TCP, 0);
+	put16(frame + 18 + 2, 0);
+	tcp(32);
+	assert_false(eth_layout_read(frame, length, &l));
+	assert_true(eth_layout_read_unsized(frame, length, &l));
+	assert_int_equal(l.payload, 18 + 24 + 32);
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_TCP, 0);
+	tcp(20);
+	assert_false(eth_layout_read(frame, length, &l));
+	assert_true(eth_layout_read_unsized(frame, length, &l));
+	assert_int_equal(l.payload, 14 + 40 + 20);
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_HOPOPTS, 0);
+	PUT("\x06\x00\xc2\x04\x00\x01\x86\xa0");	/* jumbo payload, TCP follows */
+	tcp(20);
+	assert_false(eth_layout_read(frame, length, &l));
+	assert_true(eth_layout_read_unsized(frame, length, &l));
+	assert_int_equal(l.payload, 14 + 40 + 8 + 20);
+	assert_int_equal(frame[14 + 4] | frame[14 + 5], 0);
+}
+
+UNIT_TEST(headers_without_a_length_are_whole)
+{
+	struct eth_layout l;
+
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_TCP, 0);
+	tcp(20);
+	for (size_t n = 0; n < length; n++)
+		assert_false(eth_layout_read_unsized(frame, n, &l));
+	ethernet(0, 0x0806);
+	length += 60;
+	assert_false(eth_layout_read_unsized(frame, length, &l));
+	ethernet(0, 0x86dd);
+	ipv6(IPPROTO_TCP, 0);
+	tcp(20);
+	length = sizeof frame;		/* more than the headers that are read */
+	assert_true(eth_layout_read_unsized(frame, length, &l));
+}
+
 UNIT_MAIN(NULL, NULL)

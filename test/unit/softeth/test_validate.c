@@ -17,12 +17,17 @@ static void put16(size_t at, uint16_t value)
 	bytes[at + 1] = (uint8_t)value;
 }
 
+static void set_ip_checksum(void)
+{
+	put16(L3 + 10, 0);
+	put16(L3 + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(bytes + L3, 20, 0)));
+}
+
 static void set_checksums(void)
 {
 	struct eth_layout l;
 
-	put16(L3 + 10, 0);
-	put16(L3 + 10, (uint16_t)~eth_sum_fold(eth_sum_bytes(bytes + L3, 20, 0)));
+	set_ip_checksum();
 	put16(L4 + 6, 0);
 	assert_true(eth_layout_read(bytes, LENGTH, &l));
 	put16(L4 + 6, (uint16_t)~eth_sum_fold(eth_sum_bytes(bytes + L4, LENGTH - L4, eth_sum_pseudo(bytes, &l))));
@@ -122,6 +127,17 @@ TEST(joined_frames_are_counted)
 		flags();
 		assert_int_equal(frame.segments, rows[i].segments);
 	}
+}
+
+/* BIG TCP: the total length of IPv4 is 0. */
+TEST(joined_frames_are_counted_without_a_length_in_the_header)
+{
+	put16(L3 + 2, 0);
+	set_ip_checksum();
+	vnet = (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_UDP, .gso_size = 1000 };
+	frame.wire_length = PAYLOAD + 100001;
+	assert_int_equal(flags(), ETH_FRAME_IP_OK);
+	assert_int_equal(frame.segments, 101);
 }
 
 /* The checksum in the headers is that of one of them. */
