@@ -1177,6 +1177,7 @@ static void lacks_means(struct conn *c)
 void service_ask(struct conn *c)
 {
 	int saved = errno, efd;
+	bool queued = false;
 
 	if (c->asked || c->never || (!c->connector && !c->acceptor))
 		return;
@@ -1210,11 +1211,12 @@ void service_ask(struct conn *c)
 		} else {
 			__atomic_store_n(&c->mode, CONN_WATCHED, __ATOMIC_SEQ_CST);
 			c->link = LINK_QUEUED;
+			queued = true; /* once, though several threads have seen the traffic */
 		}
 	}
 	conn_unlock(c);
 	own_fd_close(efd);
-	if (c->link == LINK_QUEUED) {
+	if (queued) {
 		dapl_mutex_lock(&sock_lock);
 		if (start_thread()) {
 			c->next_queued = queue, queue = c;
