@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
 	common/address.c common/address.h common/bits.h common/bytes.h \
-	common/clock.h common/compiler.h common/container_of.h common/once.h \
+	common/clock.h common/compiler.h common/container_of.h common/device_lost.h common/once.h \
 	common/control.h common/tap.h \
 	common/json_read.c common/json_read.h \
 	common/json_write.c common/json_write.h \

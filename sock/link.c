@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/address.h"
+#include "common/device_lost.h"
 #include "common/lock.h"
 #include "sock/conn.h"
 #include "sock/real.h"
@@ -838,12 +839,6 @@ static void lose_adapter(struct adapter *a)
 			end_link(l);
 }
 
-static bool device_is_lost(const DAT_EVENT *event)
-{
-	return event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC ||
-	       event->event_number == DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR; /* no completions are reported */
-}
-
 static void look_at(struct adapter *a)
 {
 	DAT_EVD_HANDLE triggered;
@@ -859,7 +854,7 @@ static void look_at(struct adapter *a)
 	while (dat.dat_evd_dequeue(a->connects, &event) == DAT_SUCCESS)
 		on_connection(&event);
 	while (!a->lost && dat.dat_evd_dequeue(a->async, &event) == DAT_SUCCESS)
-		if (device_is_lost(&event))
+		if (device_is_lost(event.event_number))
 			lose_adapter(a);
 }
 

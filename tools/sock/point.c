@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/address.h"
+#include "common/device_lost.h"
 #include "tools/cli.h"
 #include "tools/sock/loop.h"
 
@@ -173,12 +174,6 @@ static void close_ia(struct ia *ia)
 	ia->reopen_at = loop_now_ms() + REOPEN_MS;
 }
 
-static bool device_is_lost(const DAT_EVENT *event)
-{
-	return event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC ||
-	       event->event_number == DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR; /* no completions are reported */
-}
-
 static bool take_event(struct ia *ia)
 {
 	const DAT_EVD_HANDLE evds[] = { ia->requests, ia->connects, ia->transfers, ia->async };
@@ -191,7 +186,7 @@ static bool take_event(struct ia *ia)
 			answer_question(event.event_data.cr_arrival_event_data.cr_handle);
 		else if (i == 1)
 			take_answer(&event);
-		else if (i == 3 && device_is_lost(&event))
+		else if (i == 3 && device_is_lost(event.event_number))
 			ia->reopen_at = loop_now_ms();
 		return true;
 	}
