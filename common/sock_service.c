@@ -4,13 +4,14 @@
 #include <endian.h>
 #include <string.h>
 
-/* question: name (8), version (1), kind (1), zeros (6), key (16)
- * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16) */
+/* question: name (8), version (1), kind (1), wants the list (1), zeros (5), key (16)
+ * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16), list: addresses (16 each) */
 static const char name[8] = "DATSOCK1";
 enum {
 	VERSION_AT = 8,
 	KIND_AT = 9,
-	QUESTION_ZEROS_AT = 10,
+	LIST_AT = 10,
+	QUESTION_ZEROS_AT = 11,
 	KEY_AT = 16,
 	CODE_AT = 8,
 	REPLY_ZEROS_AT = 9,
@@ -56,6 +57,7 @@ void sock_service_encode_question(uint8_t data[SOCK_SERVICE_PRIVATE], const uint
 	memcpy(data, name, sizeof name);
 	data[VERSION_AT] = SOCK_SERVICE_VERSION;
 	data[KIND_AT] = KIND_SERVICE;
+	data[LIST_AT] = 1;
 	memcpy(data + KEY_AT, key, SOCK_SERVICE_KEY);
 }
 
@@ -64,10 +66,15 @@ bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOC
 	const uint8_t *bytes = data;
 
 	if (!is_ours(data, size, QUESTION_ZEROS_AT, KEY_AT, SOCK_SERVICE_PRIVATE) ||
-	    bytes[VERSION_AT] != SOCK_SERVICE_VERSION || bytes[KIND_AT] != KIND_SERVICE)
+	    bytes[VERSION_AT] != SOCK_SERVICE_VERSION || bytes[KIND_AT] != KIND_SERVICE || bytes[LIST_AT] > 1)
 		return false;
 	memcpy(key, bytes + KEY_AT, SOCK_SERVICE_KEY);
 	return true;
+}
+
+bool sock_service_wants_adapters(const void *question)
+{
+	return ((const uint8_t *)question)[LIST_AT];
 }
 
 void sock_service_encode_reply(uint8_t data[SOCK_SERVICE_PRIVATE], enum sock_service_code code, uint16_t qualifier)
@@ -85,7 +92,8 @@ bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_
 	const uint8_t *bytes = data;
 	uint16_t wire;
 
-	if (!is_ours(data, size, REPLY_ZEROS_AT, QUALIFIER_AT, REPLY_END) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT ||
+	if (!is_ours(data, size, REPLY_ZEROS_AT, QUALIFIER_AT, SOCK_SERVICE_REPLY) ||
+	    !is_zero(bytes, REPLY_END, SOCK_SERVICE_PRIVATE) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT ||
 	    bytes[CODE_AT] > SOCK_SERVICE_REFUSE)
 		return false;
 	memcpy(&wire, bytes + QUALIFIER_AT, sizeof wire);
@@ -94,4 +102,25 @@ bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_
 	*code = bytes[CODE_AT];
 	*qualifier = be16toh(wire);
 	return true;
+}
+
+void sock_service_encode_adapters(uint8_t data[SOCK_SERVICE_REPLY], const uint8_t (*adapters)[16], unsigned count)
+{
+	memset(data + SOCK_SERVICE_PRIVATE, 0, SOCK_SERVICE_REPLY - SOCK_SERVICE_PRIVATE);
+	for (unsigned i = 0; i < count && i < SOCK_SERVICE_ADAPTERS; i++)
+		memcpy(data + SOCK_SERVICE_PRIVATE + 16 * i, adapters[i], 16);
+}
+
+unsigned sock_service_decode_adapters(const void *data, size_t size, uint8_t adapters[SOCK_SERVICE_ADAPTERS][16])
+{
+	static const uint8_t none[16];
+	const uint8_t *list = (const uint8_t *)data + SOCK_SERVICE_PRIVATE;
+	unsigned count = 0;
+
+	while (count < SOCK_SERVICE_ADAPTERS && size >= SOCK_SERVICE_PRIVATE + 16 * (count + 1) &&
+	       memcmp(list + 16 * count, none, 16)) {
+		memcpy(adapters[count], list + 16 * count, 16);
+		count++;
+	}
+	return count;
 }

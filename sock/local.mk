@@ -53,7 +53,8 @@ datsock_LDADD = libversion.la $(JANSSON_LIBS)
 dist_man_MANS += doc/man/datsock.1
 sbin_PROGRAMS = datsockd
 datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients.h \
-	tools/sock/dispose.c tools/sock/dispose.h tools/sock/loop.c tools/sock/loop.h tools/sock/point.c tools/sock/point.h \
+	tools/sock/dispose.c tools/sock/dispose.h tools/sock/loop.c tools/sock/loop.h tools/sock/paths.c tools/sock/paths.h \
+	tools/sock/point.c tools/sock/point.h \
 	tools/sock/attach.c tools/sock/attach.h tools/sock/option.c tools/sock/option.h \
 	common/bpf_code.c common/bpf_code.h common/sock_mark.h common/sock_service.c common/sock_service.h \
 	common/address.c common/address.h common/env.h tools/cli.c tools/cli.h
@@ -63,11 +64,14 @@ dist_man_MANS += doc/man/datsockd.8
 TESTS += test/sock/datsock test/sock/datsockd test/sock/hosts test/sock/rendezvous test/sock/silent
 endif
 if CMOCKA
-check_PROGRAMS += test/unit/tools/test_option
-TESTS += test/unit/tools/test_option
+check_PROGRAMS += test/unit/tools/test_option test/unit/tools/test_paths
+TESTS += test/unit/tools/test_option test/unit/tools/test_paths
 test_unit_tools_test_option_SOURCES = test/unit/tools/test_option.c $(softeth_ebpf) tools/sock/option.c common/bpf_code.c
 test_unit_tools_test_option_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 test_unit_tools_test_option_LDADD = $(CMOCKA_LIBS)
+test_unit_tools_test_paths_SOURCES = test/unit/tools/test_paths.c tools/sock/paths.c
+test_unit_tools_test_paths_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+test_unit_tools_test_paths_LDADD = $(CMOCKA_LIBS)
 endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c

@@ -39,13 +39,17 @@ class Answer:
 class Service:
     """datsockd in a namespace."""
 
-    def __init__(self, directory, space, place, *options):
+    def __init__(self, directory, space, place, *options, links=('direct',)):
         self.directory, self.space, self.place, self.options = directory, space, place, options
+        self.adapters = ['soft', *(f'soft-{link}' for link in links[1:])]
+        self.address = space.address
         os.makedirs(directory + '/run', exist_ok=True)
         os.chmod(directory, 0o755)
         self.path = directory + '/run/datsock/datsockd'
         with open(directory + '/dat.conf', 'w', encoding='ascii') as conf:
-            conf.write(f'soft u2.0 threadsafe default {os.getcwd()}/.libs/libdaplsoft.so.2 dapl.2.0 "direct 0" ""\n')
+            for name, link in zip(self.adapters, links):
+                conf.write(f'{name} u2.0 threadsafe default {os.getcwd()}/.libs/libdaplsoft.so.2 dapl.2.0 '
+                           f'"{link} 0" ""\n')
         self.start()
 
     def start(self, *more):
@@ -53,8 +57,8 @@ class Service:
                'DAPL_TRACE_LEVEL': '0'}
         # pylint: disable=consider-using-with
         self.process = subprocess.Popen(['nsenter', f'--net=/proc/{self.space.pid}/ns/net',
-                                         os.getcwd() + '/datsockd', '-D', 'soft', '--cgroup', self.place.cgroup,
-                                         *self.options, *more], env=env)
+                                         os.getcwd() + '/datsockd', *(f'-D{name}' for name in self.adapters),
+                                         '--cgroup', self.place.cgroup, *self.options, *more], env=env)
         until(lambda: self.is_listening() or self.process.poll() is not None, 'datsockd does not start')
         assert self.process.poll() is None, self.process.returncode
 
@@ -64,7 +68,7 @@ class Service:
 
     def listens_on_ia(self):
         with self.space, socket.socket() as s:
-            return s.connect_ex((self.space.address, 4797)) == 0
+            return s.connect_ex((self.address, 4797)) == 0
 
     def stop(self, sig=signal.SIGTERM):
         self.process.send_signal(sig)
@@ -125,7 +129,9 @@ def asked(client, sock, wanted=OK):
 
 
 class World:
-    def __init__(self, place, directory):
+    """`links` beside the first one, which the connections use, have an adapter at each end, too."""
+
+    def __init__(self, place, directory, links=('direct',)):
         self.place = place
         self.a, self.b = namespaces.Namespace(), namespaces.Namespace()
         namespaces.join(self.a, 'direct', self.b, 'direct')
@@ -134,9 +140,13 @@ class World:
             space.ip('addr', 'add', space.address + '/24', 'dev', 'direct')
             space.ip('addr', 'add', f'10.78.2.{host}/24', 'dev', 'direct')
             space.ip('addr', 'add', f'fd78::{host}/64', 'dev', 'direct')
+        for number, link in enumerate(links[1:]):
+            namespaces.join(self.a, link, self.b, link)
+            for space, host in ((self.a, 1), (self.b, 2)):
+                space.ip('addr', 'add', f'10.78.{number + 3}.{host}/24', 'dev', link)
         self.table = place.enable()
-        self.at_a = Service(directory + '/a', self.a, place)
-        self.at_b = Service(directory + '/b', self.b, place)
+        self.at_a = Service(directory + '/a', self.a, place, links=links)
+        self.at_b = Service(directory + '/b', self.b, place, links=links)
 
     def listen(self, at=None, marked=True):
         at = at or self.b.address
@@ -192,7 +202,7 @@ def run(world, cases, wanted):
     return 1 if failed else 0
 
 
-def main(cases, wanted):
+def main(cases, wanted, links=('direct',)):
     """Runs the cases of these names, or all. Returns the exit status."""
     place = world = None
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -200,7 +210,7 @@ def main(cases, wanted):
         os.chmod(directory, 0o755)
         try:
             place = namespaces.Place()
-            world = World(place, directory)
+            world = World(place, directory, links)
             return run(world, cases, wanted)
         except namespaces.Skip as why:
             print('skip:', why)

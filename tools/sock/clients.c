@@ -45,6 +45,8 @@ struct user {
 struct entry {
 	struct client *client;
 	uint32_t id;
+	int ia;				/* where the process is to listen */
+	unsigned owed;			/* answers to EXPECT less the HEREs since: these are of an earlier IA */
 	uint16_t qualifier;		/* 0: the process has not said it yet */
 	uint8_t key[SOCK_SERVICE_KEY];
 	uint64_t until;			/* ms */
@@ -159,7 +161,7 @@ static struct entry *entry_of(struct client *c, uint32_t id)
 	return e;
 }
 
-static bool expect(struct client *c, uint32_t id, const uint8_t key[SOCK_SERVICE_KEY])
+static bool expect(struct client *c, uint32_t id, const uint8_t key[SOCK_SERVICE_KEY], int ia)
 {
 	struct entry *e = entry_of(c, id), **bucket = bucket_of(key);
 
@@ -170,23 +172,13 @@ static bool expect(struct client *c, uint32_t id, const uint8_t key[SOCK_SERVICE
 		return false;
 	e->client = c;
 	e->id = id;
+	e->ia = ia;
 	memcpy(e->key, key, sizeof e->key);
 	e->next_in_bucket = *bucket, *bucket = e;	/* the process that said it last is asked first */
 	e->next_of_client = c->entries, c->entries = e;
 	put_last(e);
 	c->user->entries++;
 	return true;
-}
-
-enum sock_service_code clients_find(const uint8_t key[SOCK_SERVICE_KEY], uint16_t *qualifier)
-{
-	for (struct entry *e = *bucket_of(key); e; e = e->next_in_bucket)
-		if (e->qualifier && !memcmp(e->key, key, sizeof e->key)) {
-			*qualifier = e->qualifier;
-			return SOCK_SERVICE_REDIRECT;
-		}
-	*qualifier = 0;
-	return SOCK_SERVICE_WAIT;
 }
 
 /* --- the life of a client ---------------------------------------------------------------------------------------- */
@@ -267,56 +259,90 @@ static bool is_tcp(int fd)
 	return fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) && protocol == IPPROTO_TCP;
 }
 
-/* What the socket of a request tells. *ia: that of its local address. */
-static enum sock_service_result look(const struct sock_service_request *r, int fd, struct option_socket *state,
-				     uint8_t key[SOCK_SERVICE_KEY], int *ia)
+/* What the socket of a request tells. */
+static enum sock_service_result look(const struct sock_service_request *r, int fd, struct paths_of *of)
 {
 	bool connector = r->type == SOCK_SERVICE_ASK;
+	struct option_socket state;
 
-	if (!is_tcp(fd) || attach_read_socket(sockets, fd, state) || !(state->flags & OPTION_CONNECTOR) == connector)
+	if (!is_tcp(fd) || attach_read_socket(sockets, fd, &state) || !(state.flags & OPTION_CONNECTOR) == connector)
 		return SOCK_SERVICE_NO_SOCKET;
-	if (!(state->flags & OPTION_AWARE))
+	if (!(state.flags & OPTION_AWARE))
 		return SOCK_SERVICE_NOT_AWARE;
-	memcpy(key, connector ? &state->mine : &state->theirs, 8);
-	memcpy(key + 8, connector ? &state->theirs : &state->mine, 8);
-	*ia = point_for(state->tuple.local);
-	return *ia < 0 ? SOCK_SERVICE_NO_ADAPTER : SOCK_SERVICE_OK;
+	memcpy(of->key, connector ? &state.mine : &state.theirs, 8);
+	memcpy(of->key + 8, connector ? &state.theirs : &state.mine, 8);
+	memcpy(of->local, state.tuple.local, 16);
+	memcpy(of->remote, state.tuple.remote, 16);
+	return SOCK_SERVICE_OK;
+}
+
+/* Where the process is to listen: e->ia. */
+static void answer_expectation(struct entry *e, const uint8_t peer[16])
+{
+	struct sock_service_answer a = { .magic = SOCK_SERVICE_MAGIC, .version = SOCK_SERVICE_VERSION,
+					 .type = SOCK_SERVICE_EXPECT, .id = e->id };
+
+	memcpy(a.key, e->key, sizeof a.key);
+	memcpy(a.peer, peer, sizeof a.peer);
+	snprintf(a.ia, sizeof a.ia, "%s", point_name(e->ia));
+	e->owed++;
+	send_answer(e->client, &a);
+}
+
+enum sock_service_code clients_find(const uint8_t key[SOCK_SERVICE_KEY], int ia, uint16_t *qualifier)
+{
+	static const uint8_t unknown[16];
+	struct entry *elsewhere = NULL;
+
+	*qualifier = 0;
+	for (struct entry *e = *bucket_of(key); e; e = e->next_in_bucket) {
+		if (memcmp(e->key, key, sizeof e->key))
+			continue;
+		if (e->qualifier && e->ia == ia) {
+			*qualifier = e->qualifier;
+			return SOCK_SERVICE_REDIRECT;
+		}
+		if (e->ia != ia && !elsewhere)
+			elsewhere = e;
+	}
+	if (elsewhere) {
+		elsewhere->ia = ia;
+		elsewhere->qualifier = 0;
+		answer_expectation(elsewhere, unknown);
+	}
+	return SOCK_SERVICE_WAIT;
 }
 
 static void on_expect(struct client *c, const struct sock_service_request *r, int fd)
 {
-	struct sock_service_answer a = { .magic = SOCK_SERVICE_MAGIC, .version = SOCK_SERVICE_VERSION,
-					 .type = r->type, .id = r->id };
-	struct option_socket state;
-	int ia = -1;
+	struct paths_of of;
+	enum sock_service_result result = look(r, fd, &of);
+	int ia = result ? -1 : point_for(of.local);
 
-	a.result = look(r, fd, &state, a.key, &ia);
-	if (!a.result && !expect(c, r->id, a.key))
-		a.result = SOCK_SERVICE_BUSY;
-	if (a.result) {
-		answer(c, r, a.result);
-		return;
-	}
-	memcpy(a.peer, state.tuple.remote, sizeof a.peer);
-	snprintf(a.ia, sizeof a.ia, "%s", point_name(ia));
-	send_answer(c, &a);
+	if (!result && ia < 0)
+		ia = point_instead_of(of.local);
+	if (!result && ia < 0)
+		result = SOCK_SERVICE_NO_ADAPTER;
+	if (!result && !expect(c, r->id, of.key, ia))
+		result = SOCK_SERVICE_BUSY;
+	if (result)
+		answer(c, r, result);
+	else
+		answer_expectation(entry_of(c, r->id), of.remote);
 }
 
 static void on_ask(struct client *c, const struct sock_service_request *r, int fd)
 {
 	struct clients_ask ask = { .client = c->number, .user = c->user->uid, .id = r->id };
-	struct option_socket state;
-	enum sock_service_result result = look(r, fd, &state, ask.key, &ask.ia);
+	enum sock_service_result result = look(r, fd, &ask.of);
 
-	if (!result) {
-		memcpy(ask.peer, state.tuple.remote, sizeof ask.peer);
-		if (c->user->asks < USER_ASKS && point_ask(&ask)) {
-			c->user->asks++;
-			return;
-		}
-		result = SOCK_SERVICE_BUSY;
+	if (!result && !paths_choose(&ask.of, &ask.path))
+		result = SOCK_SERVICE_NO_ADAPTER;
+	if (!result && c->user->asks < USER_ASKS && point_ask(&ask)) {
+		c->user->asks++;
+		return;
 	}
-	answer(c, r, result);
+	answer(c, r, result ? result : SOCK_SERVICE_BUSY);
 }
 
 void clients_answered(const struct clients_ask *ask, enum sock_service_result result, uint16_t qualifier)
@@ -328,10 +354,11 @@ void clients_answered(const struct clients_ask *ask, enum sock_service_result re
 	if (u && u->asks)
 		u->asks--;
 	if (!result) {
-		memcpy(a.key, ask->key, sizeof a.key);
-		memcpy(a.peer, ask->peer, sizeof a.peer);
+		memcpy(a.key, ask->of.key, sizeof a.key);
+		memcpy(a.peer, ask->path.peer, sizeof a.peer);
 		a.qualifier = qualifier;
-		snprintf(a.ia, sizeof a.ia, "%s", point_name(ask->ia));
+		snprintf(a.ia, sizeof a.ia, "%s", point_name(ask->path.ia));
+		paths_given(&ask->of);
 	}
 	for (struct client *c = clients; c; c = c->next)
 		if (c->number == ask->client && !c->ended)
@@ -356,8 +383,11 @@ static void serve(struct client *c, const struct sock_service_request *r, int fd
 		break;
 	case SOCK_SERVICE_HERE:
 		e = entry_of(c, r->id);
-		if (e) {
+		if (e && e->owed)
+			e->owed--;
+		if (e && !e->owed)
 			e->qualifier = (uint16_t)r->qualifier;
+		if (e) {
 			take_from_queue(e);
 			put_last(e);
 		}

@@ -2,12 +2,14 @@
 /* point.c - see point.h. */
 #include "tools/sock/point.h"
 #include <dat/udat.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <string.h>
 #include "common/address.h"
 #include "common/device_lost.h"
 #include "tools/cli.h"
 #include "tools/sock/loop.h"
+#include "tools/sock/paths.h"
 
 enum {
 	IAS = 16,
@@ -29,7 +31,8 @@ struct ia {
 	DAT_PZ_HANDLE pz;
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE async, requests, connects, transfers;
-	uint8_t address[16];
+	uint8_t address[16];	/* as it was when the IA was opened last */
+	uint8_t mask[16];	/* of its network */
 	uint64_t reopen_at;	/* ms */
 };
 
@@ -76,12 +79,26 @@ static bool is_too_fast(const uint8_t address[16])
 	return p->questions++ >= rate;
 }
 
-static void answer_question(DAT_CR_HANDLE request)
+/* Returns the length of the reply with the list. */
+static int add_adapters(uint8_t reply[SOCK_SERVICE_REPLY])
 {
-	uint8_t key[SOCK_SERVICE_KEY], reply[SOCK_SERVICE_PRIVATE], from[16];
+	uint8_t adapters[IAS][16];
+	unsigned count = 0;
+
+	for (int i = 0; i < ia_count; i++)
+		if (ias[i].open)
+			memcpy(adapters[count++], ias[i].address, 16);
+	sock_service_encode_adapters(reply, adapters, count);
+	return SOCK_SERVICE_REPLY;
+}
+
+static void answer_question(const struct ia *ia, DAT_CR_HANDLE request)
+{
+	uint8_t key[SOCK_SERVICE_KEY], reply[SOCK_SERVICE_REPLY], from[16];
 	DAT_CR_PARAM cr;
 	uint16_t qualifier = 0;
 	enum sock_service_code code = SOCK_SERVICE_REFUSE;
+	int size = SOCK_SERVICE_PRIVATE;
 
 	if (dat_cr_query(request, DAT_CR_FIELD_ALL, &cr)) {
 		dat_cr_reject(request, 0, NULL);
@@ -94,9 +111,11 @@ static void answer_question(DAT_CR_HANDLE request)
 	}
 	if (cr.private_data_size > 0 &&
 	    sock_service_decode_question(cr.private_data, (size_t)cr.private_data_size, key))
-		code = clients_find(key, &qualifier);
+		code = clients_find(key, (int)(ia - ias), &qualifier);
 	sock_service_encode_reply(reply, code, qualifier);
-	dat_cr_reject(request, sizeof reply, reply);
+	if (code != SOCK_SERVICE_REFUSE && sock_service_wants_adapters(cr.private_data))
+		size = add_adapters(reply);
+	dat_cr_reject(request, size, reply);
 }
 
 /* --- own questions ----------------------------------------------------------------------------------------------- */
@@ -108,12 +127,15 @@ static void end_ask(struct ask *a, enum sock_service_result result, uint16_t qua
 	dat_ep_free(a->ep);
 	a->used = false;
 	asks_used--;
+	/* The next question takes the other path. */
+	if (result == SOCK_SERVICE_NO_PEER && paths_has_other(&what.of, &what.path))
+		result = SOCK_SERVICE_LATER;
 	clients_answered(&what, result, qualifier);
 }
 
 bool point_ask(const struct clients_ask *what)
 {
-	struct ia *ia = &ias[what->ia];
+	struct ia *ia = &ias[what->path.ia];
 	struct ask *a = asks;
 	uint8_t question[SOCK_SERVICE_PRIVATE];
 	struct sockaddr_storage sa;
@@ -124,8 +146,8 @@ bool point_ask(const struct clients_ask *what)
 		a++;
 	if (dat_ep_create(ia->handle, ia->pz, ia->transfers, ia->transfers, ia->connects, NULL, &a->ep))
 		return false;
-	address_of_gid(&sa, what->peer);
-	sock_service_encode_question(question, what->key);
+	address_of_gid(&sa, what->path.peer);
+	sock_service_encode_question(question, what->of.key);
 	if (dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&sa, ia->qualifier, CONNECT_US, sizeof question, question,
 			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
 		dat_ep_free(a->ep);
@@ -143,14 +165,22 @@ static void take_answer(const DAT_EVENT *event)
 	enum sock_service_code code = SOCK_SERVICE_REFUSE;
 	struct ask *a = asks;
 	uint16_t qualifier = 0;
+	uint8_t adapters[SOCK_SERVICE_ADAPTERS][16];
+	size_t size = data->private_data_size > 0 ? (size_t)data->private_data_size : 0;
 
 	while (a < asks + ASKS && !(a->used && a->ep == data->ep_handle))
 		a++;
 	if (a == asks + ASKS)
 		return;
+	paths_tried(&a->what.path, event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED);
 	/* A connection that is established leads to no service of this kind: the end of the endpoint resets it. */
-	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED && data->private_data_size > 0)
-		sock_service_decode_reply(data->private_data, (size_t)data->private_data_size, &code, &qualifier);
+	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED &&
+	    sock_service_decode_reply(data->private_data, size, &code, &qualifier) && code != SOCK_SERVICE_REFUSE)
+		paths_learn(a->what.of.remote, (const uint8_t (*)[16])adapters,
+			    sock_service_decode_adapters(data->private_data, size, adapters));
+	/* The first connections to a host do not all take the path that was known first. */
+	if (code == SOCK_SERVICE_REDIRECT && paths_outgrown(&a->what.of))
+		code = SOCK_SERVICE_WAIT;
 	end_ask(a, code == SOCK_SERVICE_REDIRECT ? SOCK_SERVICE_OK :
 		   code == SOCK_SERVICE_WAIT     ? SOCK_SERVICE_LATER :
 						   SOCK_SERVICE_NO_PEER, qualifier);
@@ -158,11 +188,12 @@ static void take_answer(const DAT_EVENT *event)
 
 /* --- adapters ---------------------------------------------------------------------------------------------------- */
 
-/* Its questions are answered before: with NO_PEER. */
+/* Its questions are answered before: no peer was found on this path. */
 static void close_ia(struct ia *ia)
 {
+	ia->open = false;
 	for (struct ask *a = asks; a < asks + ASKS; a++)
-		if (a->used && &ias[a->what.ia] == ia)
+		if (a->used && &ias[a->what.path.ia] == ia)
 			end_ask(a, SOCK_SERVICE_NO_PEER, 0);
 	if (ia->watch.fd >= 0)
 		loop_remove(&ia->watch);
@@ -170,7 +201,6 @@ static void close_ia(struct ia *ia)
 		dat_ia_close(ia->handle, DAT_CLOSE_ABRUPT_FLAG);
 	ia->handle = DAT_HANDLE_NULL;
 	ia->watch.fd = -1;
-	ia->open = false;
 	ia->reopen_at = loop_now_ms() + REOPEN_MS;
 }
 
@@ -183,7 +213,7 @@ static bool take_event(struct ia *ia)
 		if (dat_evd_dequeue(evds[i], &event))
 			continue;
 		if (i == 0)
-			answer_question(event.event_data.cr_arrival_event_data.cr_handle);
+			answer_question(ia, event.event_data.cr_arrival_event_data.cr_handle);
 		else if (i == 1)
 			take_answer(&event);
 		else if (i == 3 && device_is_lost(event.event_number))
@@ -209,6 +239,29 @@ static void on_events(struct loop_watch *watch)
 		loop_soon();
 	if (ia->reopen_at)
 		close_ia(ia);
+}
+
+/* An address without an interface has a network of its own. */
+static void find_network(struct ia *ia)
+{
+	struct ifaddrs *list = NULL;
+	uint8_t gid[16];
+
+	memset(ia->mask, 0xff, sizeof ia->mask);
+	if (getifaddrs(&list))
+		return;
+	for (const struct ifaddrs *a = list; a; a = a->ifa_next) {
+		if (!a->ifa_addr || !a->ifa_netmask)
+			continue;
+		address_gid(a->ifa_addr, gid);
+		if (memcmp(gid, ia->address, sizeof gid))
+			continue;
+		address_gid(a->ifa_netmask, ia->mask);
+		if (a->ifa_addr->sa_family == AF_INET)
+			memset(ia->mask, 0xff, 12);	/* of a mapped address */
+		break;
+	}
+	freeifaddrs(list);
 }
 
 static const char *open_parts(struct ia *ia)
@@ -247,6 +300,7 @@ static const char *open_parts(struct ia *ia)
 		return text;
 	}
 	address_gid((const struct sockaddr *)attr.ia_address_ptr, ia->address);
+	find_network(ia);
 	ia->watch = (struct loop_watch){ fd, on_events };
 	return loop_add(&ia->watch) ? NULL : "epoll";
 }
@@ -284,6 +338,33 @@ int point_for(const uint8_t address[16])
 		if (ias[i].open && !memcmp(ias[i].address, address, 16))
 			return i;
 	return -1;
+}
+
+int point_instead_of(const uint8_t address[16])
+{
+	int open = -1, ia = 0;
+
+	while (ia < ia_count && memcmp(ias[ia].address, address, 16))
+		ia++;
+	for (int i = 0; ia < ia_count && i < ia_count; i++)
+		if (ias[i].open)
+			open = i;
+	return open;
+}
+
+bool point_is_near(int ia, const uint8_t address[16])
+{
+	bool other = memcmp(ias[ia].address, address, 16);
+
+	for (int i = 0; i < 16; i++)
+		if ((ias[ia].address[i] ^ address[i]) & ias[ia].mask[i])
+			return false;
+	return other && ias[ia].open;
+}
+
+int point_count(void)
+{
+	return ia_count;
 }
 
 const char *point_name(int ia)

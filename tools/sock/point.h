@@ -12,11 +12,17 @@
 void point_set_rate(unsigned rate);
 /* Opens an IA, and listens there. Returns false, with a line on stderr, if that fails; point_tick() tries it again. */
 bool point_open(const char *ia, uint16_t qualifier);
-/* Which IA has that address, -1: none. IPv4 as a mapped address of IPv6. */
+/* IAs have the numbers from 0 to point_count() - 1. */
+int point_count(void);
+/* Which open IA has that address, -1: none. IPv4 as a mapped address of IPv6. */
 int point_for(const uint8_t address[16]);
+/* Any open IA, -1: none, if that address is of one that is not open now. */
+int point_instead_of(const uint8_t address[16]);
+/* Whether the IA is open, and the address is another one of its network. */
+bool point_is_near(int ia, const uint8_t address[16]);
 const char *point_name(int ia);
-/* Asks the service at the peer's address. Returns false if too many questions are under way. Else clients_answered()
- * will be called. */
+/* Asks the service at the other end of the path. Returns false if too many questions are under way. Else
+ * clients_answered() will be called. */
 bool point_ask(const struct clients_ask *ask);
 /* Does what is due. Returns whether anything waits for a time. */
 bool point_tick(void);

@@ -5,7 +5,7 @@
 
 static const uint8_t key[SOCK_SERVICE_KEY] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
 static const uint8_t question[SOCK_SERVICE_PRIVATE] =
-	"DATSOCK1\1\2\0\0\0\0\0\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20";
+	"DATSOCK1\1\2\1\0\0\0\0\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20";
 static const uint8_t redirect[SOCK_SERVICE_PRIVATE] = "DATSOCK1\1\0\0\0\0\0\x12\x34";
 
 static struct sock_service_request request_of(enum sock_service_type type)
@@ -163,6 +163,51 @@ UNIT_TEST(private_data_may_be_padded_with_zeros)
 	assert_true(sock_service_decode_reply(data, sizeof data, &code, &qualifier));
 	assert_false(sock_service_decode_reply(data, SOCK_SERVICE_PRIVATE - 1, &code, &qualifier));
 	assert_false(sock_service_decode_reply(NULL, 0, &code, &qualifier));
+}
+
+UNIT_TEST(question_wants_the_list_unless_it_is_of_a_service_without)
+{
+	uint8_t data[SOCK_SERVICE_PRIVATE], got[SOCK_SERVICE_KEY];
+
+	memcpy(data, question, sizeof data);
+	assert_true(sock_service_wants_adapters(data));
+	data[10] = 0;
+	assert_true(sock_service_decode_question(data, sizeof data, got));
+	assert_false(sock_service_wants_adapters(data));
+}
+
+UNIT_TEST(reply_lists_adapters)
+{
+	static const uint8_t adapters[SOCK_SERVICE_ADAPTERS + 1][16] = { { 1 }, { [15] = 2 }, { 3 }, { 4 }, { 5 } };
+	uint8_t data[SOCK_SERVICE_REPLY + 20] = { 0 }, got[SOCK_SERVICE_ADAPTERS][16];
+	enum sock_service_code code;
+	uint16_t qualifier;
+
+	for (unsigned count = 0; count <= SOCK_SERVICE_ADAPTERS + 1; count++) {
+		unsigned most = count < SOCK_SERVICE_ADAPTERS ? count : SOCK_SERVICE_ADAPTERS;
+
+		memset(data, 0xff, SOCK_SERVICE_REPLY);
+		sock_service_encode_reply(data, SOCK_SERVICE_REDIRECT, 0x1234);
+		sock_service_encode_adapters(data, adapters, count);
+		assert_memory_equal(data, redirect, sizeof redirect);
+		for (size_t padding = 0; padding <= 20; padding += 20) {
+			assert_true(sock_service_decode_reply(data, SOCK_SERVICE_REPLY + padding, &code, &qualifier));
+			assert_int_equal(sock_service_decode_adapters(data, SOCK_SERVICE_REPLY + padding, got), most);
+			assert_memory_equal(got, adapters, 16 * most);
+		}
+	}
+	assert_int_equal(sock_service_decode_adapters(data, SOCK_SERVICE_PRIVATE + 16 + 15, got), 1);
+	data[SOCK_SERVICE_REPLY] = 1;
+	assert_false(sock_service_decode_reply(data, SOCK_SERVICE_REPLY + 1, &code, &qualifier));
+}
+
+UNIT_TEST(reply_of_a_service_without_the_list_has_none)
+{
+	uint8_t data[196] = { 0 }, got[SOCK_SERVICE_ADAPTERS][16];
+
+	memcpy(data, redirect, sizeof redirect);
+	assert_int_equal(sock_service_decode_adapters(data, SOCK_SERVICE_PRIVATE, got), 0);
+	assert_int_equal(sock_service_decode_adapters(data, sizeof data, got), 0);
 }
 
 UNIT_MAIN(NULL, NULL)
