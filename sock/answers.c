@@ -16,6 +16,7 @@
 #include "sock/conn.h"
 #include "sock/move.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/service.h"
 #include "sock/settings.h"
 
@@ -64,13 +65,13 @@ static void write_conn(FILE *out, struct conn *c)
 	write_address(out, "local", &local);
 	write_address(out, "peer", &peer);
 	fprintf(out,
-		"\"peer_uid\":%lld,\"connector\":%s,\"in\":\"%s\",\"out\":\"%s\",\"why\":\"%s\","
+		"\"peer_uid\":%lld,\"connector\":%s,\"in\":\"%s\",\"out\":\"%s\",\"adapter\":\"%s\",\"why\":\"%s\","
 		"\"read_tcp\":%llu,\"read_memory\":%llu,"
 		"\"written_tcp\":%llu,\"written_memory\":%llu,"
 		"\"reads\":%llu,\"writes\":%llu,\"wakeups\":%llu,\"moves\":%llu,"
 		"\"backs\":%llu,\"ring_out\":%u,\"since_ms\":%llu}",
 		c->peer_inode ? (long long)c->peer_uid : -1ll, c->connector ? "true" : "false",
-		carrier(c, c->rx.active), carrier(c, c->tx.active),
+		carrier(c, c->rx.active), carrier(c, c->tx.active), remote_ia(c),
 		c->mode == CONN_ATTACHED ? "" : move_reason(c, reason, sizeof reason), (unsigned long long)c->tcp_in,
 		(unsigned long long)c->ring_in, (unsigned long long)c->tcp_out, (unsigned long long)c->ring_out,
 		(unsigned long long)c->reads, (unsigned long long)c->writes, (unsigned long long)c->wakeups,

@@ -56,6 +56,10 @@ struct conn {
 		uint64_t at, bytes, calls;
 	} rate; /* since when the rate of traffic is measured, and the counts of that time */
 	unsigned tries;
+	uint64_t ask_at;   /* atomic: monotonic ns; before, traffic does not make it ask */
+	unsigned pause_ms; /* the last pause of a connection between hosts, 0: none */
+	uint64_t moved_at; /* monotonic ns; to a stream over DAT */
+	bool other_host;   /* its peer is on another host, and knows of this library */
 
 	bool connector; /* connect() was called: this end asks */
 	bool acceptor;

@@ -61,7 +61,7 @@ datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients
 datsockd_CPPFLAGS = $(AM_CPPFLAGS)
 datsockd_LDADD = libversion.la libdat2.la -lpthread
 dist_man_MANS += doc/man/datsockd.8
-TESTS += test/sock/datsock test/sock/datsockd test/sock/hosts test/sock/rendezvous test/sock/silent
+TESTS += test/sock/adapters test/sock/datsock test/sock/datsockd test/sock/hosts test/sock/rendezvous test/sock/silent
 endif
 if CMOCKA
 check_PROGRAMS += test/unit/tools/test_option test/unit/tools/test_paths
@@ -80,7 +80,7 @@ TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kern
 endif
 dist_check_SCRIPTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
 	test/sock/over-dat test/sock/registrations test/sock/streams test/sock/users test/sock/datsock test/sock/datsockd \
-	test/sock/hostile-dat test/sock/hosts test/sock/rendezvous test/sock/silent
+	test/sock/adapters test/sock/hostile-dat test/sock/hosts test/sock/rendezvous test/sock/silent
 EXTRA_DIST += doc/man/datsock.conf.5.in sock/libdatsock.map sock/libdatsock.symbols test/sock/moved.py test/sock/namespaces.py \
 	test/sock/services.py \
 	test/sock/preload.py test/sock/programs

@@ -26,6 +26,7 @@
 
 enum {
 	PIECES = 3, /* of what goes to TCP at the end of an epoch: a frame, the end of the ring, its beginning */
+	MOVE_LINE = 300, /* the name of an IA, and what else is said */
 	LAST_BYTES = 256 << 10, /* a quarter of it goes to TCP at the end of a connection */
 };
 
@@ -178,6 +179,7 @@ void move_detach(struct conn *c)
 
 void move_begin(struct conn *c)
 {
+	char line[MOVE_LINE];
 	uint64_t sent;
 
 	if (!c->may_begin || c->shut || c->peer_gone || c->resend || c->kernel_out || c->tcp_out < c->begin_at ||
@@ -198,7 +200,8 @@ void move_begin(struct conn *c)
 	epoll_out_changed(c);
 	if (!c->logged) {
 		c->logged = true;
-		move_log(c, c->remote ? "moved to RDMA" : "moved to shared memory");
+		snprintf(line, sizeof line, "moved to RDMA by %s", remote_ia(c));
+		move_log(c, c->remote ? line : "moved to shared memory");
 	}
 }
 

@@ -33,4 +33,12 @@ static inline void rate_ask_after(struct conn *c, uint64_t calls, uint64_t bytes
 	c->ask_bytes = c->rate.bytes + bytes;
 }
 
+/* Whether its pause is over. */
+static inline bool rate_may_ask(const struct conn *c)
+{
+	uint64_t at = __atomic_load_n(&c->ask_at, __ATOMIC_RELAXED);
+
+	return !at || clock_now_ns() >= at;
+}
+
 #endif

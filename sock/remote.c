@@ -651,7 +651,7 @@ static bool send_kept_frame(struct remote *r, struct conn *c)
 static void try_finish(struct remote *r)
 {
 	struct conn *c = LOAD(&r->conn);
-	bool detached = false, over = false, kept;
+	bool detached = false, over = false, kept, broken = link_is_over(r->link);
 
 	if (!c || !conn_lock(c))
 		return;
@@ -677,7 +677,14 @@ static void try_finish(struct remote *r)
 	if (over)
 		move_wake_back(c);
 	if (detached)
-		service_remote_back(c);
+		service_remote_back(c, broken);
+}
+
+const char *remote_ia(const struct conn *c)
+{
+	const struct remote *r = LOAD(&c->remote); /* it is freed by this thread only */
+
+	return r ? link_ia(r->link) : "";
 }
 
 void remote_notify_end(struct conn *c)

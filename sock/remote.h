@@ -69,6 +69,8 @@ void remote_notify_end(struct conn *c);
 /* Both locks held: the connection gives its rings up. */
 void remote_detach(struct conn *c);
 
+/* out_lock held, or the service thread. The adapter that carries the stream; "": none. */
+const char *remote_ia(const struct conn *c);
 /* The service thread: does what is due, and returns the time until it must be called again in ms, -1: never. */
 int remote_run(void);
 void remote_after_fork(void);

@@ -57,6 +57,10 @@ enum {
 	STRANGERS = 16,      /* processes that come for a TCP connection and are not its peer; then it stays on TCP */
 	STRANGERS_TURN = 32, /* processes of other users that connect to the control socket; then it rests for */
 	STRANGERS_MS = 100,
+	PAUSE_MS = 100,         /* a connection between hosts that cannot move asks again after this, then twice */
+	PAUSE_MOST_MS = 16000,  /* as long each time; far longer than a question that gets no answer */
+	ACCEPTOR_PAUSE_MS = 1000, /* at most, since it waits for the other end for SOCK_SERVICE_HERE_MS then */
+	STEADY_MS = 30000,      /* after a break that comes so late, pauses are short again */
 };
 enum message_type { OPEN = 1, OPENED, NO, BACK, BACKED, ASK_REMOTE, AT };
 
@@ -247,8 +251,18 @@ static void note_shortage(void)
 	__atomic_store_n(&short_until, clock_now_ns() + SHORT_MS * 1000000ull, __ATOMIC_RELAXED);
 }
 
+/* Traffic does not make the connection ask until a pause is over. Pauses grow. */
+static void pause_asking(struct conn *c)
+{
+	unsigned most = c->connector ? PAUSE_MOST_MS : ACCEPTOR_PAUSE_MS;
+
+	c->pause_ms = !c->pause_ms ? PAUSE_MS : 2 * c->pause_ms < most ? 2 * c->pause_ms : most;
+	rate_ask_after(c, settings.after_calls, settings.after_bytes);
+	__atomic_store_n(&c->ask_at, clock_now_ns() + c->pause_ms * 1000000ull, __ATOMIC_RELAXED);
+}
+
 /* Asks again at twice the traffic. For memory and descriptors, and after a fork, others have to do something, so it
- * goes on asking. */
+ * goes on asking. So it does between hosts, where adapters come and go. */
 static void ask_later(struct conn *c, enum dat_socket_why why)
 {
 	c->why = why;
@@ -261,6 +275,9 @@ static void ask_later(struct conn *c, enum dat_socket_why why)
 		rate_ask_after(c, LATER_CALLS, LATER_BYTES);
 	} else if (why == DAT_SOCKET_WHY_FORK) {
 		rate_ask_after(c, SHARED_CALLS, SHARED_BYTES);
+	} else if (c->other_host) {
+		c->tries++;
+		pause_asking(c);
 	} else {
 		c->ask_calls = c->ask_calls * 2 + 8, c->ask_bytes = c->ask_bytes * 2 + 65536;
 		c->tries++;
@@ -277,7 +294,7 @@ static void refuse(struct conn *c, enum dat_socket_why why, bool for_good)
 	if (c->closed || !conn_lock(c))
 		return;
 	ask_later(c, why);
-	if (c->tries >= TRIES)
+	if (c->tries >= TRIES && !c->other_host)
 		for_good = true;
 	c->never |= for_good;
 	if (c->mode == CONN_WATCHED && !c->resend && !c->pending_error)
@@ -516,6 +533,7 @@ static void ask_other_host(struct conn *c, const struct sockaddr *local, const s
 		retry(c, DAT_SOCKET_WHY_BUSY);
 		return;
 	}
+	c->other_host = true;
 	err = hosts_ask(c);
 	/* The administrator has not enabled it: no use to ask again. */
 	if (err == ENOENT)
@@ -794,7 +812,8 @@ static void on_place(struct conn *c, const struct remote_place *place)
 
 /* --- over DAT, to another host --------------------------------------------------------------------------------- */
 
-/* Peers may open a stream to this process with the key. Returns 0 or a DAT_SOCKET_WHY_*. */
+/* Peers may open a stream to this process with the key, by one more adapter if they might by others before. Returns 0
+ * or a DAT_SOCKET_WHY_*. */
 static int expect_host(struct conn *c, const struct hosts_answer *answer)
 {
 	struct sockaddr_storage own;
@@ -803,7 +822,7 @@ static int expect_host(struct conn *c, const struct hosts_answer *answer)
 	if (link_listen(answer->ia, &own, &qualifier))
 		return DAT_SOCKET_WHY_ADAPTER;
 	watch_link();
-	if (!remote_expect(c, answer->key))
+	if (c->link == LINK_HOST && !remote_expect(c, answer->key))
 		return DAT_SOCKET_WHY_MEMORY;
 	hosts_here(c, qualifier);
 	return 0;
@@ -822,7 +841,8 @@ void service_host_answered(struct conn *c, const struct hosts_answer *answer)
 {
 	int why;
 
-	if (c->link != LINK_HOST)
+	/* While the peer is awaited, the service may name another adapter. */
+	if (c->link != LINK_HOST && (c->connector || c->link != LINK_REMOTE))
 		return;
 	switch (answer->result) {
 	case SOCK_SERVICE_OK:
@@ -830,7 +850,8 @@ void service_host_answered(struct conn *c, const struct hosts_answer *answer)
 		if (why)
 			refuse(c, why, false);
 		else
-			await(c, LINK_REMOTE, c->connector ? HOST_MS : LISTEN_MS);
+			/* After a pause the ends do not ask at the same time. */
+			await(c, LINK_REMOTE, c->connector ? HOST_MS : c->pause_ms ? SOCK_SERVICE_HERE_MS : LISTEN_MS);
 		return;
 	case SOCK_SERVICE_LATER:
 	case SOCK_SERVICE_BUSY:
@@ -841,6 +862,9 @@ void service_host_answered(struct conn *c, const struct hosts_answer *answer)
 		return;
 	case SOCK_SERVICE_NO_PEER:
 		refuse(c, DAT_SOCKET_WHY_PEER, false);
+		return;
+	case SOCK_SERVICE_NO_ADAPTER: /* it may come, or come back */
+		refuse(c, DAT_SOCKET_WHY_HOST, false);
 		return;
 	default:
 		refuse(c, DAT_SOCKET_WHY_HOST, true);
@@ -861,10 +885,20 @@ void service_remote_opened(struct conn *c, enum dat_socket_why why)
 	link_up(c);
 	close_control(c);
 	count_moved(c);
+	c->moved_at = clock_now_ns();
 }
 
-void service_remote_back(struct conn *c)
+void service_remote_back(struct conn *c, bool broken)
 {
+	if (broken) {
+		c->why = DAT_SOCKET_WHY_ADAPTER;
+		c->failure = (struct link_failure){ .call = "the DAT connection has broken" };
+		if (clock_now_ns() - c->moved_at > STEADY_MS * 1000000ull)
+			c->pause_ms = 0;
+		pause_asking(c);
+		move_log(c, "is on TCP again: the DAT connection has broken");
+		c->logged = false;
+	}
 	service_counts.backs[c->why % 32]++;
 	c->link = LINK_NONE;
 }

@@ -18,8 +18,8 @@ bool service_is_this_thread(void);
 bool service_is_running(void);
 /* Makes the thread look at what is due. Any thread. */
 void service_wake(void);
-/* Both directions of a stream over DAT are on TCP again. */
-void service_remote_back(struct conn *c);
+/* Both directions of a stream over DAT are on TCP again. `broken`: the DAT connection has ended. */
+void service_remote_back(struct conn *c, bool broken);
 /* Whether a thread of this process is about to fork: no stream over DAT is opened meanwhile. */
 bool service_is_forking(void);
 void service_set_forking(bool forking);

@@ -315,7 +315,7 @@ static bool is_fast(const struct conn *c)
 
 void stream_shows_traffic(struct conn *c)
 {
-	if (is_fast(c))
+	if (is_fast(c) && rate_may_ask(c))
 		service_ask(c);
 	else
 		rate_ask_after(c, settings.after_calls, settings.after_bytes);

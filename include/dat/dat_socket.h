@@ -38,7 +38,7 @@ enum dat_socket_why {
 	DAT_SOCKET_WHY_DRAIN,		/* datsock drain, or dat_socket_back() */
 	DAT_SOCKET_WHY_IDLE,		/* it was idle while memory or descriptors were short */
 	DAT_SOCKET_WHY_OWNER,		/* the process has changed its user since the socket was made */
-	DAT_SOCKET_WHY_ADAPTER		/* a call of DAT has failed */
+	DAT_SOCKET_WHY_ADAPTER		/* a call of DAT has failed, or a DAT connection has broken */
 };
 
 struct dat_socket_info {

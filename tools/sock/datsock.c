@@ -182,7 +182,7 @@ static void print_list(json_t *all, bool detail)
 	size_t i, k;
 	json_t *p, *c;
 
-	printf("%-8s %-3s %-28s %-28s %-7s %-7s %s\n", "PID", "", "LOCAL", "PEER", "IN", "OUT", "WHY NOT");
+	printf("%-8s %-3s %-28s %-28s %-7s %-7s %s\n", "PID", "", "LOCAL", "PEER", "IN", "OUT", "ADAPTER, OR WHY NOT");
 	json_array_foreach(all, i, p) json_array_foreach(json_object_get(p, "connections"), k, c)
 	{
 		char local[80], peer[80];
@@ -191,7 +191,7 @@ static void print_list(json_t *all, bool detail)
 		snprintf(peer, sizeof peer, "%s:%lld", string(c, "peer"), number(c, "peer_port"));
 		printf("%-8lld %-3s %-28s %-28s %-7s %-7s %s\n", number(p, "pid"),
 		       json_is_true(json_object_get(c, "connector")) ? ">" : "<", local, peer, string(c, "in"),
-		       string(c, "out"), string(c, "why"));
+		       string(c, "out"), *string(c, "adapter") ? string(c, "adapter") : string(c, "why"));
 		if (detail)
 			printf("         read %lld tcp + %lld memory, written %lld + %lld bytes; "
 			       "%lld reads, %lld writes, "

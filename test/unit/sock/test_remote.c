@@ -79,6 +79,11 @@ bool link_watch(struct link *l, uint64_t now)
 	return false;
 }
 
+const char *link_ia(const struct link *l)
+{
+	return "ia";
+}
+
 void link_hold(struct link *l) { held++; }
 void link_release(struct link *l) { held--; }
 
@@ -168,9 +173,15 @@ void service_remote_opened(struct conn *c, enum dat_socket_why why)
 	outcome[c == conns[1]] = why;
 }
 
-void service_remote_back(struct conn *c)
+static struct {
+	unsigned times;
+	bool broken;
+} backs[2];
+
+void service_remote_back(struct conn *c, bool broken)
 {
-	(void)c;
+	backs[c == conns[1]].times++;
+	backs[c == conns[1]].broken = broken;
 }
 
 void service_wake(void)
@@ -273,6 +284,7 @@ UNIT_FIXTURE(connect_ends)
 	memset(first, 0, sizeof first), memset(last, 0, sizeof last);
 	memset(written, 0, sizeof written), memset(read_bytes, 0, sizeof read_bytes);
 	outcome[0] = outcome[1] = DAT_SOCKET_WHY_TRAFFIC;
+	memset(backs, 0, sizeof backs);
 	assert_int_equal(bind(listener, (void *)&sa, sizeof sa), 0);
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(getsockname(listener, (void *)&sa, &size), 0);
@@ -529,6 +541,28 @@ TEST(both_directions_go_back)
 	assert_int_equal(conns[0]->mode, CONN_PLAIN);
 	assert_int_equal(conns[1]->mode, CONN_PLAIN);
 	assert_int_equal(conns[0]->back_wait, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(backs[i].times, 1);
+		assert_false(backs[i].broken);
+	}
+}
+
+TEST(stream_tells_that_it_has_broken)
+{
+	put(0, 100), put(1, 100);
+	get_all(0), get_all(1);
+	assert_string_equal(remote_ia(conns[0]), "ia");
+	break_link();
+	for (int i = 0; i < 20000 && !(backs[0].times && backs[1].times); i++) {
+		get(0, 1), get(1, 1);
+		remote_run();
+		usleep(100);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(backs[i].times, 1);
+		assert_true(backs[i].broken);
+	}
+	assert_string_equal(remote_ia(conns[0]), "");
 }
 
 TEST(random_operations_keep_the_stream)
