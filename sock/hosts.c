@@ -12,6 +12,7 @@
 #include "sock/service.h"
 
 static int service = -1;
+static bool was_there; /* so the administrator has enabled it */
 static uint32_t last_id;
 static struct conn *waiting; /* by next_host: those that have asked, and have not forgotten */
 
@@ -43,8 +44,8 @@ static int open_service(void)
 	if (err)
 		own_fd_close(fd);
 	else
-		service = fd;
-	return err;
+		service = fd, was_there = true;
+	return err == ENOENT && was_there ? ECONNREFUSED : err;
 }
 
 /* Returns 0 or an errno. fd: passed with the request, -1: none. */
@@ -170,6 +171,7 @@ void hosts_after_fork(void)
 {
 	own_fd_close(service);
 	service = -1;
+	was_there = false;
 	for (struct conn *c = waiting; c; c = c->next_host)
 		c->host_id = 0;
 	waiting = NULL;

@@ -196,13 +196,19 @@ TEST(service_may_end_and_begin_again)
 	close(listener);
 	assert_int_equal(hosts_ask(&connector), ECONNREFUSED);
 	unlink(path);
-	assert_int_equal(hosts_ask(&connector), ENOENT);
+	assert_int_equal(hosts_ask(&connector), ECONNREFUSED); /* as while it is started again */
 	assert_int_equal(hosts_fd(), -1);
 	serve();
 	assert_int_equal(hosts_ask(&connector), 0);
 	answer(answer_to(SOCK_SERVICE_ASK, take(SOCK_SERVICE_ASK, true)));
 	assert_int_equal(tellings, 2);
 	assert_int_equal(told.result, SOCK_SERVICE_OK);
+}
+
+TEST(service_that_has_never_been_there_is_told)
+{
+	unlink(path);
+	assert_int_equal(hosts_ask(&connector), ENOENT);
 }
 
 TEST(child_asks_by_itself)
