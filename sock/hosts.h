@@ -18,8 +18,8 @@ struct hosts_answer {
 	uint64_t qualifier;
 };
 
-/* Begins to ask. service_host_answered() will tell, unless hosts_forget() comes before. Returns 0 or an errno: ENOENT if
- * there has been no service yet, others if it does not take questions now. */
+/* Begins to ask. service_host_answered() will tell, unless hosts_forget() comes before. Returns 0 or an errno: ENOENT
+ * if there has been no service yet, others if it does not take questions now. */
 int hosts_ask(struct conn *c);
 /* After an answer: peers that know the key find this process at the qualifier, until hosts_forget(). */
 void hosts_here(struct conn *c, uint64_t qualifier);

@@ -12,7 +12,7 @@ enum {
 	RESTS = 256,		/* paths that have failed */
 	REST_MS = 1000,		/* a path rests so long at first, then twice as long each time */
 	REST_MOST_MS = 64000,
-	ASKS = 32,		/* of a connection on one path; a process that does not listen on it by then never does */
+	ASKS = 32,		/* of a connection on one path; a process that does not listen by then never does */
 };
 
 struct host {
