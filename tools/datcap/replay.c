@@ -45,12 +45,12 @@ static void segment(struct replay *r, const uint8_t *frame, uint32_t length)
 
 	if (!(attr->caps & DAT_ETH_CAP_TSO))
 		fail("%s cannot make TCP segments (--cut)", r->o->interface);
-	if (!payload || payload - l3 >= attr->mtu || payload > attr->max_tso_header)
-		fail("%s: frame %zu has %u bytes, and is no TCP over IP that %s could cut (--cut)", r->o->file,
-		     r->count, length, r->o->interface);
 	if (length > attr->max_tso + (sender_most(r->sender, frame, length) - attr->max_frame))
 		fail("%s: frame %zu has %u bytes, %s makes segments of at most %u (--cut)", r->o->file, r->count,
 		     length, r->o->interface, attr->max_tso);
+	if (!payload || payload - l3 >= attr->mtu || payload > attr->max_tso_header)
+		fail("%s: frame %zu has %u bytes, and is no TCP over IP that %s could cut (--cut)", r->o->file,
+		     r->count, length, r->o->interface);
 	sender_segment(r->sender, (uint16_t)payload, (uint16_t)(attr->mtu - (payload - l3)));
 }
 
