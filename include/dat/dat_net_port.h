@@ -10,6 +10,14 @@
 extern "C" {
 #endif
 
+/* The protocol that a service point listens for: bits of its flags, for dat_net_port(),
+ * dat_psp_create() and dat_psp_create_any(). Each protocol has numbers of its own. Without a bit:
+ * connections, and datagrams if the IA has them and the number is free for these, too. With a bit,
+ * what it names, or none: DAT_MODEL_NOT_SUPPORTED if the IA has no datagrams, DAT_CONN_QUAL_IN_USE
+ * if the number is not free for one of them. */
+#define DAT_PSP_RC_FLAG 0x100	/* reliable connections */
+#define DAT_PSP_UD_FLAG 0x200	/* datagrams: endpoints of DAT_IB_SERVICE_TYPE_UD */
+
 struct dat_net_port_list {
 	const DAT_IA_HANDLE *ias;	/* open */
 	const DAT_EVD_HANDLE *evds;	/* one for each IA: where its connection requests go */

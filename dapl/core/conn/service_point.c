@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* service_point.c - service points: persistent (PSP), reserved (RSP) and common (CSP). Creating, listening
  * and freeing. Incoming requests are in sp_request.c. */
+#include <dat/dat_net_port.h>
 #include <errno.h>
 #include <string.h>
 #include "common/descriptors.h"
@@ -30,24 +31,39 @@ static void end_listening(struct dapl_sp *sp)
 	sp->listener = sp->ud_listener = NULL;
 }
 
+enum { PROTOCOLS = DAT_PSP_RC_FLAG | DAT_PSP_UD_FLAG };
+
+/* Listens for datagrams. Without the flag a failure is that of datagrams only. */
+static int listen_for_datagrams(struct dapl_sp *sp, const struct sockaddr *address, uint16_t *port)
+{
+	int err = dapl_device_ops.listen(sp->obj.ia->dev, address, port, true, BACKLOG, sp, &sp->ud_listener);
+
+	if (!err || sp->flags & DAT_PSP_UD_FLAG)
+		return err;
+	trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "no UD listener on %u: %s", *port, strerror(err));
+	return 0;
+}
+
 static int start_listening(struct dapl_sp *sp, const struct sockaddr *address)
 {
 	struct dapl_ia *ia = sp->obj.ia;
 	uint16_t port = dapl_qual_port(READ_ONCE(sp->qual));
-	int err;
+	unsigned wanted = sp->flags & PROTOCOLS ? sp->flags & PROTOCOLS : PROTOCOLS;
+	int err = 0;
 
-	err = dapl_device_ops.listen(ia->dev, address, &port, false, BACKLOG, sp, &sp->listener);
-	if (err)
+	if (wanted & DAT_PSP_RC_FLAG)
+		err = dapl_device_ops.listen(ia->dev, address, &port, false, BACKLOG, sp, &sp->listener);
+	if (!err && wanted & DAT_PSP_UD_FLAG && ia->attr.ud)
+		err = listen_for_datagrams(sp, address, &port);
+	if (err) {
+		end_listening(sp);
 		return err;
+	}
 	if (!READ_ONCE(sp->qual))
 		WRITE_ONCE(sp->qual, port);	/* relaxed: a concurrent search may see the old or the new
 						 * value */
 	address_set_port((struct sockaddr *)&sp->address, port);	/* of a CSP */
-	if (ia->attr.ud && (err = dapl_device_ops.listen(ia->dev, address, &port, true, BACKLOG, sp,
-							 &sp->ud_listener)))
-		trace(TRC_LVL_NORMAL, TRC_DAPL_EVENT, "sp", sp, NULL, "no UD listener on %u: %s",
-		      port, strerror(err));
-	__atomic_store_n(&sp->listens, SP_RC | (sp->ud_listener ? SP_UD : 0), __ATOMIC_RELEASE);
+	__atomic_store_n(&sp->listens, (sp->listener ? SP_RC : 0) | (sp->ud_listener ? SP_UD : 0), __ATOMIC_RELEASE);
 	if (__atomic_fetch_or(&sp->life, SP_LISTENS, __ATOMIC_ACQ_REL) & SP_CLOSED)
 		end_listening(sp);
 	return 0;
@@ -169,8 +185,10 @@ static DAT_RETURN create_psp(struct dapl_ia *ia, DAT_CONN_QUAL qual, DAT_EVD_HAN
 
 	if (!is_cr_evd(ia, evd))
 		return BAD_HANDLE(EVD_CR);
-	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
+	if (flags & ~(DAT_PSP_PROVIDER_FLAG | PROTOCOLS))
 		return BAD_PARAM(4);
+	if (flags & DAT_PSP_UD_FLAG && !ia->attr.ud)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	if (!(sp = new_sp(ia, DAPL_PSP, qual, evd, flags)))
 		return NO_RESOURCE(MEMORY);
 	if ((ret = publish(sp, NULL)))

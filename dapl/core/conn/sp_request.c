@@ -88,7 +88,7 @@ static bool give_endpoint(struct dapl_sp *sp, struct dapl_cr *cr)
 		dapl_mutex_unlock(&ep->lock);
 		return reserved;
 	}
-	if (sp->obj.kind != DAPL_RSP && sp->flags != DAT_PSP_PROVIDER_FLAG)
+	if (sp->obj.kind != DAPL_RSP && !(sp->flags & DAT_PSP_PROVIDER_FLAG))
 		return true;
 	if (!dapl_evd_has_room(sp->evd, 1))
 		return false;	/* without room for the event, make no endpoint */
