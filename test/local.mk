@@ -24,7 +24,7 @@ include test/model/local.mk
 EXTRA_DIST += test/unit/README.md test/link test/dat_conf.h test/packet_tag.h test/random.h test/variables.h test/wireshark-profile
 
 # For ./bootstrap check, which runs the quick ones: those that take 20 s and more are left to check --native.
-slow_tests = test/packages/compat-names test/dat12/compilers test/eth/datcap test/eth/datcap-files test/eth/datcap-filter \
+slow_tests = test/tools/adapter test/packages/compat-names test/dat12/compilers test/eth/datcap test/eth/datcap-files test/eth/datcap-filter \
 	test/eth/datcap-losses test/eth/datcap-rdma test/eth/datcap-wireshark test/fault/faults test/fault/some-statements test/life/copy-only test/life/datperf \
 	test/model/check test/net/namespaces test/sock/hostile test/sock/limits test/sock/over-dat test/sock/silent test/tools/control test/tools/datperf test/tools/dtest test/tools/readme \
 	test/unit/soft/copy-only test/unit/soft/test_foreign_peer

@@ -38,6 +38,10 @@ if DATINFO
 TESTS += test/tools/version
 endif
 
+# The report on an adapter, on the software device; on rxe: test/vm/suites.d/adapter.
+dist_check_SCRIPTS += test/adapter test/tools/adapter
+TESTS += test/tools/adapter
+
 # What README.md tells a new user to type.
 dist_check_SCRIPTS += test/tools/readme
 TESTS += test/tools/readme
