@@ -82,6 +82,14 @@ static NOINLINE void wake_writer(struct conn *c)
 		conn_wake_peer(c);
 }
 
+/* in_lock held, after a receive of the kernel that has failed. An error of the connection, which the kernel tells once,
+ * ends the other direction, too: a write does not go into the ring any more. */
+static void note_error(struct conn *c)
+{
+	if (c->segment && errno != EAGAIN && errno != EINTR && errno != EFAULT && errno != EINVAL && errno != ENOMEM)
+		__atomic_store_n(&c->peer_gone, true, __ATOMIC_SEQ_CST);
+}
+
 /* in_lock held. Receives what there is, at least one byte. The caller waits if there is none and `wait` is set. */
 static ssize_t receive_some(struct conn *c, int fd, const struct iovec *iov, int count, size_t offset, size_t length,
 			    int flags, bool wait)
@@ -161,14 +169,18 @@ again:
 		}
 		/* What was in the ring before the end of the connection comes first. */
 		checked = true;
-		if (n < 0)
+		if (n < 0) {
 			c->pending_error = errno;
+			note_error(c);
+		}
 		goto again;
 	}
 	if (c->rx.active && c->rx_left < length)
 		length = c->rx_left;
 	msg.msg_iovlen = slice(part, iov, count, offset, length);
 	n = REAL(recvmsg)(fd, &msg, (flags & ~MSG_WAITALL) | MSG_DONTWAIT);
+	if (n < 0)
+		note_error(c);
 	if (n > 0 && flags & MSG_PEEK && (uint64_t)n == c->rx_left && c->rx.active && (size_t)n < wanted)
 		n += ring_peek(&c->rx, iov, count, offset + n, wanted - n, &broken);
 	if (n > 0 && !(flags & MSG_PEEK)) {

@@ -738,6 +738,23 @@ TEST(error_that_the_library_has_seen_is_a_writers_too)
 	assert_int_equal(conns[0]->pending_error, 0);
 }
 
+/* The service thread has not heard of the peer's end yet. */
+TEST(writer_does_not_write_after_a_reader_has_got_a_reset)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(put(0, 100), 100);
+		deliver_all();
+	}
+	assert_true(conns[0]->tx.active);
+	assert_int_equal(connect(conns[1]->fd, &none, sizeof none), 0);
+	assert_int_equal(get(0, 1), -1);
+	assert_int_equal(errno, ECONNRESET);
+	assert_int_equal(put(0, 100), -1);
+	assert_int_equal(errno, EPIPE);
+}
+
 /* Of a peer that answers twice, or to nothing: the program goes on by memory that is there. */
 TEST(stream_that_is_attached_is_not_opened_again)
 {
