@@ -674,24 +674,36 @@ void link_break(struct link *l, const char *what)
 	end_link(l);
 }
 
-bool link_watch(struct link *l, uint64_t now)
+/* Whether the peer may still be there. Asks it if it has been silent. */
+static bool peer_is_heard(struct link *l, uint64_t now)
 {
 	uint64_t before = l->watched_at;
 
-	if (!l->up || link_is_over(l) || before == now)
-		return true;
 	l->watched_at = now;
 	if (l->heard != l->heard_before || now - before > WATCH_GAP_NS) {
 		l->heard_before = l->heard, l->quiet_since = now;
 		return true;
 	}
-	if (now - l->quiet_since < SILENT_NS) {
+	if (now - l->quiet_since >= SILENT_NS)
+		return false;
+	if (now != before)
 		link_send(l, (struct link_message){ .type = TYPE_PING });
+	return true;
+}
+
+bool link_watch(struct link *l, uint64_t now)
+{
+	bool heard;
+
+	if (!l->up || link_is_over(l) || !begin_work())
 		return true;
+	heard = peer_is_heard(l, now);
+	if (!heard) {
+		log_end(l, "the peer does not answer");
+		end_link(l);
 	}
-	log_end(l, "the peer does not answer");
-	end_link(l);
-	return false;
+	end_work();
+	return heard;
 }
 
 static struct link *link_of_ep(DAT_EP_HANDLE ep)

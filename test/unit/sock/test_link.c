@@ -598,6 +598,19 @@ UNIT_CASE(time_without_a_look_is_no_silence)
 	link_release(l);
 }
 
+/* The DAT libraries end next. */
+UNIT_CASE(nothing_is_done_at_the_end_of_the_process)
+{
+	static struct link *l; /* its memory stays */
+
+	l = connect_and_establish();
+	assert_true(look(l, 1));
+	link_end();
+	assert_true(look(l, 10));
+	assert_int_equal(sends, 0);
+	assert_int_equal(downs, 0);
+}
+
 UNIT_CASE(link_that_is_not_up_is_not_watched)
 {
 	struct link *l = connect_by("one");
