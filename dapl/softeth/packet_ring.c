@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include "common/compiler.h"
 #include "dapl/softeth/counters.h"
 #include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/rule_find.h"
@@ -119,18 +120,19 @@ static void leave(struct eth_ring *ring)
 	give_back_unused(ring);
 }
 
-static bool lies_in_block(const struct eth_ring *ring, size_t at, size_t length)
+static inline bool lies_in_block(const struct eth_ring *ring, uint64_t at, uint64_t length)
 {
 	return at <= ring->block_size && length <= ring->block_size - at;
 }
 
-/* Returns the next frame of the entered block, or NULL if there is none. */
-static const frame_header *next_header(struct eth_ring *ring)
+/* HOT: returns the next frame of the entered block, or NULL if there is none. Its offsets are 32 bits, and the sums 64,
+ * so these do not wrap. */
+static ALWAYS_INLINE const frame_header *next_header(struct eth_ring *ring)
 {
 	const frame_header *h = (const frame_header *)(ring->block + ring->next);
 
-	if (!ring->frames_left || !lies_in_block(ring, ring->next, TPACKET3_HDRLEN) ||
-	    !lies_in_block(ring, ring->next + h->tp_mac, h->tp_snaplen))
+	if (unlikely(!ring->frames_left) || unlikely(!lies_in_block(ring, ring->next, TPACKET3_HDRLEN)) ||
+	    unlikely(ring->next + h->tp_mac + (uint64_t)h->tp_snaplen > ring->block_size))
 		return NULL;
 	ring->frames_left--;
 	ring->next += h->tp_next_offset;
@@ -143,78 +145,159 @@ static uint32_t wanted_length(const struct eth_port *port, const frame_header *h
 	return port->snap && port->snap < h->tp_len ? port->snap : h->tp_len;
 }
 
-static uint32_t flags_of(const frame_header *h, bool outgoing)
+static ALWAYS_INLINE uint32_t flags_of(const frame_header *h, bool outgoing)
 {
+	const uint32_t told = TP_STATUS_CSUMNOTREADY | TP_STATUS_CSUM_VALID | TP_STATUS_VLAN_VALID;
 	uint32_t flags = outgoing ? ETH_FRAME_OUTGOING : 0;
 
+	if (h->hv1.tp_rxhash)
+		flags |= ETH_FRAME_HASH;
+	if (likely(!(h->tp_status & told)))
+		return flags;
 	if (h->tp_status & TP_STATUS_CSUMNOTREADY)
 		flags |= ETH_FRAME_PARTIAL;
 	else if (h->tp_status & TP_STATUS_CSUM_VALID)
 		flags |= ETH_FRAME_L4_OK;
 	if (h->tp_status & TP_STATUS_VLAN_VALID)
 		flags |= ETH_FRAME_VLAN;
-	if (h->hv1.tp_rxhash)
-		flags |= ETH_FRAME_HASH;
 	return flags;
 }
 
-static struct eth_tag tag_of(const frame_header *h)
+static ALWAYS_INLINE struct eth_tag tag_of(const frame_header *h)
 {
 	struct eth_tag tag = { 0, 0 };
 
-	if (h->tp_status & TP_STATUS_VLAN_VALID) {
+	if (unlikely(h->tp_status & TP_STATUS_VLAN_VALID)) {
 		tag.type = h->tp_status & TP_STATUS_VLAN_TPID_VALID ? h->hv1.tp_vlan_tpid : ETH_P_8021Q;
 		tag.tci = (uint16_t)h->hv1.tp_vlan_tci;
 	}
 	return tag;
 }
 
+static NOINLINE void validate(const struct eth_port *port, const frame_header *h, struct dapl_eth_frame *frame)
+{
+	struct virtio_net_hdr vnet = { .flags = 0 };	/* as the kernel wrote it before the frame */
+
+	if (h->tp_snaplen && h->tp_mac >= sizeof vnet)
+		memcpy(&vnet, frame->data - sizeof vnet, sizeof vnet);
+	eth_validate(port, frame, &vnet, frame->data, h->tp_snaplen,
+		     &(struct iovec){ (void *)frame->data, h->tp_snaplen }, 1);
+}
+
+/* Returns false for a frame without IP: it has no checksum, and is no joined one. */
+static inline bool may_have_ip(const uint8_t *data, uint32_t length)
+{
+	uint16_t type;
+
+	if (length < ETH_HLEN)
+		return false;
+	memcpy(&type, data + offsetof(struct ethhdr, h_proto), sizeof type);
+	return type == htons(ETH_P_IP) || type == htons(ETH_P_IPV6) || type == htons(ETH_P_8021Q) ||
+	       type == htons(ETH_P_8021AD);
+}
+
+/* Fills *frame with what is known of it but its time and losses. */
+static ALWAYS_INLINE void fill(const struct eth_port *port, const frame_header *h, struct eth_tag tag, bool outgoing,
+			       const struct eth_rule *rule, struct dapl_eth_frame *frame)
+{
+	*frame = (struct dapl_eth_frame){ .data = (const uint8_t *)h + h->tp_mac, .length = h->tp_snaplen,
+		.wire_length = h->tp_len, .flags = flags_of(h, outgoing), .hash = h->hv1.tp_rxhash,
+		.tag = rule->rule.tag, .vlan_tci = tag.tci, .vlan_type = tag.type };
+	if (unlikely(h->tp_snaplen < wanted_length(port, h)))
+		frame->flags |= ETH_FRAME_CUT;
+}
+
+static ALWAYS_INLINE uint64_t time_of(const frame_header *h)
+{
+	return (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec;
+}
+
+static ALWAYS_INLINE uint8_t packet_type_of(const frame_header *h)
+{
+	const uint8_t *from = (const uint8_t *)h + TPACKET_ALIGN(sizeof *h);	/* struct sockaddr_ll */
+
+	return from[offsetof(struct sockaddr_ll, sll_pkttype)];
+}
+
 /* Returns the rule that matches the frame, or NULL. */
 static struct eth_rule *describe(struct eth_port *port, const frame_header *h, struct dapl_eth_frame *frame)
 {
-	const uint8_t *from = (const uint8_t *)h + TPACKET_ALIGN(sizeof *h);	/* struct sockaddr_ll */
-	uint8_t type = from[offsetof(struct sockaddr_ll, sll_pkttype)];
 	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
+	const uint8_t type = packet_type_of(h);
 	bool outgoing = type == PACKET_OUTGOING;
-	struct virtio_net_hdr vnet = { .flags = 0 };	/* as the kernel wrote it before the frame */
-	uint64_t time = (uint64_t)h->tp_sec * 1000000000u + h->tp_nsec;
 	struct eth_tag tag = tag_of(h);
-	struct eth_rule *rule;
 	uint32_t hash = h->hv1.tp_rxhash;
+	struct eth_rule *rule = eth_rule_find(port, data, h->tp_snaplen, tag, time_of(h), outgoing,
+					      type == PACKET_OTHERHOST, &hash);
 
-	rule = eth_rule_find(port, data, h->tp_snaplen, tag, time, outgoing,
-			     type == PACKET_OTHERHOST, &hash);
 	if (!rule)
 		return NULL;
-	*frame = (struct dapl_eth_frame){ .data = data, .length = h->tp_snaplen, .wire_length = h->tp_len,
-		.flags = flags_of(h, outgoing), .hash = hash, .tag = rule->rule.tag,
-		.vlan_tci = tag.tci, .vlan_type = tag.type };
+	fill(port, h, tag, outgoing, rule, frame);
+	frame->hash = hash;
 	if (rule->spread)
 		frame->flags |= ETH_FRAME_HASH;
-	if (h->tp_snaplen < wanted_length(port, h))
-		frame->flags |= ETH_FRAME_CUT;
-	if (h->tp_snaplen && h->tp_mac >= sizeof vnet)
-		memcpy(&vnet, data - sizeof vnet, sizeof vnet);
-	eth_validate(port, frame, &vnet, data, h->tp_snaplen,
-		     &(struct iovec){ (void *)data, h->tp_snaplen }, 1);
-	eth_rule_account(port, frame, time);
+	validate(port, h, frame);
+	eth_rule_account(port, frame, time_of(h));
 	return rule;
 }
 
-/* Frames of the entered block, at most `max`. */
-static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct rule_tally *tally)
+/* Frames of the entered block, at most `max`, that a rule matches. Sets *h to NULL behind the last one of the block. */
+static int poll_each(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct rule_tally *tally,
+		     const frame_header **h)
 {
-	struct eth_ring *ring = &port->ring;
-	const frame_header *h = NULL;
 	int n = 0;
 
-	while (n < max && (h = next_header(ring))) {
-		struct eth_rule *rule = describe(port, h, &frames[n]);
+	while (n < max && (*h = next_header(&port->ring))) {
+		struct eth_rule *rule = describe(port, *h, &frames[n]);
 
 		if (rule)
-			eth_tally_frame(tally, rule, frames[n++].wire_length);
+			eth_tally_frames(tally, rule, 1, frames[n++].wire_length);
 	}
+	return n;
+}
+
+/* HOT: the same if `rule` matches all frames. What is counted is counted once. */
+static int poll_all(struct eth_port *port, struct eth_rule *rule, struct dapl_eth_frame *frames, int max,
+		    struct rule_tally *tally, const frame_header **last)
+{
+	uint64_t time = port->last_time, bytes = 0;
+	const frame_header *h = NULL;
+	int n;
+
+	for (n = 0; n < max && (h = next_header(&port->ring)); n++) {
+		struct dapl_eth_frame *frame = &frames[n];
+
+		fill(port, h, tag_of(h), packet_type_of(h) == PACKET_OUTGOING, rule, frame);
+		frame->time = time = frame_time_even_out(time_of(h), time);
+		bytes += frame->wire_length;
+		if (may_have_ip(frame->data, frame->length))
+			validate(port, h, frame);
+		if (unlikely(frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD | ETH_FRAME_CUT)))
+			eth_rule_count_faults(port, frame);
+	}
+	*last = h;
+	if (!n)
+		return 0;
+	frames->lost = port->lost_pending;
+	port->lost_pending = 0;
+	port->last_time = time;
+	port->stats.received += (uint64_t)n;
+	port->stats.received_bytes += bytes;
+	eth_tally_frames(tally, rule, (uint64_t)n, bytes);
+	return n;
+}
+
+/* Frames of the entered block, at most `max`. The rule is looked up once if all frames match it: the block was handed
+ * over before, so its frames came before any change of rules that is announced later. */
+static int poll_block(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct rule_tally *tally)
+{
+	struct eth_rule *const all = eth_rule_of_all(port);
+	struct eth_ring *ring = &port->ring;
+	const frame_header *h = NULL;
+	int n = all ? poll_all(port, all, frames, max, tally, &h) : poll_each(port, frames, max, tally, &h);
+
 	ring->use[ring->head % ring->blocks].out += (uint32_t)n;
+	ring->out += (uint64_t)n;
 	if (!h)
 		leave(ring);
 	return n;
@@ -235,12 +318,10 @@ int packet_ring_poll(struct eth_port *port, struct dapl_eth_frame *frames, int m
 int packet_ring_release(struct eth_port *port, uint32_t oldest)
 {
 	struct eth_ring *ring = &port->ring;
-	uint64_t out = 0, last = ring->head + ring->entered;
 
-	for (uint64_t i = ring->tail; i != last; i++)
-		out += ring->use[i % ring->blocks].out;
-	if (oldest > out)
+	if (oldest > ring->out)
 		return EINVAL;
+	ring->out -= oldest;
 	for (uint64_t i = ring->tail; oldest; i++) {
 		uint32_t *have = &ring->use[i % ring->blocks].out;
 		uint32_t some = oldest < *have ? oldest : *have;

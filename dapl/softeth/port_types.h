@@ -63,6 +63,7 @@ struct eth_ring {
 	uint32_t block_size, blocks;
 	uint64_t head, tail;		/* 64 bits: a count that wraps would skip blocks */
 	struct ring_block *use;
+	uint64_t out;			/* frames of all blocks that are polled and not released */
 	const uint8_t *block;		/* block `head`, if entered */
 	size_t next;			/* offset of its next frame */
 	uint32_t frames_left;		/* of it */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rule_find.c - see rule_find.h. */
 #include <string.h>
-#include "common/growth.h"
 #include "dapl/softeth/change.h"
 #include "dapl/softeth/match.h"
 #include "dapl/softeth/rule_find.h"
@@ -78,13 +77,16 @@ struct eth_rule *eth_rule_find(struct eth_port *port, const uint8_t *frame, uint
 	return NULL;
 }
 
-void eth_rule_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
+struct eth_rule *eth_rule_of_all(const struct eth_port *port)
 {
-	frame->time = port->last_time = frame_time_even_out(time, port->last_time);
-	frame->lost = port->lost_pending;
-	port->lost_pending = 0;
-	port->stats.received++;
-	port->stats.received_bytes += frame->wire_length;
-	port->stats.bad += (frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD)) != 0;
-	port->stats.cut += (frame->flags & ETH_FRAME_CUT) != 0;
+	const uint32_t all = ETH_EGRESS | ETH_ALL;
+	struct eth_rule *r = port->rules;
+
+	assert_held(&port->lock);
+	change_wait();
+	if (!r || r->needs_headers || r->rule.mode == ETH_DROP || (r->rule.flags & all) != all ||
+	    __atomic_load_n(&r->times->from_ns, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&r->times->until_ns, __ATOMIC_RELAXED))
+		return NULL;
+	return r;
 }

@@ -3,6 +3,7 @@
  * for the port. The caller holds port->lock. */
 #ifndef SOFTETH_RULE_FIND_H
 #define SOFTETH_RULE_FIND_H
+#include "common/growth.h"
 #include "dapl/softeth/match.h"
 #include "dapl/softeth/port_types.h"
 
@@ -15,9 +16,27 @@ struct eth_rule *eth_rule_by_id(const struct eth_port *port, uint32_t id);
 /* Counts frames as given to the program by the rule. */
 void eth_rule_count_frames(struct eth_rule *rule, uint64_t frames, uint64_t bytes);
 
-/* Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are
- * set already. */
-void eth_rule_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time);
+/* Returns the rule that every frame matches that the kernel has handed over so far, or NULL: then eth_rule_find() finds
+ * the rule of each. */
+struct eth_rule *eth_rule_of_all(const struct eth_port *port);
+
+/* Counts checksums that are wrong, and a frame that was cut. */
+static inline void eth_rule_count_faults(struct eth_port *port, const struct dapl_eth_frame *frame)
+{
+	port->stats.bad += (frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD)) != 0;
+	port->stats.cut += (frame->flags & ETH_FRAME_CUT) != 0;
+}
+
+/* Fills in the frame's time, in ns, and losses, and counts it as received. Its flags are set already. */
+static inline void eth_rule_account(struct eth_port *port, struct dapl_eth_frame *frame, uint64_t time)
+{
+	frame->time = port->last_time = frame_time_even_out(time, port->last_time);
+	frame->lost = port->lost_pending;
+	port->lost_pending = 0;
+	port->stats.received++;
+	port->stats.received_bytes += frame->wire_length;
+	eth_rule_count_faults(port, frame);
+}
 
 /* Frames of a poll that the same rule has matched in a row: counters that other ports share are changed
  * once for all of them. */
@@ -32,14 +51,14 @@ static inline void eth_tally_end(struct rule_tally *tally)
 		eth_rule_count_frames(tally->rule, tally->frames, tally->bytes);
 }
 
-/* Counts a frame, with eth_tally_end() behind the last one. */
-static inline void eth_tally_frame(struct rule_tally *tally, struct eth_rule *rule, uint32_t bytes)
+/* Counts frames, with eth_tally_end() behind the last ones. */
+static inline void eth_tally_frames(struct rule_tally *tally, struct eth_rule *rule, uint64_t frames, uint64_t bytes)
 {
 	if (rule != tally->rule) {
 		eth_tally_end(tally);
 		*tally = (struct rule_tally){ .rule = rule };
 	}
-	tally->frames++;
+	tally->frames += frames;
 	tally->bytes += bytes;
 }
 

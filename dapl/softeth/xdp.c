@@ -236,7 +236,7 @@ static int poll_queue(struct eth_port *port, uint32_t queue, int64_t tai, struct
 			xsk_give(x, from.addr);
 			continue;
 		}
-		eth_tally_frame(tally, rule, frames[n++].wire_length);
+		eth_tally_frames(tally, rule, 1, frames[n++].wire_length);
 		xdp->out[xdp->head++ % xdp->room] = (struct out_frame){ from.addr, queue };
 	}
 	commit(port, x);

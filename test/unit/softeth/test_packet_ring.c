@@ -18,6 +18,9 @@ enum { BLOCKS = 3, BLOCK = 4096, FIRST = 64, MAC = 96, PLACES = 16,
 
 static struct eth_port port;
 static struct eth_rule wanted, spread;
+static struct rule_times always;
+static unsigned validations;
+static bool bad;			/* what a validation finds */
 static struct eth_spread *const group = (struct eth_spread *)&port;	/* it is not looked at */
 static struct dapl_eth_frame frames[PLACES];
 static uint8_t *memory;			/* of the ring: a sanitizer sees what is read behind it */
@@ -74,6 +77,8 @@ void __wrap_eth_validate(const struct eth_port *at, struct dapl_eth_frame *frame
 	assert_ptr_equal(iov->iov_base, head);
 	assert_int_equal(iov->iov_len, parsed);
 	validated = *vnet;
+	validations++;
+	frame->flags |= bad ? ETH_FRAME_IP_BAD : 0;
 }
 
 /* --- the kernel ------------------------------------------------------------------------------------------------- */
@@ -141,6 +146,10 @@ static int set_up(void **state)
 		.use = calloc(BLOCKS, sizeof(struct ring_block)) } };
 	wanted = (struct eth_rule){ .rule.tag = 9 };
 	spread = (struct eth_rule){ .rule.tag = 10, .spread = group };
+	dapl_mutex_init(&port.lock, RANK_SOFT_ETH);
+	dapl_mutex_lock(&port.lock);
+	validations = 0;
+	bad = false;
 	filling = 0;
 	fill_offset = FIRST;
 	drops = hashes[0] = hashes[1] = 0;
@@ -151,6 +160,7 @@ static int set_up(void **state)
 
 UNIT_FIXTURE(tear_down)
 {
+	dapl_mutex_unlock(&port.lock);
 	free(port.ring.use);
 	free(memory);
 }
@@ -444,6 +454,51 @@ UNIT_CASE(frames_of_a_rule_are_counted_together)
 	assert_string_equal(tallies, "w:3,1123 s:1,64 w:1,65 ");
 	polls(PLACES, 0);
 	assert_string_equal(tallies, "w:3,1123 s:1,64 w:1,65 ");
+}
+
+/* Each frame is described as if its rule had been looked up. Only IP has checksums. */
+UNIT_CASE(frames_of_a_rule_of_all_are_described)
+{
+	static const uint16_t types[] = { ETH_P_IP, ETH_P_IPV6, ETH_P_8021Q, ETH_P_8021AD, ETH_P_ARP };
+
+	wanted.rule.flags = ETH_EGRESS | ETH_ALL;
+	wanted.times = &always;
+	port.rules = &wanted;
+	bad = true;
+	drops = 3;
+	store(UNWANTED, LENGTH)->tp_nsec = 20;
+	store(UNWANTED, LENGTH)->tp_nsec = 10;	/* another processor's clock is behind */
+	store(UNWANTED, LENGTH)->tp_len = 200000;
+	set_type(store(UNWANTED, LENGTH), PACKET_OUTGOING);
+	hand_over()->hdr.bh1.block_status |= TP_STATUS_LOSING;
+	polls(PLACES, 4);
+	assert_int_equal(frames[0].lost, 3);
+	assert_int_equal(frames[1].lost, 0);
+	assert_int_equal(frames[0].time, 5000000020);
+	assert_int_equal(frames[1].time, 5000000020);
+	assert_int_equal(frames[1].tag, 9);
+	assert_int_equal(frames[2].flags, ETH_FRAME_CUT);
+	assert_int_equal(frames[3].flags, ETH_FRAME_OUTGOING);
+	assert_int_equal(port.stats.received, 4);
+	assert_int_equal(port.stats.received_bytes, 3 * LENGTH + 200000);
+	assert_int_equal(port.stats.cut, 1);
+	assert_string_equal(tallies, "w:4,200180 ");
+	assert_int_equal(validations, 0);
+	for (unsigned i = 0; i < sizeof types / sizeof *types; i++) {
+		uint8_t *type = data_of(store(UNWANTED, LENGTH)) + 12;
+
+		type[0] = (uint8_t)(types[i] >> 8);
+		type[1] = (uint8_t)types[i];
+	}
+	store(UNWANTED, 10);
+	hand_over();
+	polls(PLACES, 6);
+	assert_int_equal(validations, 4);
+	assert_int_equal(port.stats.bad, 4);
+	assert_int_equal(frames[3].flags, ETH_FRAME_IP_BAD);
+	assert_int_equal(frames[4].flags, 0);
+	releases(10);
+	assert_int_equal(packet_ring_release(&port, 1), EINVAL);
 }
 
 /* --- a ring with wrong lengths ---------------------------------------------------------------------------------- */

@@ -212,6 +212,45 @@ UNIT_CASE(rule_gets_the_frames_of_its_time)
 	assert_ptr_equal(find(UINT64_MAX), added);
 }
 
+/* --- the rule of all frames ------------------------------------------------------------------------------------ */
+
+static struct eth_rule *find_of_all(void)
+{
+	struct eth_rule *found;
+
+	dapl_mutex_lock(&port.lock);
+	found = eth_rule_of_all(&port);
+	dapl_mutex_unlock(&port.lock);
+	return found;
+}
+
+UNIT_CASE(rule_of_all_frames_has_no_condition)
+{
+	struct dapl_eth_rule rule = { .mode = ETH_COPY, .priority = 9, .flags = ETH_ALL };
+	struct eth_rule *added;
+
+	assert_null(find_of_all());
+	attach(&rule, 0);
+	assert_null(find_of_all());		/* frames that leave do not match */
+	rule.flags = ETH_EGRESS;
+	rule.priority--;
+	attach(&rule, 0);
+	assert_null(find_of_all());		/* nor do frames to other hosts */
+	rule.flags = ETH_EGRESS | ETH_ALL;
+	rule.priority--;
+	added = attach(&rule, 0);
+	assert_ptr_equal(find_of_all(), added);
+	__atomic_store_n(&added->times->until_ns, 5, __ATOMIC_RELAXED);
+	assert_null(find_of_all());
+	__atomic_store_n(&added->times->until_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&added->times->from_ns, 5, __ATOMIC_RELAXED);
+	assert_null(find_of_all());
+	__atomic_store_n(&added->times->from_ns, 0, __ATOMIC_RELAXED);
+	rule = to_address(1, 2);		/* another rule comes first */
+	attach(&rule, 0);
+	assert_null(find_of_all());
+}
+
 /* The rule leaves at `until_ns`, and comes back at `from_ns`. */
 static struct eth_rule *leave_and_return(const struct dapl_eth_rule *rule, struct eth_rule *old, uint64_t until_ns,
 					 uint64_t from_ns)
