@@ -311,7 +311,7 @@ static struct pcapng_packet packet_of(const DAT_ETH_FRAME *f, uint8_t tag[VLAN_T
 }
 
 /* Called after each frame. Writes the buffer if it is full, and starts the next file of a ring if this file
- * has reached its size and the next frame may be in another. Returns false like output_frame(). */
+ * has reached its size and the next frame may be in another. Returns output_is_open(). */
 static bool end_frame(unsigned device, bool joined)
 {
 	appended[device]++;
@@ -361,16 +361,46 @@ bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool join
 	return append(frame, 0, comment, joined);
 }
 
-/* HOT */
-bool output_frame(const DAT_ETH_FRAME *f, unsigned device)
+static inline bool is_plain(const DAT_ETH_FRAME *f)
 {
-	if (options.pcap || f->lost || vlan_tag_size(f))
-		return append(f, device, "", false);
-	if (!fits(f->length))
-		return false;
-	used += pcapng_plain_packet(buffer + used, device, f->time, f->data, f->length, f->wire_length,
-				    direction_of(f));
-	return end_frame(device, false);
+	return !(f->lost | vlan_tag_size(f)) && f->length <= FRAME_MAX - PCAPNG_PACKET_EXTRA;
+}
+
+/* HOT: appends frames up to the first that is not plain, or up to the end of the buffer. Returns their number. */
+static DAT_COUNT append_plain(const DAT_ETH_FRAME *frames, DAT_COUNT n, unsigned device)
+{
+	uint8_t *to = buffer + used;
+	const uint8_t *const end = buffer + BUFFER;
+	DAT_COUNT i;
+
+	for (i = 0; i < n && to < end && is_plain(&frames[i]); i++)
+		to += pcapng_plain_packet(to, device, frames[i].time, frames[i].data, frames[i].length,
+					  frames[i].wire_length, direction_of(&frames[i]));
+	used = (size_t)(to - buffer);
+	appended[device] += (uint64_t)i;
+	return i;
+}
+
+DAT_COUNT output_frames(const DAT_ETH_FRAME *frames, DAT_COUNT n, unsigned device)
+{
+	const bool plain = !options.pcap && !options.ring_files;
+	DAT_COUNT i = 0;
+
+	while (i < n && !output_ended) {
+		const DAT_COUNT some = plain ? append_plain(frames + i, n - i, device) : 0;
+
+		i += some;
+		if (!some)
+			append(&frames[i++], device, "", false);
+		else if (used >= BUFFER)
+			flush();
+	}
+	return i;
+}
+
+bool output_is_open(void)
+{
+	return !output_ended;
 }
 
 bool output_close(const struct pcapng_statistics *statistics)

@@ -25,14 +25,16 @@ struct output_options {
 };
 
 void output_open(const struct output_options *options);
-/* Appends a frame of a device, and puts a stripped VLAN tag back. Returns false if the pipe has no reader, or if a
- * write has failed. After a failed write the file ends with a whole block, and output_check() ends the program.
- * One thread at a time may call these functions. */
-bool output_frame(const DAT_ETH_FRAME *frame, unsigned device);
-/* output_frame() of the first device with a comment of at most 95 bytes. A pcap file has no comments. `joined`: the
- * next frame must be in the same file of a ring. */
+/* Appends frames of a device, and puts stripped VLAN tags back. Returns how many it has taken: less than `n` if the
+ * output has ended. One thread at a time may call these functions. */
+DAT_COUNT output_frames(const DAT_ETH_FRAME *frames, DAT_COUNT n, unsigned device);
+/* Returns false if the pipe has no reader, or if a write has failed. After a failed write the file ends with a whole
+ * block, and output_check() ends the program. */
+bool output_is_open(void);
+/* Appends a frame of the first device with a comment of at most 95 bytes. A pcap file has no comments. `joined`: the
+ * next frame must be in the same file of a ring. Returns output_is_open(). */
 bool output_commented(const DAT_ETH_FRAME *frame, const char *comment, bool joined);
-/* Returns the bytes that output_frame() adds to the file. Any thread may call it. */
+/* Returns the bytes that output_frames() adds to the file for the frame. Any thread may call it. */
 uint64_t output_frame_size(const DAT_ETH_FRAME *frame);
 /* Returns the bytes of the current file, with those that are not written yet. */
 uint64_t output_size(void);
@@ -41,7 +43,7 @@ uint64_t output_link_speed(const char *device);
 /* Returns the number of files that were begun. */
 uint64_t output_files(void);
 /* Writes the frames that were appended. Call it each OUTPUT_FLUSH_NS while frames come slowly, so that a
- * reader sees them, and so that they outlive the process. Returns false like output_frame(). */
+ * reader sees them, and so that they outlive the process. Returns output_is_open(). */
 bool output_flush(void);
 /* `statistics` has a structure for each device. */
 bool output_close(const struct pcapng_statistics *statistics);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 enum {
-	SECTION_HEADER = 0x0a0d0d0a, INTERFACE_DESCRIPTION = 1, INTERFACE_STATISTICS = 5, ENHANCED_PACKET = 6,
+	SECTION_HEADER = 0x0a0d0d0a, INTERFACE_DESCRIPTION = 1, INTERFACE_STATISTICS = 5,
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d, LINKTYPE_ETHERNET = 1,
-	OPT_END = 0, OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_SPEED = 8, IF_TSRESOL = 9,
-	IF_FILTER = 11, EPB_FLAGS = 2, EPB_DROPCOUNT = 4,
+	OPT_COMMENT = 1, SHB_OS = 3, SHB_USERAPPL = 4, IF_NAME = 2, IF_SPEED = 8, IF_TSRESOL = 9,
+	IF_FILTER = 11, EPB_DROPCOUNT = 4,
 	ISB_STARTTIME = 2, ISB_ENDTIME = 3, ISB_IFRECV = 4, ISB_IFDROP = 5, ISB_FILTERACCEPT = 6, ISB_OSDROP = 7,
 	ISB_USRDELIV = 8,
 };
@@ -77,7 +77,7 @@ static void text_option(struct block *b, uint16_t code, const char *text)
 
 static void end_options(struct block *b)
 {
-	put16(b, OPT_END);
+	put16(b, PCAPNG_OPT_END);
 	put16(b, 0);
 }
 
@@ -119,39 +119,12 @@ size_t pcapng_interface(uint8_t *to, const char *name, const char *filter, uint3
 	return end(&b);
 }
 
-struct packet_head {
-	uint32_t type, block_length, interface, time_high, time_low, captured, length;
-};
-
-struct packet_flags {			/* option epb_flags */
-	uint16_t code, size;
-	uint32_t value;
-};
-
-/* HOT: copies one structure before the bytes of the frame, and one after them. */
-size_t pcapng_plain_packet(uint8_t *to, uint32_t interface, uint64_t time, const uint8_t *bytes, uint32_t captured,
-			   uint32_t length, uint32_t flags)
-{
-	const uint32_t padded = (captured + 3) & ~3u;
-	struct { struct packet_flags flags; uint32_t end, block_length; } tail = { { EPB_FLAGS, sizeof flags, flags },
-		OPT_END, (uint32_t)(sizeof(struct packet_head) + padded + sizeof tail) };
-	const struct packet_head head = { ENHANCED_PACKET, tail.block_length, interface, (uint32_t)(time >> 32),
-		(uint32_t)time, captured, length };
-
-	memcpy(to, &head, sizeof head);
-	to += sizeof head;
-	memcpy(to, bytes, captured);
-	memset(to + captured, 0, 4);	/* the padding; `tail` overwrites the rest */
-	memcpy(to + padded, &tail, sizeof tail);
-	return tail.block_length;
-}
-
 size_t pcapng_packet(uint8_t *to, const struct pcapng_packet *packet)
 {
-	struct block b = begin(to, ENHANCED_PACKET);
+	struct block b = begin(to, PCAPNG_ENHANCED_PACKET);
 	const struct { uint32_t interface, high, low, captured, length; } head = { packet->interface,
 		(uint32_t)(packet->time >> 32), (uint32_t)packet->time, packet->captured, packet->wire_length };
-	const struct packet_flags flags = { EPB_FLAGS, sizeof packet->flags, packet->flags };
+	const struct pcapng_packet_flags flags = { PCAPNG_EPB_FLAGS, sizeof packet->flags, packet->flags };
 
 	put(&b, &head, sizeof head);
 	for (int i = 0; i < 3 && packet->lengths[i]; i++)
@@ -173,7 +146,7 @@ size_t pcapng_packet_size(uint32_t captured, bool dropped)
 {
 	const size_t loss = 4 + sizeof(uint64_t), options_end = 4, block_length = 4;
 
-	return sizeof(struct packet_head) + ((captured + 3) & ~3u) + sizeof(struct packet_flags) +
+	return sizeof(struct pcapng_packet_head) + ((captured + 3) & ~3u) + sizeof(struct pcapng_packet_flags) +
 	       (dropped ? loss : 0) + options_end + block_length;
 }
 
@@ -182,7 +155,7 @@ bool pcapng_is_packet(const uint8_t *block)
 	uint32_t type;
 
 	memcpy(&type, block, sizeof type);
-	return type == ENHANCED_PACKET;
+	return type == PCAPNG_ENHANCED_PACKET;
 }
 
 static void time_option(struct block *b, uint16_t code, uint64_t time)

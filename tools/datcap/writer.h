@@ -9,7 +9,7 @@
 #include <dat/udat.h>
 #include <dat/dat_eth_extensions.h>
 
-enum { WRITER_BATCH = 64 };		/* frames taken at a time */
+enum { WRITER_BATCH = 256 };	/* frames taken at a time: 3 instructions of the calls for each */
 
 struct writer_batch {
 	DAT_ETH_FRAME frames[WRITER_BATCH];
