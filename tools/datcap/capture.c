@@ -68,6 +68,7 @@ struct capture {
 	uint64_t file_bytes;		/* of these frames in the file */
 	uint64_t unwritten;		/* frames that were taken and not written */
 	uint64_t progress;		/* of the writer, at the last call of look_at_writer() */
+	bool behind;			/* at that call batches waited for it */
 	bool stuck;			/* between the last two calls it wrote none of the waiting batches */
 	uint64_t settled, lost_stuck;	/* losses in the ring up to the last settle(); those with `stuck` */
 	uint64_t begin, next_line;	/* ns, monotonic */
@@ -375,8 +376,9 @@ static void wait_for_frames(struct capture *c)
 
 	if (c->count > 1)
 		nanosleep(&nap, NULL);
-	else if (dat_eth_arm(c->sources[0].device.ep) == DAT_SUCCESS)
-		dat_evd_wait(c->sources[0].device.recv, WAIT_US, 1, &event, &more);
+	else if (dat_eth_arm(c->sources[0].device.ep) == DAT_SUCCESS &&
+		 dat_evd_wait(c->sources[0].device.recv, WAIT_US, 1, &event, &more) == DAT_SUCCESS)
+		return;
 	look_for_devices(c);
 }
 
@@ -387,10 +389,11 @@ static void look_at_writer(struct capture *c)
 	uint64_t progress = writer_progress(&behind);
 	DAT_ETH_STATS s;
 
-	stuck = behind && progress == c->progress;
+	stuck = behind && c->behind && progress == c->progress;
 	if (stuck != c->stuck)
 		settle(c, &s);
 	c->stuck = stuck;
+	c->behind = behind;
 	c->progress = progress;
 }
 
@@ -458,8 +461,10 @@ static bool take_some(struct capture *c)
 			writer_put();
 			any = true;
 		}
-	if (!any)
+	if (!any) {
+		writer_wake();
 		look_at_writer(c);
+	}
 	return any || !b;
 }
 

@@ -14,6 +14,8 @@
 
 enum {
 	BATCHES = 64,			/* 1 MiB, half of a second-level cache */
+	WAKE_BATCHES = BATCHES / 2,	/* that wake the writing thread while more frames come: each wake-up costs two
+					 * switches of threads */
 	ROOM_NS = 10000000,		/* ns that the reading thread waits for room */
 	NUDGE_NS = 50000000,		/* ns between signals that interrupt a blocked write */
 };
@@ -119,10 +121,14 @@ struct writer_batch *writer_batch(void)
 
 void writer_put(void)
 {
+	bool wakes;
+
 	pthread_mutex_lock(&w.lock);
 	w.head++;
-	pthread_cond_signal(&w.put);
+	wakes = w.head - w.tail >= WAKE_BATCHES;
 	pthread_mutex_unlock(&w.lock);
+	if (wakes)		/* without the lock, which the thread takes at once */
+		pthread_cond_signal(&w.put);
 }
 
 uint64_t writer_progress(bool *behind)
@@ -134,6 +140,15 @@ uint64_t writer_progress(bool *behind)
 	tail = w.tail;
 	pthread_mutex_unlock(&w.lock);
 	return tail;
+}
+
+void writer_wake(void)
+{
+	bool behind;
+
+	writer_progress(&behind);
+	if (behind)
+		pthread_cond_signal(&w.put);
 }
 
 bool writer_has_ended(void)

@@ -24,10 +24,12 @@ void writer_start(void);
 /* Returns the batch to fill next. If all batches are full, waits a moment for the thread, and returns NULL
  * if they are full still. */
 struct writer_batch *writer_batch(void);
-/* Hands the batch of writer_batch() over to the thread. */
+/* Hands the batch of writer_batch() over to the thread. Call writer_wake() when no more frames are there. */
 void writer_put(void);
 /* Returns the number of batches written so far. Stores in *behind whether more wait. */
 uint64_t writer_progress(bool *behind);
+/* Wakes the thread if batches wait for it. It releases their frames: until then the device reports them as there. */
+void writer_wake(void);
 /* Returns whether the thread has stopped writing: the pipe has no reader, its reader does not read, or a
  * write has failed, which output_check() reports. */
 bool writer_has_ended(void);
