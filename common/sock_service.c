@@ -4,8 +4,8 @@
 #include <endian.h>
 #include <string.h>
 
-/* question: name (8), version (1), kind (1), wants the list (1), zeros (5), key (16)
- * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16), list: addresses (16 each) */
+/* question: name (8), version (1), kind (1), 1 if it asks for the list (1), zeros (5), key (16)
+ * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16), list of addresses (16 each) */
 static const char name[8] = "DATSOCK1";
 enum {
 	VERSION_AT = 8,
@@ -17,6 +17,7 @@ enum {
 	REPLY_ZEROS_AT = 9,
 	QUALIFIER_AT = 14,
 	REPLY_END = 16,
+	ADAPTERS_AT = SOCK_SERVICE_PRIVATE,
 	KIND_SERVICE = 2,
 };
 
@@ -57,7 +58,6 @@ void sock_service_encode_question(uint8_t data[SOCK_SERVICE_PRIVATE], const uint
 	memcpy(data, name, sizeof name);
 	data[VERSION_AT] = SOCK_SERVICE_VERSION;
 	data[KIND_AT] = KIND_SERVICE;
-	data[LIST_AT] = 1;
 	memcpy(data + KEY_AT, key, SOCK_SERVICE_KEY);
 }
 
@@ -72,7 +72,12 @@ bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOC
 	return true;
 }
 
-bool sock_service_wants_adapters(const void *question)
+void sock_service_ask_for_adapters(uint8_t question[SOCK_SERVICE_PRIVATE])
+{
+	question[LIST_AT] = 1;
+}
+
+bool sock_service_asks_for_adapters(const void *question)
 {
 	return ((const uint8_t *)question)[LIST_AT];
 }
@@ -93,7 +98,7 @@ bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_
 	uint16_t wire;
 
 	if (!is_ours(data, size, REPLY_ZEROS_AT, QUALIFIER_AT, SOCK_SERVICE_REPLY) ||
-	    !is_zero(bytes, REPLY_END, SOCK_SERVICE_PRIVATE) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT ||
+	    !is_zero(data, REPLY_END, ADAPTERS_AT) || bytes[CODE_AT] < SOCK_SERVICE_REDIRECT ||
 	    bytes[CODE_AT] > SOCK_SERVICE_REFUSE)
 		return false;
 	memcpy(&wire, bytes + QUALIFIER_AT, sizeof wire);
@@ -106,19 +111,18 @@ bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_
 
 void sock_service_encode_adapters(uint8_t data[SOCK_SERVICE_REPLY], const uint8_t (*adapters)[16], unsigned count)
 {
-	memset(data + SOCK_SERVICE_PRIVATE, 0, SOCK_SERVICE_REPLY - SOCK_SERVICE_PRIVATE);
+	memset(data + ADAPTERS_AT, 0, SOCK_SERVICE_REPLY - ADAPTERS_AT);
 	for (unsigned i = 0; i < count && i < SOCK_SERVICE_ADAPTERS; i++)
-		memcpy(data + SOCK_SERVICE_PRIVATE + 16 * i, adapters[i], 16);
+		memcpy(data + ADAPTERS_AT + 16 * i, adapters[i], 16);
 }
 
 unsigned sock_service_decode_adapters(const void *data, size_t size, uint8_t adapters[SOCK_SERVICE_ADAPTERS][16])
 {
-	static const uint8_t none[16];
-	const uint8_t *list = (const uint8_t *)data + SOCK_SERVICE_PRIVATE;
+	const uint8_t *list = (const uint8_t *)data + ADAPTERS_AT;
 	unsigned count = 0;
 
-	while (count < SOCK_SERVICE_ADAPTERS && size >= SOCK_SERVICE_PRIVATE + 16 * (count + 1) &&
-	       memcmp(list + 16 * count, none, 16)) {
+	while (count < SOCK_SERVICE_ADAPTERS && size >= ADAPTERS_AT + 16 * (count + 1) &&
+	       !is_zero(list, 16 * count, 16 * count + 16)) {
 		memcpy(adapters[count], list + 16 * count, 16);
 		count++;
 	}

@@ -31,7 +31,8 @@ enum {
 	SOCK_SERVICE_KEY = 16,		/* bytes */
 	SOCK_SERVICE_PRIVATE = 32,	/* bytes of private data; InfiniBand has room for 56 in a connect */
 	SOCK_SERVICE_ADAPTERS = 4,	/* that a reply lists */
-	SOCK_SERVICE_REPLY = SOCK_SERVICE_PRIVATE + 16 * SOCK_SERVICE_ADAPTERS, /* bytes; InfiniBand has room for 144 */
+	/* Bytes of a reply with a list; InfiniBand has room for 144. */
+	SOCK_SERVICE_REPLY = SOCK_SERVICE_PRIVATE + 16 * SOCK_SERVICE_ADAPTERS,
 	SOCK_SERVICE_HERE_MS = 10000,
 	SOCK_SERVICE_IA = 256,		/* bytes of the name of an IA, with its end */
 };
@@ -76,15 +77,17 @@ bool sock_service_is_answer(const struct sock_service_answer *a, size_t size);
 void sock_service_encode_question(uint8_t data[SOCK_SERVICE_PRIVATE], const uint8_t key[SOCK_SERVICE_KEY]);
 /* Returns false for what is none. Private data may have zeros behind them: some transports pad them. */
 bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOCK_SERVICE_KEY]);
-/* Whether a question that was decoded wants the list of adapters. Services that know of no list want none. */
-bool sock_service_wants_adapters(const void *question);
+/* A question may ask for the list of adapters. A service that knows of no list refuses it, or replies without one. */
+void sock_service_ask_for_adapters(uint8_t question[SOCK_SERVICE_PRIVATE]);
+/* Of a question that was decoded. */
+bool sock_service_asks_for_adapters(const void *question);
 
 enum sock_service_code { SOCK_SERVICE_REDIRECT = 1, SOCK_SERVICE_WAIT, SOCK_SERVICE_REFUSE };
 
 /* Private data of the reject that answers it. */
 void sock_service_encode_reply(uint8_t data[SOCK_SERVICE_PRIVATE], enum sock_service_code code, uint16_t qualifier);
 bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_code *code, uint16_t *qualifier);
-/* The adapters of the host that replies, behind the reply: addresses as in an answer, zeros behind the last. */
+/* Adds the adapters of the host that replies behind the reply: addresses as in an answer. */
 void sock_service_encode_adapters(uint8_t data[SOCK_SERVICE_REPLY], const uint8_t (*adapters)[16], unsigned count);
 /* Returns their number: 0 for a reply without a list. Of a reply that was decoded. */
 unsigned sock_service_decode_adapters(const void *data, size_t size, uint8_t adapters[SOCK_SERVICE_ADAPTERS][16]);

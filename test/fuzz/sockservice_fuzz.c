@@ -54,8 +54,8 @@ static void take_question(const uint8_t *data, size_t size)
 	if (!sock_service_decode_question(data, size, key))
 		return;
 	sock_service_encode_question(again, key);
-	if (!sock_service_wants_adapters(data))
-		again[10] = 0;	/* as a version without lists writes it */
+	if (sock_service_asks_for_adapters(data))
+		sock_service_ask_for_adapters(again);
 	compare(data, size, again, sizeof again, sizeof again);
 }
 

@@ -17,6 +17,7 @@ enum {
 
 struct host {
 	uint8_t address[16];
+	bool without_list;	/* its service knows of none */
 	unsigned count, turn;
 	uint8_t adapters[SOCK_SERVICE_ADAPTERS][16];
 };
@@ -166,6 +167,16 @@ void paths_given(const struct paths_of *of)
 
 	if (!memcmp(c->key, of->key, sizeof c->key))
 		c->given = true;
+}
+
+bool paths_want_list(const uint8_t remote[16])
+{
+	return !host_of(remote)->without_list;
+}
+
+void paths_refuse_list(const uint8_t remote[16])
+{
+	host_of(remote)->without_list = true;
 }
 
 void paths_learn(const uint8_t remote[16], const uint8_t (*adapters)[16], unsigned count)

@@ -30,6 +30,9 @@ bool paths_choose(const struct paths_of *of, struct path *path);
 bool paths_outgrown(const struct paths_of *of);
 /* The process was told where its peer is on the path. */
 void paths_given(const struct paths_of *of);
+/* Whether to ask the host at that address of TCP for its list: not once it has refused such a question. */
+bool paths_want_list(const uint8_t remote[16]);
+void paths_refuse_list(const uint8_t remote[16]);
 /* What another host has told, at that address of TCP. */
 void paths_learn(const uint8_t remote[16], const uint8_t (*adapters)[16], unsigned count);
 /* Whether a question on this path has reached a service. */

@@ -113,7 +113,7 @@ static void answer_question(const struct ia *ia, DAT_CR_HANDLE request)
 	    sock_service_decode_question(cr.private_data, (size_t)cr.private_data_size, key))
 		code = clients_find(key, (int)(ia - ias), &qualifier);
 	sock_service_encode_reply(reply, code, qualifier);
-	if (code != SOCK_SERVICE_REFUSE && sock_service_wants_adapters(cr.private_data))
+	if (code != SOCK_SERVICE_REFUSE && sock_service_asks_for_adapters(cr.private_data))
 		size = add_adapters(reply);
 	dat_cr_reject(request, size, reply);
 }
@@ -148,6 +148,8 @@ bool point_ask(const struct clients_ask *what)
 		return false;
 	address_of_gid(&sa, what->path.peer);
 	sock_service_encode_question(question, what->of.key);
+	if (paths_want_list(what->of.remote))
+		sock_service_ask_for_adapters(question);
 	if (dat_ep_connect(a->ep, (DAT_IA_ADDRESS_PTR)&sa, ia->qualifier, CONNECT_US, sizeof question, question,
 			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
 		dat_ep_free(a->ep);
@@ -175,9 +177,16 @@ static void take_answer(const DAT_EVENT *event)
 	paths_tried(&a->what.path, event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED);
 	/* A connection that is established leads to no service of this kind: the end of the endpoint resets it. */
 	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED &&
-	    sock_service_decode_reply(data->private_data, size, &code, &qualifier) && code != SOCK_SERVICE_REFUSE)
-		paths_learn(a->what.of.remote, (const uint8_t (*)[16])adapters,
-			    sock_service_decode_adapters(data->private_data, size, adapters));
+	    sock_service_decode_reply(data->private_data, size, &code, &qualifier)) {
+		if (code != SOCK_SERVICE_REFUSE) {
+			paths_learn(a->what.of.remote, (const uint8_t (*)[16])adapters,
+				    sock_service_decode_adapters(data->private_data, size, adapters));
+		} else if (paths_want_list(a->what.of.remote)) {
+			/* A service that knows of no list refuses to be asked for it. */
+			paths_refuse_list(a->what.of.remote);
+			code = SOCK_SERVICE_WAIT;
+		}
+	}
 	/* The first connections to a host do not all take the path that was known first. */
 	if (code == SOCK_SERVICE_REDIRECT && paths_outgrown(&a->what.of))
 		code = SOCK_SERVICE_WAIT;

@@ -5,7 +5,7 @@
 
 static const uint8_t key[SOCK_SERVICE_KEY] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
 static const uint8_t question[SOCK_SERVICE_PRIVATE] =
-	"DATSOCK1\1\2\1\0\0\0\0\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20";
+	"DATSOCK1\1\2\0\0\0\0\0\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20";
 static const uint8_t redirect[SOCK_SERVICE_PRIVATE] = "DATSOCK1\1\0\0\0\0\0\x12\x34";
 
 static struct sock_service_request request_of(enum sock_service_type type)
@@ -165,15 +165,18 @@ UNIT_TEST(private_data_may_be_padded_with_zeros)
 	assert_false(sock_service_decode_reply(NULL, 0, &code, &qualifier));
 }
 
-UNIT_TEST(question_wants_the_list_unless_it_is_of_a_service_without)
+UNIT_TEST(question_may_ask_for_the_list)
 {
 	uint8_t data[SOCK_SERVICE_PRIVATE], got[SOCK_SERVICE_KEY];
 
 	memcpy(data, question, sizeof data);
-	assert_true(sock_service_wants_adapters(data));
-	data[10] = 0;
+	assert_false(sock_service_asks_for_adapters(data));
+	sock_service_ask_for_adapters(data);
 	assert_true(sock_service_decode_question(data, sizeof data, got));
-	assert_false(sock_service_wants_adapters(data));
+	assert_memory_equal(got, key, sizeof key);
+	assert_true(sock_service_asks_for_adapters(data));
+	data[10] = 2;
+	assert_false(sock_service_decode_question(data, sizeof data, got));
 }
 
 UNIT_TEST(reply_lists_adapters)

@@ -115,6 +115,15 @@ UNIT_CASE(host_without_a_list_keeps_that_path)
 		assert_int_equal(choose_new(), 0);
 }
 
+UNIT_CASE(host_that_refuses_is_not_asked_for_its_list_again)
+{
+	assert_true(paths_want_list(at(0, host).bytes));
+	paths_refuse_list(at(0, host).bytes);
+	assert_false(paths_want_list(at(0, host).bytes));
+	assert_true(paths_want_list(at(1, host).bytes));
+	assert_int_equal(choose_new(), 0);
+}
+
 UNIT_CASE(connections_take_the_paths_in_turn)
 {
 	learn(3);
