@@ -841,8 +841,8 @@ void service_host_answered(struct conn *c, const struct hosts_answer *answer)
 {
 	int why;
 
-	/* While the peer is awaited, the service may name another adapter. */
-	if (c->link != LINK_HOST && (c->connector || c->link != LINK_REMOTE))
+	/* While the peer is awaited, the service may name another adapter. Its end changes nothing then. */
+	if (c->link != LINK_HOST && (c->connector || c->link != LINK_REMOTE || answer->result))
 		return;
 	switch (answer->result) {
 	case SOCK_SERVICE_OK:
