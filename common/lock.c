@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "common/lock.h"
 
@@ -14,10 +15,10 @@ enum {
 	MUTEX_YIELDS = 16,
 };
 
-/* Returns at once if *word is not `value`, and also after a signal. */
-static void futex_wait(uint32_t *word, uint32_t value)
+/* Returns at once if *word is not `value`, also after a signal, and when `timeout` is over. NULL: no limit. */
+static void futex_wait(uint32_t *word, uint32_t value, const struct timespec *timeout)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
 }
 
 static void futex_wake(uint32_t *word, int threads)
@@ -55,7 +56,7 @@ void dapl_mutex_wait(struct dapl_mutex *mutex, uint32_t found)
 			sched_yield();
 	}
 	while (!take_awaited(mutex))
-		futex_wait(&mutex->state, MUTEX_AWAITED);
+		futex_wait(&mutex->state, MUTEX_AWAITED, NULL);
 	errno = err;
 }
 
@@ -67,7 +68,7 @@ void dapl_mutex_wake(struct dapl_mutex *mutex)
 	errno = err;
 }
 
-void dapl_cond_wait(struct dapl_cond *cond, struct dapl_mutex *mutex)
+static void cond_wait(struct dapl_cond *cond, struct dapl_mutex *mutex, const struct timespec *timeout)
 {
 	uint32_t before = __atomic_load_n(&cond->wakeups, __ATOMIC_RELAXED);
 	int err = errno;
@@ -75,10 +76,22 @@ void dapl_cond_wait(struct dapl_cond *cond, struct dapl_mutex *mutex)
 	assert_held(mutex);
 	cond->waiters++;
 	dapl_mutex_unlock(mutex);
-	futex_wait(&cond->wakeups, before);
+	futex_wait(&cond->wakeups, before, timeout);
 	dapl_mutex_lock(mutex);
 	cond->waiters--;
 	errno = err;
+}
+
+void dapl_cond_wait(struct dapl_cond *cond, struct dapl_mutex *mutex)
+{
+	cond_wait(cond, mutex, NULL);
+}
+
+void dapl_cond_wait_for(struct dapl_cond *cond, struct dapl_mutex *mutex, uint64_t ns)
+{
+	struct timespec timeout = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	cond_wait(cond, mutex, &timeout);
 }
 
 void dapl_cond_broadcast(struct dapl_cond *cond)

@@ -191,6 +191,8 @@ struct dapl_cond {
 /* Releases the mutex, sleeps until the next dapl_cond_broadcast(), and takes the mutex again. May
  * return without a broadcast: the caller checks its condition in a loop. */
 void dapl_cond_wait(struct dapl_cond *cond, struct dapl_mutex *mutex);
+/* The same, for `ns` nanoseconds at most. */
+void dapl_cond_wait_for(struct dapl_cond *cond, struct dapl_mutex *mutex, uint64_t ns);
 /* The caller holds the mutex. */
 void dapl_cond_broadcast(struct dapl_cond *cond);
 

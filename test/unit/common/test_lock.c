@@ -154,4 +154,21 @@ UNIT_TEST(broadcast_wakes_all_waiters)
 	assert_int_equal(reached.waiters, 0);
 }
 
+UNIT_TEST(wait_with_a_limit_ends)
+{
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	dapl_mutex_lock(&outer);
+	errno = EXDEV;
+	do {
+		dapl_cond_wait_for(&reached, &outer, 2000000);
+		clock_gettime(CLOCK_MONOTONIC, &after);
+	} while ((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec < 2000000);
+	assert_int_equal(errno, EXDEV);
+	assert_held(&outer);
+	assert_int_equal(reached.waiters, 0);
+	dapl_mutex_unlock(&outer);
+}
+
 UNIT_MAIN(NULL, NULL)
