@@ -69,6 +69,7 @@ libdaplcore_la_SOURCES = \
 	dapl/core/base/srq_records.c dapl/core/base/srq_records.h \
 	dapl/core/base/status.c dapl/core/base/status.h \
 	dapl/core/base/service.c dapl/core/base/service.h \
+	dapl/core/base/loop_owner.c dapl/core/base/loop_owner.h \
 	dapl/core/base/fork.c dapl/core/base/fork.h \
 	dapl/core/base/registry.c dapl/core/base/registry.h \
 	dapl/core/base/settings.c dapl/core/base/settings.h dapl/core/base/parameter.h \

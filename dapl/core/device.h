@@ -196,6 +196,8 @@ struct dapl_device_ops {
 	const struct dapl_parameter *parameters;
 	bool posts_may_sleep;		/* a post takes sleeping locks or makes system calls. Core holds its
 					 * queue's lock over it: waiters of that lock then sleep */
+	bool callbacks_are_short;	/* what it does on the service thread takes microseconds: a thread that is
+					 * blocked in a wait may do it */
 	bool rdma_parameters;		/* it also uses the members of dapl_settings that settings.c marks
 					 * as RDMA */
 

@@ -245,7 +245,7 @@ static int destroy_qp(struct ibv_qp *qp)
 }
 
 const struct dapl_device_ops dapl_device_ops = {
-	.name = "soft", .parameters = soft_parameters, .posts_may_sleep = true,
+	.name = "soft", .parameters = soft_parameters, .posts_may_sleep = true, .callbacks_are_short = true,
 	.open = soft_open, .close = soft_close, .query = query,
 	.alloc_pd = soft_pd_alloc, .dealloc_pd = soft_pd_dealloc,
 	.reg_mr = soft_mr_reg, .dereg_mr = soft_mr_dereg,

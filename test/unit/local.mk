@@ -216,6 +216,7 @@ unit_core = \
 	test/unit/core/test_fork \
 	test/unit/core/test_ia \
 	test/unit/core/test_lmr \
+	test/unit/core/test_loop_owner \
 	test/unit/core/test_mcast \
 	test/unit/core/test_net_events \
 	test/unit/core/test_net_messages \
@@ -380,6 +381,7 @@ test_unit_core_test_terminate_LDADD = $(core_device_libs)
 test_unit_core_test_watermark_SOURCES = test/unit/core/test_watermark.c $(core_device)
 test_unit_core_test_watermark_LDADD = $(core_device_libs)
 test_unit_core_test_service_LDADD = $(unit_core_libs) -lpthread
+test_unit_core_test_loop_owner_LDADD = $(unit_core_libs)
 test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
 test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)

@@ -2,6 +2,9 @@
 /* service.c - the one background thread (service.h). One epoll set holds the watched descriptors, and an
  * eventfd that makes the loop look at its tasks and timers.
  *
+ * The loop's owner handles events and tasks: the service thread, or a blocked thread (loop_owner.h). Timers are always
+ * the service thread's. One thread at a time runs callbacks: it is in a round.
+ *
  * A callback runs without the lock. `running` points to its watch, timer or task, so that a thread that
  * stops a watch or drains a timer can wait for it. An event of epoll names a slot and the slot's
  * generation. So an event that was fetched before its watch was stopped is recognised and dropped. */
@@ -19,7 +22,10 @@
 #include "common/log.h"
 #include "common/trace.h"
 #include "dapl/core/base/fork.h"
+#include "dapl/core/base/loop_owner.h"
 #include "dapl/core/base/service.h"
+
+enum { EVENTS = 16 };			/* that one look fetches */
 
 static struct dapl_mutex users_lock = DAPL_MUTEX_INIT(RANK_SERVICE_USERS);	/* start and stop */
 static int users;						/* guarded by users_lock */
@@ -30,7 +36,13 @@ static pthread_t thread;
 static bool started, stopping;
 static bool alone;			/* a callback closed the last IA: the thread ends, unjoined, when the
 					 * callback returns, unless an IA is opened before */
-static bool loop_blocked;		/* the loop is in epoll_wait or about to call it, and was not
+static struct loop_owner owner;
+static bool in_round;
+static bool fetching;			/* the service thread is in epoll_wait. A blocked thread waits for its end
+					 * before it becomes the owner: of two threads in there each would take
+					 * wake-ups from the other */
+static struct dapl_cond owner_changed;	/* the service thread waits for it while a blocked thread is the owner */
+static bool loop_blocked;		/* the owner waits for the epoll set or is about to, and was not
 					 * woken */
 static int epfd = -1, wake_fd = -1;
 static struct slot {
@@ -43,7 +55,14 @@ static struct dapl_task *tasks, **tasks_end = &tasks;
 static uint64_t tasks_queued, tasks_done, callbacks_done;
 static const void *running;		/* the watch, timer or task whose callback runs */
 
+static __thread bool here;		/* this thread is in a round */
+
 bool dapl_service_here(void)
+{
+	return started && here;
+}
+
+static bool is_service_thread(void)
 {
 	return started && pthread_equal(pthread_self(), thread);
 }
@@ -61,7 +80,25 @@ static void wake(void)
 		;
 }
 
+/* Called with `lock` held. */
+static void take_back(void)
+{
+	owner.blocked_thread = false;
+	dapl_cond_broadcast(&owner_changed);
+}
+
 /* --- the loop; `lock` is held on entry and exit of each step --------------------- */
+
+static void begin_round(void)
+{
+	in_round = here = true;
+}
+
+static void end_round(void)
+{
+	in_round = here = false;
+	dapl_cond_broadcast(&idle);
+}
 
 static void returned(void)
 {
@@ -70,11 +107,12 @@ static void returned(void)
 	dapl_cond_broadcast(&idle);
 }
 
-static void run_tasks(void)
+/* A blocked thread stops when it is no longer the owner: the next task may run code of the consumer. */
+static void run_tasks(bool is_service)
 {
 	struct dapl_task *task;
 
-	while ((task = tasks)) {
+	while ((task = tasks) && (is_service || owner.blocked_thread)) {
 		void (*run)(struct dapl_task *) = task->run;
 
 		tasks = task->next;
@@ -163,26 +201,78 @@ static void end(void)
 	slot_count = 0;
 }
 
+/* Waits for events for `ms` milliseconds; 0: looks. Returns their number. */
+static int fetch(struct epoll_event *events, int ms)
+{
+	int n;
+
+	loop_blocked = ms != 0;
+	dapl_mutex_unlock(&lock);
+	n = epoll_wait(epfd, events, EVENTS, ms);
+	dapl_mutex_lock(&lock);
+	loop_blocked = false;
+	return n;
+}
+
+static int fetch_on_service_thread(struct epoll_event *events)
+{
+	int n;
+
+	fetching = true;
+	n = fetch(events, sleep_ms());
+	fetching = false;
+	dapl_cond_broadcast(&idle);
+	return n;
+}
+
+/* Returns true if there was an event or a task. */
+static bool handle(const struct epoll_event *events, int n, bool is_service)
+{
+	uint64_t before = callbacks_done;
+
+	for (int i = 0; i < n; i++)
+		if (events[i].data.u64 != UINT64_MAX)
+			run_watch(events[i].data.u64);
+	run_tasks(is_service);
+	return callbacks_done != before;
+}
+
+/* A blocked thread is the owner. Returns when it is no more, when it is time to check that, or when a timer may be
+ * due. */
+static void wait_for_ownership(void)
+{
+	uint64_t now = clock_now_ns(), until = owner.lease_ns;
+
+	if (timers && timers->due_ns < until)
+		until = timers->due_ns;
+	if (until > now)
+		dapl_cond_wait_for(&owner_changed, &lock, until - now);
+	loop_owner_check(&owner, clock_now_ns());
+}
+
 static void *loop(void *arg)
 {
-	struct epoll_event events[16];
+	struct epoll_event events[EVENTS];
 
 	(void)arg;
 	pthread_setname_np(pthread_self(), "dapl");
 	dapl_mutex_lock(&lock);
 	while (!stopping || tasks) {
-		int n, ms = sleep_ms();
+		int n = 0;
 
-		loop_blocked = ms != 0;
-		dapl_mutex_unlock(&lock);
-		n = epoll_wait(epfd, events, 16, ms);
-		dapl_mutex_lock(&lock);
-		loop_blocked = false;
-		for (int i = 0; i < n; i++)
-			if (events[i].data.u64 != UINT64_MAX)
-				run_watch(events[i].data.u64);
-		run_tasks();
+		while (in_round)
+			dapl_cond_wait(&idle, &lock);
+		if (owner.blocked_thread)
+			wait_for_ownership();
+		else
+			n = fetch_on_service_thread(events);
+		if (in_round)
+			continue;	/* a blocked thread is the owner, and n is 0 */
+		begin_round();
+		if (n || !owner.blocked_thread)
+			handle(events, n, true);
 		run_timers();
+		end_round();
 	}
 	if (alone) {
 		alone = false;
@@ -204,6 +294,9 @@ static void forget_in_child(void)
 	idle = (struct dapl_cond){ 0 };
 	users = 0;
 	started = stopping = alone = loop_blocked = false;
+	owner = (struct loop_owner){ 0 };
+	owner_changed = (struct dapl_cond){ 0 };
+	in_round = fetching = here = false;
 	close_fds();
 	timers = NULL;
 	tasks = NULL;
@@ -244,6 +337,7 @@ static int start(void)
 		return err;
 	}
 	stopping = false;
+	owner = (struct loop_owner){ 0 };
 	sigfillset(&all);	/* signals are for the program's threads */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	dapl_mutex_lock(&lock);
@@ -284,14 +378,15 @@ int dapl_service_get(void)
 
 static void stop(void)
 {
-	bool here = dapl_service_here();
+	bool own = is_service_thread();
 
 	dapl_mutex_lock(&lock);
 	stopping = true;
-	alone = here;
+	alone = own;
 	wake();
+	take_back();
 	dapl_mutex_unlock(&lock);
-	if (here)
+	if (own)
 		return;
 	pthread_join(thread, NULL);
 	dapl_mutex_lock(&lock);
@@ -316,9 +411,10 @@ void dapl_service_abandon(void)
 	users = 0;
 	dapl_mutex_lock(&lock);
 	stopping = true;
-	joinable = started && !alone && !dapl_service_here();
+	joinable = started && !alone && !is_service_thread();
 	if (started)
 		wake();
+	take_back();
 	dapl_mutex_unlock(&lock);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
@@ -396,6 +492,15 @@ void dapl_watch_stop(struct dapl_watch *watch)
 
 /* --- timers ------------------------------------------------------------------------------ */
 
+/* `lock` held. The first timer is new. */
+static void wake_for_timer(void)
+{
+	if (!owner.blocked_thread)
+		wake();
+	else if (timers->due_ns < owner.lease_ns)
+		dapl_cond_broadcast(&owner_changed);
+}
+
 void dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us,
 		      void (*fire)(struct dapl_timer *))
 {
@@ -413,8 +518,8 @@ void dapl_timer_start(struct dapl_timer *timer, uint64_t delay_us,
 	if (*p)
 		(*p)->prev = &timer->next;
 	*p = timer;
-	if (timers == timer && !dapl_service_here())
-		wake();
+	if (timers == timer && !is_service_thread())
+		wake_for_timer();
 	dapl_mutex_unlock(&lock);
 }
 
@@ -453,7 +558,11 @@ void dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *))
 		*tasks_end = task;
 		tasks_end = &task->next;
 		tasks_queued++;
-		if (started && !dapl_service_here())
+		if (task->runs_consumer) {
+			owner.fixed = true;
+			take_back();
+		}
+		if (started)
 			wake();
 	}
 	dapl_mutex_unlock(&lock);
@@ -467,10 +576,87 @@ void dapl_service_flush(void)
 		return;
 	assert_no_lock_held();
 	dapl_mutex_lock(&lock);
+	take_back();
 	goal = tasks_queued;
 	returned = callbacks_done + (running != NULL);	/* the next callback may already run when this
 							 * thread looks */
 	while (started && (tasks_done < goal || callbacks_done < returned))
 		dapl_cond_wait(&idle, &lock);
+	dapl_mutex_unlock(&lock);
+}
+
+/* --- blocked threads ----------------------------------------------------------------------- */
+
+/* `lock` held. The service thread is not in epoll_wait afterwards. Returns false if the caller is not the owner:
+ * another thread may have taken the loop back. */
+static bool take_over(void)
+{
+	wake();
+	while (owner.blocked_thread && fetching)
+		dapl_cond_wait(&idle, &lock);
+	owner.watched = owner.blocked_thread;
+	return owner.blocked_thread;
+}
+
+/* `lock` held. The caller is about to watch the epoll set. */
+static void watch_loop(void)
+{
+	loop_blocked = true;
+	if (tasks)
+		wake();
+}
+
+int dapl_service_block(void)
+{
+	int fd = -1;
+
+	dapl_mutex_lock(&lock);
+	if (loop_owner_block(&owner, clock_now_ns()) && take_over()) {
+		watch_loop();
+		fd = epfd;
+	}
+	dapl_mutex_unlock(&lock);
+	return fd;
+}
+
+bool dapl_service_work(void)
+{
+	struct epoll_event events[EVENTS];
+	bool owns;
+
+	dapl_mutex_lock(&lock);
+	while (owner.blocked_thread && in_round)
+		dapl_cond_wait(&idle, &lock);
+	if (owner.blocked_thread) {
+		begin_round();
+		owner.rounds += handle(events, fetch(events, 0), false);
+		end_round();
+	}
+	owns = owner.blocked_thread;
+	if (owns)
+		watch_loop();
+	else
+		owner.watched = false;
+	dapl_mutex_unlock(&lock);
+	return owns;
+}
+
+void dapl_service_awake(bool watched)
+{
+	dapl_mutex_lock(&lock);
+	if (watched && owner.blocked_thread)
+		loop_blocked = false;
+	loop_owner_awake(&owner, watched);
+	if (!owner.blocked_thread)
+		dapl_cond_broadcast(&owner_changed);
+	dapl_mutex_unlock(&lock);
+}
+
+void dapl_service_woke(void)
+{
+	if (!is_service_thread())
+		return;
+	dapl_mutex_lock(&lock);
+	loop_owner_woke(&owner, clock_now_ns());
 	dapl_mutex_unlock(&lock);
 }

@@ -17,7 +17,7 @@ void dapl_service_put(void);
 /* Called at exit: ends callbacks, and waits a second at most for one that runs. Other threads may still
  * call the functions of this header. */
 void dapl_service_abandon(void);
-/* True on the service thread itself. */
+/* True in a callback, on whichever thread it runs. */
 bool dapl_service_here(void);
 
 /* A descriptor that is watched for reading (level-triggered). Embed it. */
@@ -51,10 +51,21 @@ struct dapl_task {
 	void (*run)(struct dapl_task *task);
 	struct dapl_task *next;
 	bool queued;
+	bool runs_consumer;	/* the call runs code of the consumer: only the service thread makes it */
 };
 void dapl_task_queue(struct dapl_task *task, void (*run)(struct dapl_task *));
 /* Waits until all tasks that were queued before have run, and a callback that runs now has returned. Does
  * nothing on the service thread. */
 void dapl_service_flush(void);
+
+/* A thread that is blocked in a wait may run the loop in place of the service thread (loop_owner.h). It calls
+ * dapl_service_block() with no lock held before it blocks. A descriptor that this returns is watched, and
+ * dapl_service_work() called when it is readable: callbacks run then. After false it is not watched any more.
+ * dapl_service_awake() ends that; `watched`: until now. -1: other threads run the loop. */
+int dapl_service_block(void);
+bool dapl_service_work(void);
+void dapl_service_awake(bool watched);
+/* The caller has woken a blocked thread. */
+void dapl_service_woke(void);
 
 #endif

@@ -150,6 +150,7 @@ static DAT_RETURN make_cno(struct dapl_ia *ia, DAT_PROXY_TYPE proxy,
 		return NO_RESOURCE(MEMORY);
 	dapl_mutex_init(&cno->mutex, RANK_CNO);
 	cno->proxy = proxy;
+	cno->agent_task.runs_consumer = true;
 	if (agent)
 		cno->agent = *agent;
 	cno->last = &cno->first;

@@ -7,6 +7,7 @@
  * polls, the list alone tells. */
 #include <errno.h>
 #include <unistd.h>
+#include "dapl/core/base/service.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/cno_trigger.h"
 
@@ -75,6 +76,8 @@ void dapl_cno_trigger(struct dapl_cno *cno, struct dapl_evd *evd)
 		cno->last = &evd->next_triggered;
 		if (cno->sleepers || cno->proxy == DAT_PROXY_TYPE_FD)
 			dapl_cno_raise(cno);
+		if (cno->sleepers)
+			dapl_service_woke();
 	}
 	if (cno->proxy == DAT_PROXY_TYPE_AGENT) {
 		cno->agent_evd = evd;

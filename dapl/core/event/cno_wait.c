@@ -69,8 +69,7 @@ static DAT_RETURN triggered(const struct dapl_evd *evd)
 
 struct sleep {
 	struct dapl_cno *cno;
-	int device;			/* descriptor of the device's work: this thread does the work while
-					 * it is readable; -1: another thread does it */
+	struct dapl_blocked blocked;
 	struct epoll_event events[8];
 	int n;				/* number of events, or a negative errno */
 };
@@ -148,17 +147,22 @@ static bool spin_if_worth(struct sleep *s, uint64_t deadline)
 
 static void block(struct sleep *s, uint64_t deadline)
 {
-	while (s->device >= 0) {
+	struct dapl_blocked *blocked = &s->blocked;
+
+	while (blocked->device >= 0 || blocked->loop >= 0) {
 		struct pollfd fds[] = {
 			{ .fd = s->cno->epfd, .events = POLLIN },
-			{ .fd = s->device, .events = POLLIN },
+			{ .fd = blocked->device, .events = POLLIN },
+			{ .fd = blocked->loop, .events = POLLIN },
 		};
 
-		s->n = poll(fds, 2, left_ms(deadline));
+		s->n = poll(fds, 3, left_ms(deadline));
 		if (s->n < 0)
 			s->n = -errno;
 		if (s->n > 0 && fds[1].revents)
-			dapl_work_in_sleep(s->cno->obj.ia, &s->device);
+			dapl_work_for_device(s->cno->obj.ia, &blocked->device);
+		if (s->n > 0 && fds[2].revents)
+			dapl_work_for_loop(&blocked->loop);
 		if (s->n > 0)
 			look_at_channels(s, 0);
 		if (s->n || !left_ms(deadline))
@@ -174,9 +178,9 @@ static void sleep_until(struct sleep *s, uint64_t deadline)
 		look_at_channels(s, 0);
 		return;
 	}
-	s->device = dapl_begin_sleep(s->cno->obj.ia, true);
+	s->blocked = dapl_begin_block(s->cno->obj.ia, true);
 	block(s, deadline);
-	dapl_end_sleep(s->cno->obj.ia, s->device);
+	dapl_end_block(s->cno->obj.ia, &s->blocked);
 }
 
 /* cno->mutex held at entry and exit. Once this thread counts as a sleeper, a trigger wakes it. */

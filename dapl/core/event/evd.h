@@ -3,6 +3,7 @@
 #ifndef DAPL_EVD_H
 #define DAPL_EVD_H
 #include "dapl/core/dapl.h"
+#include "dapl/core/base/service.h"
 
 /* Streams whose events are queued in the ring, and those whose events are completions of a CQ. */
 #define EVD_RING_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | \
@@ -12,24 +13,40 @@
 /* Number of looks at the queue before a waiter sleeps: about a microsecond on real hardware. */
 enum { EVD_SPINS = 32 };
 
-/* Called by a consumer's thread before it sleeps, with no lock held. Returns a descriptor to watch for the
- * device if the thread sleeps for completions, else -1. */
-static inline int dapl_begin_sleep(struct dapl_ia *ia, bool for_data)
+/* Descriptors that a thread watches while it is blocked in a wait; -1: other threads do that work. */
+struct dapl_blocked {
+	int device;		/* of the device's data */
+	int loop;		/* of the service loop */
+};
+
+/* Called by a consumer's thread before it blocks, with no lock held. `for_data`: it waits for completions. */
+static inline struct dapl_blocked dapl_begin_block(struct dapl_ia *ia, bool for_data)
 {
-	return dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev, for_data) : -1;
+	return (struct dapl_blocked){
+		.device = dapl_device_ops.sleep ? dapl_device_ops.sleep(ia->dev, for_data) : -1,
+		.loop = dapl_device_ops.callbacks_are_short ? dapl_service_block() : -1,
+	};
 }
 
-/* Called when the descriptor is readable: does the device's work. Sets *watched to -1 if the thread need
- * not watch it any more. */
-static inline void dapl_work_in_sleep(struct dapl_ia *ia, int *watched)
+/* Called when *device is readable: does the device's work. Sets it to -1 if the thread need not watch it any more. */
+static inline void dapl_work_for_device(struct dapl_ia *ia, int *device)
 {
 	if (!dapl_device_ops.work(ia->dev))
-		*watched = -1;
+		*device = -1;
 }
 
-static inline void dapl_end_sleep(struct dapl_ia *ia, int watched)
+/* Called when *loop is readable: runs callbacks. Sets it to -1 if the thread need not watch it any more. */
+static inline void dapl_work_for_loop(int *loop)
 {
-	if (watched >= 0)
+	if (!dapl_service_work())
+		*loop = -1;
+}
+
+static inline void dapl_end_block(struct dapl_ia *ia, const struct dapl_blocked *blocked)
+{
+	if (dapl_device_ops.callbacks_are_short)
+		dapl_service_awake(blocked->loop >= 0);
+	if (blocked->device >= 0)
 		dapl_device_ops.awake(ia->dev);
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "dapl/core/base/service.h"
 #include "dapl/core/event/async.h"
 #include "dapl/core/event/cno.h"
 #include "dapl/core/event/cno_trigger.h"
@@ -31,8 +32,10 @@ static void wake_waiter(struct dapl_evd *evd)
 	__atomic_store_n(&evd->notified, true, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&evd->wait_blocked, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(&evd->wait_blocked, false, __ATOMIC_RELAXED))
+	    __atomic_exchange_n(&evd->wait_blocked, false, __ATOMIC_RELAXED)) {
 		dapl_evd_signal(evd);
+		dapl_service_woke();
+	}
 }
 
 /* Wakes the waiter after evd->mutex is released, because the waiter takes the mutex at once.

@@ -130,13 +130,24 @@ static bool was_notified(struct wait *w)
 	return got || err;
 }
 
-enum { WAKE, CHANNEL, DEVICE, FDS };
+/* Callbacks that queue an event for this wait need not wake the thread. Returns true if the thread must sleep again. */
+static bool run_loop(struct dapl_evd *evd, int *loop)
+{
+	__atomic_store_n(&evd->wait_blocked, false, __ATOMIC_RELAXED);
+	dapl_work_for_loop(loop);
+	__atomic_store_n(&evd->wait_blocked, true, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return !__atomic_load_n(&evd->notified, __ATOMIC_RELAXED);
+}
 
-/* Handles what poll() returned: a wake-up, an event of the channel, or work for the device,
- * which is done. Returns true if the thread must sleep again. */
-static bool handle_wakeup(struct wait *w, struct pollfd *fds)
+enum { WAKE, CHANNEL, DEVICE, LOOP, FDS };
+
+/* Handles what poll() returned: a wake-up, an event of the channel, or work for the device or the
+ * service loop, which is done. Returns true if the thread must sleep again. */
+static bool handle_wakeup(struct wait *w, const struct pollfd *fds, struct dapl_blocked *blocked)
 {
 	struct dapl_evd *evd = w->evd;
+	bool again = false;
 
 	if (fds[WAKE].revents) {
 		clear_fd(evd->wake_fd);
@@ -148,10 +159,12 @@ static bool handle_wakeup(struct wait *w, struct pollfd *fds)
 		return false;
 	}
 	if (fds[DEVICE].revents) {
-		dapl_work_in_sleep(evd->obj.ia, &fds[DEVICE].fd);
-		return !evd->channel || !was_notified(w);
+		dapl_work_for_device(evd->obj.ia, &blocked->device);
+		again = !evd->channel || !was_notified(w);
 	}
-	return false;
+	if (fds[LOOP].revents)
+		again = run_loop(evd, &blocked->loop) && (again || !fds[DEVICE].revents);
+	return again;
 }
 
 /* Sleeps once. Returns 0, EINTR, or ETIMEDOUT. */
@@ -161,22 +174,26 @@ static int block_once(struct wait *w)
 	struct pollfd fds[FDS] = {
 		[WAKE] = { .fd = evd->wake_fd, .events = POLLIN },
 		[CHANNEL] = { .fd = evd->channel ? evd->channel->fd : -1, .events = POLLIN },
-		[DEVICE] = { .fd = -1, .events = POLLIN },
+		[DEVICE] = { .events = POLLIN },
+		[LOOP] = { .events = POLLIN },
 	};
+	struct dapl_blocked blocked;
 	struct timespec left, *timeout;
 	int err = 0;
 
 	if (!time_left(w, &left, &timeout))
 		return ETIMEDOUT;
 	__atomic_add_fetch(&evd->counters[DCNT_EVD_WAIT_BLOCKED], 1, __ATOMIC_RELAXED);
-	fds[DEVICE].fd = dapl_begin_sleep(evd->obj.ia, evd->channel);
+	blocked = dapl_begin_block(evd->obj.ia, evd->channel);
 	do {
+		fds[DEVICE].fd = blocked.device;
+		fds[LOOP].fd = blocked.loop;
 		if (ppoll(fds, FDS, timeout, NULL) < 0) {
 			err = errno == EINTR ? EINTR : 0;
 			break;
 		}
-	} while (handle_wakeup(w, fds) && time_left(w, &left, &timeout));
-	dapl_end_sleep(evd->obj.ia, fds[DEVICE].fd);
+	} while (handle_wakeup(w, fds, &blocked) && time_left(w, &left, &timeout));
+	dapl_end_block(evd->obj.ia, &blocked);
 	return err;
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_service.c - the service thread: what flush, stop and drain wait for, and that tasks and timers run once. */
+/* test_service.c - the service thread: what flush, stop and drain wait for, that tasks and timers run once,
+ * and that none is lost while blocked threads run its loop. */
 #include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
+#include "dapl/core/base/loop_owner.h"
 #include "dapl/core/base/service.h"
 #include "test/unit/unit.h"
 
@@ -198,6 +202,263 @@ UNIT_CASE(service_thread_does_not_wait_for_itself)
 	dapl_task_queue(&task, flush_on_the_service_thread);
 	dapl_service_flush();
 	assert_int_equal(count(&ended), 1);
+}
+
+/* --- a blocked thread runs the loop ------------------------------------------------------------- */
+
+static void wake_blocked_threads(struct dapl_task *task)
+{
+	for (int i = 0; i < LOOP_WAKEUPS; i++)
+		dapl_service_woke();
+}
+
+/* Returns the descriptor that the calling thread watches from now on. The service thread may be descheduled between
+ * two wake-ups, so that they do not count. */
+static int own_loop(void)
+{
+	struct dapl_task task = { .run = NULL };
+	int fd;
+
+	for (;;) {
+		dapl_task_queue(&task, wake_blocked_threads);
+		dapl_service_flush();
+		fd = dapl_service_block();
+		if (fd >= 0)
+			return fd;
+		dapl_service_awake(false);
+	}
+}
+
+static bool is_readable(int fd, int ms)
+{
+	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, ms) == 1;
+}
+
+/* A callback that notes its thread. */
+static struct noted {
+	pthread_t thread;
+	bool in_callback;
+	int calls;		/* atomic */
+} noted;
+
+static void note(void)
+{
+	noted.thread = pthread_self();
+	noted.in_callback = dapl_service_here();
+	__atomic_add_fetch(&noted.calls, 1, __ATOMIC_SEQ_CST);
+}
+
+static void note_task(struct dapl_task *task) { note(); }
+static void note_timer(struct dapl_timer *timer) { note(); }
+
+static void note_watch(struct dapl_watch *watch)
+{
+	uint64_t value;
+
+	assert_int_equal(read(watch->fd, &value, sizeof value), sizeof value);
+	note();
+}
+
+static void wait_until_noted(int calls)
+{
+	while (count(&noted.calls) < calls)
+		usleep(100);
+}
+
+/* The calling thread is blocked and owns the loop until `calls` callbacks have run. Returns false if the service thread
+ * has taken the loop back. */
+static bool run_callbacks(int fd, int calls)
+{
+	bool owns = true;
+
+	while (owns && count(&noted.calls) < calls)
+		if (is_readable(fd, 1))
+			owns = dapl_service_work();
+	return owns;
+}
+
+static int set_up_owner(void **state)
+{
+	noted = (struct noted){ .calls = 0 };
+	return set_up(state);
+}
+
+#define OWNER_CASE(name) UNIT_TEST_WITH(name, set_up_owner, tear_down)
+
+/* Repeated until the service thread did not take the loop back, because this thread was descheduled. */
+OWNER_CASE(blocked_thread_runs_watches_and_tasks)
+{
+	struct dapl_watch watch = { .fd = -1 };
+	struct dapl_task task = { .run = NULL };
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), loop;
+	uint64_t one = 1;
+	bool owned;
+
+	assert_int_equal(dapl_watch_start(&watch, fd, note_watch), 0);
+	do {
+		loop = own_loop();
+		noted.calls = 0;
+		assert_int_equal(write(fd, &one, sizeof one), sizeof one);
+		dapl_task_queue(&task, note_task);
+		owned = run_callbacks(loop, 2);
+		dapl_service_awake(owned);
+		dapl_service_flush();
+	} while (!owned);
+	assert_int_equal(noted.calls, 2);
+	assert_true(pthread_equal(noted.thread, pthread_self()));
+	assert_true(noted.in_callback);
+	assert_false(dapl_service_here());
+	dapl_watch_stop(&watch);
+	close(fd);
+}
+
+OWNER_CASE(task_queued_between_waits_runs_in_the_next)
+{
+	struct dapl_task task = { .run = NULL };
+	bool owned;
+	int loop;
+
+	do {
+		loop = own_loop();
+		noted.calls = 0;
+		dapl_service_awake(true);
+		dapl_task_queue(&task, note_task);
+		loop = dapl_service_block();
+		owned = loop >= 0 && run_callbacks(loop, 1);
+		dapl_service_awake(owned);
+		dapl_service_flush();
+	} while (!owned);
+	assert_true(pthread_equal(noted.thread, pthread_self()));
+}
+
+/* The owner does not wait again. */
+OWNER_CASE(task_queued_after_the_last_wait_runs)
+{
+	struct dapl_task task = { .run = NULL };
+
+	own_loop();
+	dapl_service_awake(true);
+	dapl_task_queue(&task, note_task);
+	wait_until_noted(1);
+	assert_false(pthread_equal(noted.thread, pthread_self()));
+}
+
+OWNER_CASE(task_runs_though_the_owner_does_not_look)
+{
+	struct dapl_task task = { .run = NULL };
+
+	own_loop();
+	dapl_task_queue(&task, note_task);
+	wait_until_noted(1);
+	assert_false(pthread_equal(noted.thread, pthread_self()));
+	dapl_service_awake(dapl_service_work());
+}
+
+OWNER_CASE(timer_fires_while_a_blocked_thread_owns_the_loop)
+{
+	struct dapl_timer timer = { .fire = NULL };
+
+	own_loop();
+	dapl_timer_start(&timer, 100, note_timer);
+	wait_until_noted(1);
+	assert_false(pthread_equal(noted.thread, pthread_self()));
+	dapl_service_awake(true);
+}
+
+OWNER_CASE(flush_takes_the_loop_back)
+{
+	struct dapl_task task = { .run = NULL };
+
+	own_loop();
+	dapl_task_queue(&task, note_task);
+	dapl_service_flush();
+	assert_int_equal(noted.calls, 1);
+	assert_false(pthread_equal(noted.thread, pthread_self()));
+	assert_false(dapl_service_work());
+	dapl_service_awake(false);
+}
+
+static struct dapl_task agent = { .runs_consumer = true };
+
+static void queue_agent(struct dapl_task *task) { dapl_task_queue(&agent, note_task); }
+
+/* Such code may wait for the thread that would run it. */
+OWNER_CASE(code_of_the_consumer_runs_on_the_service_thread)
+{
+	struct dapl_task task = { .run = NULL };
+
+	own_loop();
+	dapl_task_queue(&task, queue_agent);
+	while (dapl_service_work())
+		;
+	dapl_service_awake(false);
+	wait_until_noted(1);
+	assert_false(pthread_equal(noted.thread, pthread_self()));
+	dapl_task_queue(&task, wake_blocked_threads);
+	dapl_service_flush();
+	assert_int_equal(dapl_service_block(), -1);	/* from now on */
+	dapl_service_awake(false);
+}
+
+OWNER_CASE(only_the_service_thread_counts_wakeups)
+{
+	for (int i = 0; i < LOOP_WAKEUPS; i++)
+		dapl_service_woke();
+	assert_int_equal(dapl_service_block(), -1);
+	dapl_service_awake(false);
+}
+
+static void count_slowly(struct dapl_task *task)
+{
+	static int inside;
+
+	assert_int_equal(__atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST), 0);
+	usleep(10);
+	__atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+	note();
+}
+
+static void count_in_timer(struct dapl_timer *timer) { count_slowly(NULL); }
+
+enum { CALLBACKS = 2000 };
+
+static void *call_back(void *unused)
+{
+	for (int i = 1; i < CALLBACKS; i += 2) {
+		struct dapl_timer timer = { .fire = NULL };
+		struct dapl_task task = { .run = NULL };
+
+		dapl_task_queue(&task, count_slowly);
+		dapl_timer_start(&timer, i % 50, count_in_timer);
+		wait_until_noted(i + 1);
+		if (i % 64 == 1)
+			dapl_service_flush();
+		dapl_timer_drain(&timer);
+	}
+	return NULL;
+}
+
+/* The owner changes all the time. No callback is lost, and two never run at once. */
+OWNER_CASE(owner_that_changes_loses_no_callback)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, call_back, NULL), 0);
+	for (unsigned i = 0; count(&noted.calls) < CALLBACKS; i++) {
+		struct dapl_task task = { .run = NULL };
+		int loop;
+
+		if (i % 8 == 0) {
+			dapl_task_queue(&task, wake_blocked_threads);
+			dapl_service_flush();
+		}
+		loop = dapl_service_block();
+		for (int k = 0; k < 4; k++)
+			if (loop >= 0 && is_readable(loop, i % 3) && !dapl_service_work())
+				loop = -1;
+		dapl_service_awake(loop >= 0);
+	}
+	pthread_join(thread, NULL);
 }
 
 /* --- the last IA is closed in a callback ------------------------------------------------------- */
