@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* waiters.c - a thread that blocks in dat_evd_wait or dat_cno_wait drives the progress of the device itself:
- * events for it do not wake the service thread. The peer is another process. */
+ * events for it do not wake the service thread. The peer of data is another process; that of connections is
+ * the same. */
 #include "life.h"
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,12 +177,229 @@ static void provider_sleeps_through(bool cno)
 		fail("the provider's thread woke up %ld times for %d messages", sleeps, MESSAGES);
 }
 
+/* --- connections ---------------------------------------------------------------------------------- */
+
+enum { CONNECTIONS = 400, THREADS = 4, CONNECTIONS_OF_THREAD = 60 };
+
+/* Two endpoints that connect to each other. The events of both come to one EVD. */
+struct pair {
+	DAT_EVD_HANDLE conn, dto;
+	DAT_CNO_HANDLE cno;		/* of `conn`, or none */
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	DAT_EP_HANDLE ep[2];
+	unsigned seed;
+};
+
+static DAT_IA_HANDLE ia;
+static DAT_PZ_HANDLE pz;
+static DAT_IA_ATTR ia_attr;
+
+static void open_ia(void)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+
+	OK(dat_ia_open((DAT_NAME_PTR)LIFE_IA, 8, &async, &ia));
+	OK(dat_pz_create(ia, &pz));
+	OK(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &ia_attr, 0, NULL));
+}
+
+static void open_pair(struct pair *p, bool for_cno)
+{
+	p->cno = DAT_HANDLE_NULL;
+	if (for_cno)
+		OK(dat_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &p->cno));
+	OK(dat_evd_create(ia, 8, p->cno, DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG, &p->conn));
+	OK(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &p->dto));
+	OK(dat_psp_create_any(ia, &p->qual, p->conn, DAT_PSP_CONSUMER_FLAG, &p->psp));
+	for (int i = 0; i < 2; i++)
+		OK(dat_ep_create(ia, pz, p->dto, p->dto, p->conn, NULL, &p->ep[i]));
+}
+
+static DAT_EVENT next_event(struct pair *p)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT more;
+	DAT_EVENT event;
+
+	if (p->cno == DAT_HANDLE_NULL) {
+		OK(dat_evd_wait(p->conn, MOMENT, 1, &event, &more));
+		return event;
+	}
+	while (dat_evd_dequeue(p->conn, &event) != DAT_SUCCESS)
+		OK(dat_cno_wait(p->cno, MOMENT, &evd));
+	return event;
+}
+
+static void both_get(struct pair *p, DAT_EVENT_NUMBER number)
+{
+	for (int ends = 0; ends < 2;) {
+		DAT_EVENT event = next_event(p);
+
+		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT)
+			OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, p->ep[1], 0, NULL));
+		else if (event.event_number == number)
+			ends++;
+		else
+			fail("event 0x%x, not 0x%x", event.event_number, number);
+	}
+}
+
+static void connect_and_disconnect(struct pair *p)
+{
+	OK(dat_ep_connect(p->ep[0], ia_attr.ia_address_ptr, p->qual, MOMENT, 0, NULL, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
+	both_get(p, DAT_CONNECTION_EVENT_ESTABLISHED);
+	OK(dat_ep_disconnect(p->ep[0], DAT_CLOSE_ABRUPT_FLAG));
+	both_get(p, DAT_CONNECTION_EVENT_DISCONNECTED);
+	for (int i = 0; i < 2; i++)
+		OK(dat_ep_reset(p->ep[i]));
+}
+
+/* A connection makes five events. The provider's thread handles those of the first connections. */
+static void provider_sleeps_while_connecting(bool cno)
+{
+	struct pair pair;
+	long sleeps;
+
+	open_ia();
+	open_pair(&pair, cno);
+	sleeps = sleeps_of_provider();
+	for (int i = 0; i < CONNECTIONS; i++)
+		connect_and_disconnect(&pair);
+	sleeps = sleeps_of_provider() - sleeps;
+	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	if (sleeps > CONNECTIONS)
+		fail("the provider's thread woke up %ld times for %d connections", sleeps, CONNECTIONS);
+}
+
+static void expect_timeout(struct pair *p, DAT_TIMEOUT timeout)
+{
+	double until = life_now() + timeout / 1e6;
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT more;
+	DAT_EVENT event;
+	DAT_RETURN ret;
+
+	if (p->cno != DAT_HANDLE_NULL) {
+		ret = dat_cno_wait(p->cno, timeout, &evd);
+		EXPECT(DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY || ret == DAT_SUCCESS);	/* a trigger of events
+								 * that were dequeued */
+		return;
+	}
+	EXPECT(DAT_GET_TYPE(dat_evd_wait(p->conn, timeout, 1, &event, &more)) == DAT_TIMEOUT_EXPIRED);
+	EXPECT(life_now() >= until);
+}
+
+/* Its waits own the service loop, give it to others, and end without an event, in turn. */
+static void *connect_often(void *arg)
+{
+	struct pair *p = arg;
+
+	for (int i = 0; i < CONNECTIONS_OF_THREAD; i++) {
+		connect_and_disconnect(p);
+		if (i % 16 == 15)
+			usleep(rand_r(&p->seed) % 5000);
+		if (i % 16 == 7)
+			expect_timeout(p, rand_r(&p->seed) % 5000);
+	}
+	return NULL;
+}
+
+static void threads_get_their_events(void)
+{
+	pthread_t threads[THREADS];
+	struct pair pairs[THREADS];
+
+	open_ia();
+	for (int i = 0; i < THREADS; i++) {
+		open_pair(&pairs[i], i % 2);
+		pairs[i].seed = i;
+	}
+	for (int i = 0; i < THREADS; i++)
+		EXPECT(!pthread_create(&threads[i], NULL, connect_often, &pairs[i]));
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* The thread that owns the loop forks, and so does the child: each has a loop of its own. */
+static void connect_in_child(const void *none)
+{
+	struct pair pair;
+
+	(void)none;
+	open_ia();
+	open_pair(&pair, false);
+	for (int i = 0; i < CONNECTIONS / 4; i++)
+		connect_and_disconnect(&pair);
+	OK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void after_fork(void)
+{
+	DAT_IA_HANDLE parents;
+	struct child_result result;
+	struct pair pair;
+
+	open_ia();
+	parents = ia;
+	open_pair(&pair, false);
+	for (int i = 0; i < CONNECTIONS / 4; i++)
+		connect_and_disconnect(&pair);
+	result = run(connect_in_child, NULL);
+	expect_quiet(&result, 0);
+	for (int i = 0; i < CONNECTIONS / 4; i++)
+		connect_and_disconnect(&pair);
+	OK(dat_ia_close(parents, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* The owner of the loop is in a wait when the process ends. */
+static void *wait_for_ever(void *arg)
+{
+	struct pair *p = arg;
+
+	for (int i = 0; i < CONNECTIONS / 4; i++)
+		connect_and_disconnect(p);
+	expect_timeout(p, MOMENT);
+	return NULL;
+}
+
+static void end_with_a_waiter(const void *none)
+{
+	static struct pair pair;
+	pthread_t thread;
+
+	(void)none;
+	end_without_leak_check();
+	open_ia();
+	open_pair(&pair, false);
+	EXPECT(!pthread_create(&thread, NULL, wait_for_ever, &pair));
+	usleep(10000);
+	exit(0);
+}
+
+static void process_ends_with_a_waiter(void)
+{
+	struct child_result result = run(end_with_a_waiter, NULL);
+
+	expect_quiet(&result, 0);
+}
+
+static void connections_in_dat_evd_wait(void) { provider_sleeps_while_connecting(false); }
+static void connections_in_dat_cno_wait(void) { provider_sleeps_while_connecting(true); }
+
 static void in_dat_evd_wait(void) { provider_sleeps_through(false); }
 static void in_dat_cno_wait(void) { provider_sleeps_through(true); }
 
 static const struct life_case cases[] = {
 	CASE(in_dat_evd_wait),
 	CASE(in_dat_cno_wait),
+	CASE(connections_in_dat_evd_wait),
+	CASE(connections_in_dat_cno_wait),
+	CASE(threads_get_their_events),
+	CASE(after_fork),
+	CASE(process_ends_with_a_waiter),
 };
 
 int main(int argc, char **argv)
