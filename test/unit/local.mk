@@ -282,7 +282,7 @@ test_unit_core_test_cno_LDADD = $(core_device_libs)
 test_unit_core_test_cno_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_watch_start,--wrap=dapl_object_publish
 test_unit_core_test_cno_wait_SOURCES = test/unit/core/test_cno_wait.c test/unit/core/core_cno.h $(core_device)
 test_unit_core_test_cno_wait_LDADD = $(core_device_libs)
-test_unit_core_test_cno_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_mutex_wait,--wrap=epoll_wait,--wrap=poll
+test_unit_core_test_cno_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_mutex_wait,--wrap=epoll_wait,--wrap=poll,--wrap=write
 test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_device)
 test_unit_core_test_control_LDADD = $(core_device_libs)
 test_unit_core_test_control_verbs_SOURCES = test/unit/core/test_control_verbs.c $(core_device)

@@ -183,7 +183,8 @@ static void sleep_until(struct sleep *s, uint64_t deadline)
 	dapl_end_block(s->cno->obj.ia, &s->blocked);
 }
 
-/* cno->mutex held at entry and exit. Once this thread counts as a sleeper, a trigger wakes it. */
+/* cno->mutex held at entry and exit. Once this thread counts as a sleeper, a trigger wakes it. Those that it makes
+ * itself need no wake-up. */
 static void sleep_unlocked(struct sleep *s, uint64_t deadline)
 {
 	struct dapl_cno *cno = s->cno;
@@ -193,10 +194,14 @@ static void sleep_unlocked(struct sleep *s, uint64_t deadline)
 	if (!poll_cqs(cno, deadline) && !cno->first) {
 		dapl_mutex_unlock(&cno->mutex);
 		sleep_until(s, deadline);
-		take_channels(cno, s->events, s->n);
 		dapl_mutex_lock(&cno->mutex);
 	}
 	cno->sleepers--;
+	if (s->n > 0) {
+		dapl_mutex_unlock(&cno->mutex);
+		take_channels(cno, s->events, s->n);
+		dapl_mutex_lock(&cno->mutex);
+	}
 }
 
 /* cno->mutex held at entry and exit; counted as a waiter. CNO-3, 4, 5, 6, 7, 11. */

@@ -21,7 +21,7 @@ static int set_up(void **state)
 static int signals;	/* that come in the next calls that sleep */
 static unsigned blocks;	/* calls that may sleep */
 
-EXTEND(epoll_wait, dapl_mutex_wait)
+EXTEND(epoll_wait, dapl_mutex_wait, write)
 /* By hand: glibc's declaration says that poll() only writes. */
 int __real_poll(struct pollfd *fds, nfds_t n, int ms);
 __attribute__((visibility("default"))) int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
@@ -120,6 +120,34 @@ CASE(blocked_wait_works_for_the_device)
 	set_cno(NULL);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* --- triggers of the thread itself --------------------------------------------------------- */
+
+static unsigned wakeups;	/* of the CNO's waiters */
+
+ssize_t __wrap_write(int fd, const void *buffer, size_t length)
+{
+	wakeups += cno && fd == cno->wake_fd;
+	return __real_write(fd, buffer, length);
+}
+
+/* The channel is readable, since it is lost: that is a trigger. */
+CASE(trigger_that_the_waiter_makes_wakes_no_thread)
+{
+	DAT_EVD_HANDLE handle;
+	uint64_t one = 1;
+
+	set_cno(cno);
+	core_device.channel_error = EIO;
+	assert_int_equal(write(evd->channel->fd, &one, sizeof one), sizeof one);
+	wakeups = 0;
+	assert_int_equal(DAT_GET_TYPE(dapl_cno_wait((DAT_CNO_HANDLE)cno, DAT_TIMEOUT_INFINITE, &handle)),
+			 DAT_INTERNAL_ERROR);
+	assert_ptr_equal(handle, evd);
+	assert_int_equal(wakeups, 0);
+	assert_int_equal(cno->sleepers, 0);
+	set_cno(NULL);
 }
 
 /* --- polling before blocking ---------------------------------------------------------------- */
