@@ -55,11 +55,13 @@ static struct dapl_task *tasks, **tasks_end = &tasks;
 static uint64_t tasks_queued, tasks_done, callbacks_done;
 static const void *running;		/* the watch, timer or task whose callback runs */
 
-static __thread bool here;		/* this thread is in a round */
+/* Atomic: the thread that is in a round, which alone stores its own number here. 0: none. Not a variable of each
+ * thread: the dynamic linker ends a process that has no memory for the first use of those. */
+static pthread_t round_thread;
 
 bool dapl_service_here(void)
 {
-	return started && here;
+	return __atomic_load_n(&round_thread, __ATOMIC_RELAXED) == pthread_self();
 }
 
 static bool is_service_thread(void)
@@ -91,12 +93,14 @@ static void take_back(void)
 
 static void begin_round(void)
 {
-	in_round = here = true;
+	in_round = true;
+	__atomic_store_n(&round_thread, pthread_self(), __ATOMIC_RELAXED);
 }
 
 static void end_round(void)
 {
-	in_round = here = false;
+	in_round = false;
+	__atomic_store_n(&round_thread, 0, __ATOMIC_RELAXED);
 	dapl_cond_broadcast(&idle);
 }
 
@@ -296,7 +300,8 @@ static void forget_in_child(void)
 	started = stopping = alone = loop_blocked = false;
 	owner = (struct loop_owner){ 0 };
 	owner_changed = (struct dapl_cond){ 0 };
-	in_round = fetching = here = false;
+	in_round = fetching = false;
+	round_thread = 0;
 	close_fds();
 	timers = NULL;
 	tasks = NULL;
