@@ -35,10 +35,10 @@
 	X(DAPL_CM_ROUTE_TIMEOUT_MS, "providers", 1, 600000, "4000", "one attempt to resolve a route") \
 	X(DAPL_CM_ROUTE_RETRY_COUNT, "providers", 0, 1000, "15", "further attempts") \
 	X(DAPL_CM_TOS, "providers", 0, 255, "", "type of service of connections") \
-	X(DAPL_DSCP_HIGH_THROUGHPUT, "providers", 0, 63, "10", "code point of DAT_QOS_HIGH_THROUGHPUT") \
-	X(DAPL_DSCP_LOW_LATENCY, "providers", 0, 63, "46", "code point of DAT_QOS_LOW_LATENCY") \
-	X(DAPL_DSCP_ECONOMY, "providers", 0, 63, "8", "code point of DAT_QOS_ECONOMY") \
-	X(DAPL_DSCP_PREMIUM, "providers", 0, 63, "34", "code point of DAT_QOS_PREMIUM") \
+	X(DAPL_DSCP_HIGH_THROUGHPUT, "providers", 0, 63, "10", "code point (DSCP) for high throughput") \
+	X(DAPL_DSCP_LOW_LATENCY, "providers", 0, 63, "46", "code point (DSCP) for low latency") \
+	X(DAPL_DSCP_ECONOMY, "providers", 0, 63, "8", "code point (DSCP) for economy") \
+	X(DAPL_DSCP_PREMIUM, "providers", 0, 63, "34", "code point (DSCP) for premium traffic") \
 	X(DAPL_MAX_CM_RESPONSE_TIME, "providers", 0, 31, "0", "accepted, has no effect") \
 	X(DAPL_MAX_CM_RETRIES, "providers", 0, 15, "0", "accepted, has no effect") \
 	X(DAPL_SOFT_CRC, "libdaplsoft", 0, 1, "0", "1: checksums, all data over TCP") \

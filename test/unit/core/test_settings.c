@@ -66,7 +66,7 @@ UNIT_CASE(every_parameter_is_found_once)
 		device |= !strcmp(at.name, "TEST_PARAMETER");
 	}
 	assert_true(device);
-	assert_int_equal(n, 4 + 19 + 1);	/* messages, variables of settings.h, the device's */
+	assert_int_equal(n, 4 + 23 + 1);	/* messages, variables of settings.h, the device's */
 	assert_false(dapl_settings_at(n, &at));
 	assert_false(dapl_settings_at(n + 1, &at));
 	assert_false(dapl_settings_find("", &at));
