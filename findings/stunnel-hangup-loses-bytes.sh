@@ -9,16 +9,23 @@
 #
 # Seen with stunnel4 3:5.68-2+deb12u1 (Debian 12), 16 MiB through an echo server:
 #   16674198 of 16777216 bytes
-# Exit 0: still so. 1: the behaviour has changed (not seen in 20 tries). 2: cannot run here: needs stunnel, socat, openssl.
+# Exit 0: still so. 1: the behaviour has changed (not seen in 20 tries). 2: cannot run here.
 set -u
-PATH=$PATH:/usr/sbin:/usr/bin
-for program in stunnel4 socat openssl; do command -v $program > /dev/null || { echo "needs $program"; exit 2; }; done
 dir=$(mktemp -d) || exit 2
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
+cd "$dir" && mkdir -p archives/partial root && : > none || exit 2
+chmod 755 .
+# stunnel, and the programs at its two ends, from the packages of Debian 12
+apt-get -qq -y -o Dir::State::status="$dir/none" -o Dir::Cache::archives="$dir/archives" -o APT::Sandbox::User=root \
+    --no-install-recommends --download-only install stunnel4=3:5.68-2+deb12u1 socat=1.7.4.4-2 openssl=3.0.22-1~deb12u2 > apt.log 2>&1 ||
+    { tail -3 apt.log; echo "needs the packages of Debian 12"; exit 2; }
+for deb in archives/*.deb; do dpkg -x "$deb" root || exit 2; done
+libraries=$(echo root/usr/lib/*-linux-gnu):$(echo root/lib/*-linux-gnu)
+run() { OPENSSL_CONF=/dev/null exec timeout 300 "$(echo root/lib64/ld-linux-x86-64.so.2)" --library-path "$libraries" root/usr/bin/"$@"; }
 size=16777216 port=$((20000 + $$ % 10000))
 head -c $size /dev/urandom > "$dir/big"
-openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key" -out "$dir/cert" -subj /CN=localhost -days 2 2> /dev/null
+(run openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key" -out "$dir/cert" -subj /CN=localhost -days 2 2> /dev/null)
 cat > "$dir/conf" << C
 foreground = yes
 pid =
@@ -28,8 +35,8 @@ key = $dir/key
 accept = 127.0.0.1:$port
 connect = 127.0.0.1:$((port + 1))
 C
-socat -t 60 "TCP-LISTEN:$((port + 1)),bind=127.0.0.1,fork,reuseaddr" EXEC:cat & pids+=($!)
-stunnel4 "$dir/conf" 2> /dev/null & pids+=($!)
+run socat -t 60 "TCP-LISTEN:$((port + 1)),bind=127.0.0.1,fork,reuseaddr" EXEC:cat & pids+=($!)
+run stunnel4 "$dir/conf" 2> /dev/null & pids+=($!)
 sleep 1
 read_slowly() {
     for _ in 1 2 3 4 5 6 7 8; do dd bs=64k count=4 iflag=fullblock status=none; sleep 0.05; done
@@ -37,7 +44,7 @@ read_slowly() {
     cat
 }
 for _ in $(seq 20); do
-    got=$(timeout 60 socat -t 60 - "OPENSSL:127.0.0.1:$port,verify=0" < "$dir/big" 2> /dev/null | read_slowly | wc -c)
+    got=$(run socat -t 60 - "OPENSSL:127.0.0.1:$port,verify=0" < "$dir/big" 2> /dev/null | read_slowly | wc -c)
     [ "$got" -gt 0 ] || { echo "no connection"; exit 2; }
     [ "$got" = $size ] || { echo "$got of $size bytes"; exit 0; }
 done
