@@ -18,6 +18,21 @@ static const char *program_name = "?", *usage_text = "", *command_name;
 static _Thread_local jmp_buf *recovery;
 static bool (*failure_hook)(void);
 
+static void end_by_signal(int number)
+{
+	_exit(128 + number);
+}
+
+/* The kernel ignores signals to the first process of a container that have no handler there. */
+static void end_as_others_do(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		if (signal(signals[i], end_by_signal) == SIG_IGN)
+			signal(signals[i], SIG_IGN);
+}
+
 void cli_init(const char *program, const char *usage)
 {
 	program_name = program;
@@ -25,6 +40,8 @@ void cli_init(const char *program, const char *usage)
 	opterr = 0;
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGXFSZ, SIG_IGN);
+	if (getpid() == 1)
+		end_as_others_do();
 }
 
 void cli_set_command(const char *command, const char *usage)

@@ -17,7 +17,8 @@ enum {
 
 /* Call it first. `program` and `usage` must stay valid. Restores the default action of SIGCHLD: waitpid()
  * fails in a program that inherits SIG_IGN. Ignores SIGXFSZ, so that a file that reaches RLIMIT_FSIZE is an error of
- * its write. */
+ * its write. As the first process of a container, the program ends by SIGHUP, SIGINT and SIGTERM, with status 128 + the
+ * number. */
 void cli_init(const char *program, const char *usage);
 /* `usage` is that of a command of the program: usage errors refer to "PROGRAM COMMAND --help". */
 void cli_set_command(const char *command, const char *usage);
