@@ -38,8 +38,8 @@ enum {
 	CONNECT_US = 10000000,
 	IAS = 8, /* adapters that a process uses, at most */
 	END_MS = 1000, /* the end of the process waits for the service thread so long */
-	SILENT_NS = 1000000000 * 4ll, /* a peer that is asked each second has lost 3 answers, or is stopped */
-	WATCH_GAP_NS = 1000000000 * 3ll, /* without a look nothing is known of the peer */
+	SILENT_S = 4, /* a peer that is asked each second has lost 3 answers, or is stopped */
+	WATCH_GAP_S = 3, /* without a look nothing is known of the peer */
 };
 
 #define DAT_FUNCTIONS(X) \
@@ -680,11 +680,11 @@ static bool peer_is_heard(struct link *l, uint64_t now)
 	uint64_t before = l->watched_at;
 
 	l->watched_at = now;
-	if (l->heard != l->heard_before || now - before > WATCH_GAP_NS) {
+	if (l->heard != l->heard_before || now - before > WATCH_GAP_S * 1000000000ull) {
 		l->heard_before = l->heard, l->quiet_since = now;
 		return true;
 	}
-	if (now - l->quiet_since >= SILENT_NS)
+	if (now - l->quiet_since >= SILENT_S * 1000000000ull)
 		return false;
 	if (now != before)
 		link_send(l, (struct link_message){ .type = TYPE_PING });
