@@ -9,7 +9,8 @@
 #include "common/file_size.h"
 #include "dapl/core/base/fork.h"
 
-struct dapl_tap dapl_tap = { .capture = 1 /* no connection was shown yet */, .lock = DAPL_SPIN_INIT(RANK_TAP) };
+struct dapl_tap dapl_tap = { .capture = 1 /* no connection was shown yet */, .plain = DAPL_TAP_NOT_PLAIN,
+	.lock = DAPL_SPIN_INIT(RANK_TAP) };
 
 static int file = -1;		/* guarded by the lock */
 
@@ -32,7 +33,7 @@ static void forget_ring(void)
 	dapl_tap.ring = NULL;
 	dapl_tap.active = false;
 	WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
-	WRITE_ONCE(dapl_tap.plain, 0);
+	WRITE_ONCE(dapl_tap.plain, DAPL_TAP_NOT_PLAIN);
 }
 
 /* The memory is not inherited (MADV_DONTFORK). */
@@ -96,7 +97,7 @@ int dapl_tap_begin(uint32_t snap, uint64_t *began)
 	WRITE_ONCE(dapl_tap.clock, clock);
 	WRITE_ONCE(dapl_tap.snap, snap < TAP_SNAP_MAX ? snap : TAP_SNAP_MAX);
 	WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
-	WRITE_ONCE(dapl_tap.plain, clock == TAP_TICKS && snap >= TAP_INLINE ? dapl_tap.capture : 0);
+	WRITE_ONCE(dapl_tap.plain, clock == TAP_TICKS && snap >= TAP_INLINE ? dapl_tap.capture : DAPL_TAP_NOT_PLAIN);
 	dapl_tap.active = true;
 	fd = file;
 	dapl_spin_unlock(&dapl_tap.lock);
@@ -108,7 +109,7 @@ void dapl_tap_end(void)
 	dapl_spin_lock(&dapl_tap.lock);
 	if (dapl_tap.active)
 		WRITE_ONCE(dapl_tap.capture, dapl_tap.capture + 1);
-	WRITE_ONCE(dapl_tap.plain, 0);
+	WRITE_ONCE(dapl_tap.plain, DAPL_TAP_NOT_PLAIN);
 	dapl_tap.active = false;
 	dapl_spin_unlock(&dapl_tap.lock);
 }

@@ -27,11 +27,15 @@ void dapl_tap_release(void);
 /* Called when the library is unloaded: no thread can be in a call. */
 void dapl_tap_fini(void);
 
+/* The number of no capture. 0 is that of connections which no capture has shown. */
+#define DAPL_TAP_NOT_PLAIN UINT32_MAX
+
 /* The program's half of the ring. Its position is private: a client that writes anything into the head of the ring
  * only makes records get lost. */
 struct dapl_tap {
 	uint32_t capture;		/* atomic: number of the capture, from 1 on. A new one when it ends, too */
-	uint32_t plain;			/* atomic: the same while entries have ticks, and a line of payload; else 0 */
+	uint32_t plain;			/* atomic: the same while entries have ticks, and a line of payload; else
+					 * DAPL_TAP_NOT_PLAIN */
 	uint32_t snap;			/* atomic: bytes of payload in a record */
 	uint32_t clock;			/* atomic: enum tap_clock */
 	struct dapl_spin lock;		/* guards what follows */

@@ -163,6 +163,19 @@ UNIT_CASE(each_capture_has_the_addresses_with_the_first_message)
 	}
 }
 
+/* Also where a short message cannot be recorded as it is. */
+UNIT_CASE(first_message_has_the_addresses_with_any_snap)
+{
+	end_capture();
+	tap_records_begin(4);
+	soft_tap(stream_device.dev, true);
+	sends(7);
+	assert_true(next_record());
+	assert_true(seen.first);
+	assert_int_equal(seen.entry.message.length, 7);
+	assert_int_equal(seen.entry.message.captured, 4);
+}
+
 UNIT_CASE(a_record_tells_the_carrier_and_the_side)
 {
 	sends(0);
