@@ -51,12 +51,7 @@ static void post_receive(struct link *l, uint64_t slot)
 
 static DAT_EVD_HANDLE create_evd(struct link *l, unsigned length, DAT_EVD_FLAGS flags)
 {
-	DAT_EVD_HANDLE evd;
-
-	good_call(dat_evd_create(l->adapter->ia, (DAT_COUNT)length, DAT_HANDLE_NULL,
-				 (DAT_EVD_FLAGS)(flags | DAT_IB_EVD_EXTENSION_FLAG), &evd),
-		  "dat_evd_create");
-	return evd;
+	return link_create_evd(l, (DAT_COUNT)length, (DAT_EVD_FLAGS)(flags | DAT_IB_EVD_EXTENSION_FLAG));
 }
 
 static void create_endpoint(struct link *l, size_t limit)
@@ -85,13 +80,6 @@ static void create_endpoint(struct link *l, size_t limit)
 		post_receive(l, i);
 }
 
-static void free_evd(DAT_EVD_HANDLE *evd)
-{
-	if (*evd)
-		good(dat_evd_free(*evd), "dat_evd_free");
-	*evd = DAT_HANDLE_NULL;
-}
-
 void datagrams_close(struct link *l)
 {
 	struct datagrams *d = &l->datagrams;
@@ -99,9 +87,9 @@ void datagrams_close(struct link *l)
 	if (d->ep)
 		good(dat_ep_free(d->ep), "dat_ep_free");
 	d->ep = DAT_HANDLE_NULL;
-	free_evd(&d->recv);
-	free_evd(&d->request);
-	free_evd(&d->conn);
+	link_free_evd(&d->recv);
+	link_free_evd(&d->request);
+	link_free_evd(&d->conn);
 }
 
 /* --- datagrams ------------------------------------------------------------------ */

@@ -117,7 +117,7 @@ static void create_target(struct link *l, unsigned threads)
 
 /* --- endpoints --------------------------------------------------------------- */
 
-static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
+DAT_EVD_HANDLE link_create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags)
 {
 	DAT_EVD_HANDLE evd;
 
@@ -130,7 +130,7 @@ static DAT_EVD_HANDLE create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS
 static DAT_EVD_HANDLE create_transfer_evd(struct link *l)
 {
 	bool extensions = l->adapter->atomics || l->adapter->immediate;
-	DAT_EVD_HANDLE evd = create_evd(
+	DAT_EVD_HANDLE evd = link_create_evd(
 		l, 2 * (DAT_COUNT)(l->most * l->count),
 		(DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | (extensions ? DAT_IB_EVD_EXTENSION_FLAG : 0)));
 
@@ -188,8 +188,8 @@ void link_create_endpoints(struct link *l, unsigned threads, unsigned count, uns
 	l->count = count;
 	l->turn = l->from = l->unfinished = 0;
 	/* the connection of an endpoint has two events, with some adapters three */
-	l->conn = create_evd(l, 4 * (DAT_COUNT)count, DAT_EVD_CONNECTION_FLAG);
-	l->probe_conn = create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
+	l->conn = link_create_evd(l, 4 * (DAT_COUNT)count, DAT_EVD_CONNECTION_FLAG);
+	l->probe_conn = link_create_evd(l, 8, DAT_EVD_CONNECTION_FLAG);
 	l->request = create_transfer_evd(l);
 	l->recv = create_transfer_evd(l);
 	if (srq)
@@ -198,7 +198,7 @@ void link_create_endpoints(struct link *l, unsigned threads, unsigned count, uns
 		create_endpoint(l, &l->endpoints[i]);
 }
 
-static void free_evd(DAT_EVD_HANDLE *evd)
+void link_free_evd(DAT_EVD_HANDLE *evd)
 {
 	if (*evd)
 		good(dat_evd_free(*evd), "dat_evd_free");
@@ -219,10 +219,10 @@ void link_free_endpoints(struct link *l)
 	if (l->srq)
 		good(dat_srq_free(l->srq), "dat_srq_free");
 	l->srq = DAT_HANDLE_NULL;
-	free_evd(&l->recv);
-	free_evd(&l->request);
-	free_evd(&l->conn);
-	free_evd(&l->probe_conn);
+	link_free_evd(&l->recv);
+	link_free_evd(&l->request);
+	link_free_evd(&l->conn);
+	link_free_evd(&l->probe_conn);
 	datagrams_close(l);
 	l->has_message = false;
 	target_close(&l->target);

@@ -97,6 +97,9 @@ size_t link_target_size(const struct link *l);
 void link_use(struct link *l, unsigned endpoint);
 void link_next(struct link *l);
 
+DAT_EVD_HANDLE link_create_evd(struct link *l, DAT_COUNT length, DAT_EVD_FLAGS flags);
+void link_free_evd(DAT_EVD_HANDLE *evd); /* if there is one */
+
 /* Posts a receive to the SRQ if there is one, else to the endpoint. */
 void link_post_receive(struct link *l, struct endpoint *e);
 /* These post a request. If `depth` requests of the endpoint are in flight, they first poll for one to
