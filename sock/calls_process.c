@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include "common/clock.h"
 #include "sock/link.h"
-#include "sock/remote.h"
+#include "sock/remote_back.h"
+#include "sock/remote_out.h"
 #include "sock/service.h"
 #include "sock/share.h"
 

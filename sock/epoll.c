@@ -15,7 +15,7 @@
 #include "sock/conn.h"
 #include "sock/move.h"
 #include "sock/real.h"
-#include "sock/remote.h"
+#include "sock/remote_in.h"
 #include "sock/wait.h"
 
 enum {

@@ -18,6 +18,10 @@ libsockparts_la_SOURCES = \
 	sock/settings.c sock/settings.h \
 	sock/share.c sock/share.h \
 	sock/timers.c sock/timers.h
+# Streams over DAT.
+sock_remote = sock/remote.c sock/remote.h sock/remote_back.c sock/remote_back.h sock/remote_chores.c sock/remote_chores.h \
+	sock/remote_frame.c sock/remote_frame.h sock/remote_in.c sock/remote_in.h sock/remote_open.c sock/remote_open.h \
+	sock/remote_out.c sock/remote_out.h sock/remote_stream.c sock/remote_stream.h sock/remote_types.h
 libdatsock_la_SOURCES = \
 	sock/answers.c sock/answers.h \
 	sock/api.c \
@@ -29,7 +33,7 @@ libdatsock_la_SOURCES = \
 	sock/move.c sock/move.h \
 	sock/peer.c sock/peer.h \
 	sock/poll.c sock/poll.h \
-	sock/remote.c sock/remote.h \
+	$(sock_remote) \
 	sock/service.c sock/service.h \
 	sock/stream.c sock/stream.h \
 	sock/wait.c sock/wait.h

@@ -8,7 +8,7 @@
 #include "sock/conn.h"
 #include "sock/epoll.h"
 #include "sock/real.h"
-#include "sock/remote.h"
+#include "sock/remote_in.h"
 #include "sock/wait.h"
 
 enum { ON_STACK = 64, IN = POLLIN | POLLRDNORM, OUT = POLLOUT | POLLWRNORM };

@@ -35,6 +35,8 @@
 #include "sock/rate.h"
 #include "sock/real.h"
 #include "sock/remote.h"
+#include "sock/remote_chores.h"
+#include "sock/remote_open.h"
 #include "sock/settings.h"
 #include "sock/share.h"
 
@@ -1093,7 +1095,7 @@ static void *run(void *arg)
 	is_service = true;
 	for (;;) {
 		struct epoll_event events[64];
-		int wait = run_timers(), due = remote_run();
+		int wait = run_timers(), due = remote_chores_run();
 		int n = REAL(epoll_wait)(epoll, events, 64, due >= 0 && (wait < 0 || due < wait) ? due : wait);
 		struct conn *c;
 		bool woken = false;

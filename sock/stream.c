@@ -13,7 +13,8 @@
 #include "sock/move.h"
 #include "sock/rate.h"
 #include "sock/real.h"
-#include "sock/remote.h"
+#include "sock/remote_in.h"
+#include "sock/remote_out.h"
 #include "sock/settings.h"
 #include "sock/wait.h"
 

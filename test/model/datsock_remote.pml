@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* datsock_remote.pml - one direction of a connection that TCP and a ring in the receiver's process share (sock/remote.c).
+/* datsock_remote.pml - one direction of a connection that TCP and a ring in the receiver's process share (sock/remote_out.c, sock/remote_in.c).
  *
  * The sender writes the bytes 1 to LAST. It begins and ends epochs of the ring at any moment, and closes: the FIN follows.
  * In an epoch bytes wait in its staging copy; once the receiver has agreed, RDMA writes them, and NOTICE follows. An

@@ -1084,7 +1084,7 @@ test_unit_sock_test_link_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dlopen,--wrap=dlsym
 test_unit_sock_test_link_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_link_message_LDADD = libsockparts.la $(CMOCKA_LIBS)
 # What moves bytes, over a link that the test plays.
-test_unit_sock_test_remote_SOURCES = test/unit/sock/test_remote.c sock/move.c sock/remote.c sock/stream.c sock/wait.c
+test_unit_sock_test_remote_SOURCES = test/unit/sock/test_remote.c sock/move.c $(sock_remote) sock/stream.c sock/wait.c
 test_unit_sock_test_remote_CPPFLAGS = $(AM_CPPFLAGS)
 test_unit_sock_test_remote_LDADD = libsockparts.la libcommon.la $(CMOCKA_LIBS) -lpthread -ldl
 test_unit_sock_test_share_LDADD = libsockparts.la $(CMOCKA_LIBS)

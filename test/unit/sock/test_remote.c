@@ -13,13 +13,19 @@
 #include "sock/conn.h"
 #include "sock/epoll.h"
 #include "sock/move.h"
+#include "sock/remote_back.h"
+#include "sock/remote_chores.h"
+#include "sock/remote_frame.h"
+#include "sock/remote_in.h"
+#include "sock/remote_open.h"
+#include "sock/remote_out.h"
 #include "sock/settings.h"
 #include "sock/stream.h"
 #include "test/unit/unit.h"
 
 enum { MOST = 4096, PIECE = 3000 };
 
-/* The types of messages: those of remote.c. */
+/* The types of messages: those of remote_types.h. */
 enum { OPEN = 1, RING, OPENED, NO, MOVE, AGREE, CANCEL, NOTICE, TAKEN, LEFT, BACK };
 
 /* --- the link ---------------------------------------------------------------------------------------------------- */
@@ -324,7 +330,7 @@ UNIT_FIXTURE(close_ends)
 		close(fd), close(efd);
 	}
 	for (int i = 0; i < 5000 && held; i++) {	/* streams are freed by a tick */
-		remote_run();
+		remote_chores_run();
 		usleep(1000);
 	}
 	assert_int_equal(held, 0);
@@ -535,7 +541,7 @@ TEST(both_directions_go_back)
 	conn_unlock(conns[0]);
 	for (int i = 0; i < 20000 && (conns[0]->mode == CONN_ATTACHED || conns[1]->mode == CONN_ATTACHED); i++) {
 		deliver_all();
-		remote_run();
+		remote_chores_run();
 		usleep(100);
 	}
 	assert_int_equal(conns[0]->mode, CONN_PLAIN);
@@ -555,7 +561,7 @@ TEST(stream_tells_that_it_has_broken)
 	break_link();
 	for (int i = 0; i < 20000 && !(backs[0].times && backs[1].times); i++) {
 		get(0, 1), get(1, 1);
-		remote_run();
+		remote_chores_run();
 		usleep(100);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -586,7 +592,7 @@ TEST(random_operations_keep_the_stream)
 				if (random32() % 8 == 0)
 					end_epoch(end);
 				break;
-			default: remote_run(); break;
+			default: remote_chores_run(); break;
 			}
 			if (!broken_link && random32() % 400 == 0)
 				break_link();
@@ -679,7 +685,7 @@ static void run_for_a_look(void)
 {
 	looks = 0;
 	for (int i = 0; i < 1100; i++) {
-		remote_run();
+		remote_chores_run();
 		deliver_all();
 		usleep(1000);
 	}
@@ -700,7 +706,7 @@ TEST(link_of_a_stream_with_bytes_for_the_peer_is_watched)
 	assert_int_equal(get(1, 200), 200);
 	/* The reader's end tells it by itself. */
 	for (int i = 0; i < 5000 && conns[0]->tx.ring->claim != conns[0]->tx.tail; i++) {
-		remote_run();
+		remote_chores_run();
 		deliver_all();
 		usleep(1000);
 	}
@@ -717,12 +723,12 @@ TEST(bytes_for_a_silent_peer_go_to_tcp)
 	}
 	silent = true;
 	for (int i = 0; i < 5000 && !broken_link; i++) {
-		remote_run();
+		remote_chores_run();
 		usleep(1000);
 	}
 	assert_true(broken_link);
 	for (int i = 0; i < 2000 && conns[0]->mode == CONN_ATTACHED; i++) {
-		remote_run();
+		remote_chores_run();
 		usleep(1000);
 	}
 	assert_int_equal(get(1, 200), 200);
