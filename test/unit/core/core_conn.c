@@ -10,8 +10,6 @@ struct core_conn core_conn;
 static char connection;
 struct dapl_conn *const core_connection = (struct dapl_conn *)&connection;
 
-/* --- the device below ------------------------------------------------------------------------------------ */
-
 static void note_error(struct ibv_qp *qp)
 {
 	assert_ptr_equal(qp, ep->qp);

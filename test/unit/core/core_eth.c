@@ -14,8 +14,6 @@ extern const struct dapl_device_ops __real_dapl_device_ops;
 extern struct dapl_device_ops __wrap_dapl_device_ops;
 struct dapl_device_ops __wrap_dapl_device_ops;
 
-/* --- the locks that core holds ----------------------------------------------------------------- */
-
 static bool is_group(const struct ibv_qp *qp)
 {
 	for (int i = 0; i < GROUPS; i++)

@@ -149,12 +149,4 @@ CASE(channel_of_a_spilling_evd_stays_watched)
 	evd->spill = false;
 }
 
-CASE(cno_that_is_in_use_cannot_be_freed)
-{
-	create_cno(NULL);
-	set_cno(cno);
-	assert_int_equal(DAT_GET_TYPE(dapl_cno_free((DAT_CNO_HANDLE)cno)), DAT_INVALID_STATE);
-	set_cno(NULL);
-}
-
 UNIT_MAIN(NULL, NULL)

@@ -80,17 +80,6 @@ UNIT_CASE(triggered_evd_is_listed_once)
 	assert_ptr_equal(take(), &evds[0]);
 }
 
-UNIT_CASE(descriptor_is_readable_while_one_is_triggered)
-{
-	assert_false(is_readable());
-	dapl_cno_trigger(&cno, &evds[0]);
-	dapl_cno_trigger(&cno, &evds[1]);
-	take();
-	assert_true(is_readable());
-	take();
-	assert_false(is_readable());
-}
-
 /* It polls the list; the descriptor of an fd CNO is the consumer's. */
 UNIT_CASE(descriptor_is_not_raised_for_a_waiter_that_polls)
 {

@@ -91,8 +91,6 @@ CASE(signal_ends_a_wait)
 	close(fds[1]);
 }
 
-/* --- the device's work ----------------------------------------------------------------------- */
-
 static unsigned works;
 
 static bool trigger_at_third(void)
@@ -121,8 +119,6 @@ CASE(blocked_wait_works_for_the_device)
 	close(fds[0]);
 	close(fds[1]);
 }
-
-/* --- triggers of the thread itself --------------------------------------------------------- */
 
 static unsigned wakeups;	/* of the CNO's waiters */
 
@@ -273,22 +269,6 @@ POLLS(completions_that_a_dequeue_left_trigger)
 	complete();
 	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 	assert_int_equal(wait_cno(0), DAT_QUEUE_EMPTY);
-}
-
-POLLS(disabled_evd_does_not_trigger)
-{
-	dapl_evd_disable((DAT_EVD_HANDLE)evd);
-	complete();
-	assert_int_equal(wait_cno(MOMENT), DAT_QUEUE_EMPTY);
-}
-
-/* Only the CQ's event tells that the event was solicited; this device has none. */
-POLLS(completion_of_solicited_events_alone_does_not_trigger)
-{
-	evd->solicited = true;
-	complete();
-	assert_int_equal(wait_cno(MOMENT), DAT_QUEUE_EMPTY);
-	evd->solicited = false;
 }
 
 /* What comes there is no answer of a peer that takes microseconds. */

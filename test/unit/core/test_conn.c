@@ -44,39 +44,6 @@ static void established_info(struct dapl_established *info, const char *data)
 #define TEST(name) UNIT_TEST_WITH(name, core_conn_open, core_conn_close)
 #define DATAGRAMS(name) UNIT_TEST_WITH(name, core_conn_open_datagrams, core_conn_close)
 
-/* CONN-1, 3 */
-TEST(initiator_gets_the_data_and_addresses_of_the_connection)
-{
-	struct dapl_established info;
-	char data[] = "welcome";
-
-	core_conn_begin(EP_DO_CONNECT);
-	established_info(&info, data);
-	dapl_up_established(ep, core_connection, &info);
-	memset(data, 'x', sizeof data);		/* valid during the upcall */
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-	core_conn_event_is(DAT_CONNECTION_EVENT_ESTABLISHED, "welcome", 7);
-	assert_int_equal(port_of(&ep->local), LOCAL_PORT);
-	assert_int_equal(port_of(&ep->remote), REMOTE_PORT);
-	assert_int_equal(core_conn.flushes + core_conn.disconnects + core_conn.releases, 0);
-	core_conn_counted(DCNT_IA_CM_ACTIVE_EST);
-}
-
-/* SP-31 */
-TEST(acceptor_gets_no_data_when_it_is_established)
-{
-	struct dapl_established info;
-
-	core_conn_begin(EP_DO_ACCEPT);
-	established_info(&info, "welcome");
-	dapl_up_established(ep, core_connection, &info);
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-	core_conn_event_is(DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
-	assert_int_equal(port_of(&ep->local), LOCAL_PORT);
-	assert_int_equal(port_of(&ep->remote), REMOTE_PORT);
-	core_conn_counted(DCNT_IA_CM_PASSIVE_EST);
-}
-
 TEST(address_that_the_device_does_not_know_stays)
 {
 	core_conn_begin_connected();
@@ -166,8 +133,6 @@ TEST(failure_of_a_freed_endpoint_only_stops_its_time_limit)
 	assert_int_equal(ep->timer.due_ns, 0);
 	assert_ptr_equal(ep->conn, core_connection);
 }
-
-/* --- private data ---------------------------------------------------------------------------------------------- */
 
 TEST(private_data_are_cut_to_their_room)
 {
@@ -342,37 +307,6 @@ static void establish_peer(void)
 	assert_int_equal(event.type, DAT_IB_UD_REMOTE_AH);
 	assert_ptr_equal(event.to.ah, &handle);
 	assert_string_equal(event.pdata, "welcome");
-}
-
-DATAGRAMS(peer_of_a_datagram_endpoint_is_established)
-{
-	establish_peer();
-	assert_int_equal(ep->pdata_len, 0);		/* it is the peer's */
-	assert_int_equal(ep->local.ss_family, 0);
-	core_conn_counted(DCNT_IA_CM_AH_RESOLVED);
-}
-
-DATAGRAMS(peer_of_a_datagram_endpoint_fails)
-{
-	for (size_t i = 0; i < COUNT(failures); i++) {
-		bool rejected = failures[i].why == DAPL_CONN_REJECTED;
-		struct core_ud_event event;
-
-		if (i)
-			assert_int_equal(core_conn_close(state) || core_conn_open_datagrams(state), 0);
-		connect_peer();
-		core_conn.known_error = EHOSTDOWN;
-		dapl_up_failed(ep, core_connection, failures[i].why, "sorry", 5);
-		event = core_ud_next_event(ep);
-		assert_int_equal(event.number, rejected ? DAT_IB_UD_CONNECTION_REJECT_EVENT :
-				 DAT_IB_UD_CONNECTION_ERROR_EVENT);
-		assert_string_equal(event.pdata, rejected ? "sorry" : "");
-		assert_int_equal(ep->failure.diag.cause.err, EHOSTDOWN);
-		assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
-		assert_int_equal(core_conn.releases, 1);
-		assert_int_equal(ep->pdata_len, 0);
-		core_conn_counted(CORE_NO_COUNTER);
-	}
 }
 
 /* One of many peers is no connection that could end. */

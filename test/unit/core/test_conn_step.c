@@ -109,17 +109,6 @@ UNIT_CASE(end_of_a_connection_flushes_and_is_told)
 	assert_int_equal(next_event(), 0);
 }
 
-UNIT_CASE(end_of_a_connection_stops_the_timer)
-{
-	connect_as_yet();
-	arm(NEVER);
-	assert_int_equal(ep->obj.refs, 2);
-	assert_true(happened(EP_REFUSED, NULL));
-	assert_int_equal(ep->timer.due_ns, 0);
-	assert_int_equal(ep->obj.refs, 1);
-	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-}
-
 UNIT_CASE(cause_of_a_failure_is_kept)
 {
 	const struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = ECONNREFUSED };

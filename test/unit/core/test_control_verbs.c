@@ -131,25 +131,6 @@ UNIT_CASE(each_verb_has_its_place)
 		assert_non_null(verbs[i]);
 }
 
-UNIT_CASE(list_tells_the_program_and_its_ias)
-{
-	char pid[32], program[300];
-
-	snprintf(pid, sizeof pid, "\"pid\":%d,", (int)getpid());
-	snprintf(program, sizeof program, "\"program\":\"%s\"", program_invocation_short_name);
-	assert_null(ask(CONTROL_LIST, "{}"));
-	expect(pid);
-	expect(program);
-	expect("\"provider\":\"test\"");
-	expect("\"name\":\"ofa-v2-test\",\"device\":\"rxe7\",\"port\":2,\"netdev\":\"eth7\",\"address\":\"10.0.0.1\"");
-	expect("\"endpoints\":1,\"evds\":1,\"lmrs\":0,\"rmrs\":0,\"service_points\":0,\"srqs\":0");
-	expect_object(ia);
-	dapl_async_leave(ia);
-	assert_null(ask(CONTROL_LIST, "{}"));
-	expect("\"ias\":[]");
-	dapl_async_join(ia);
-}
-
 UNIT_CASE(addresses_of_every_family_are_told)
 {
 	*(struct sockaddr_in6 *)&ia->attr.address = (struct sockaddr_in6){ .sin6_family = AF_INET6,
@@ -176,16 +157,6 @@ UNIT_CASE(get_tells_one_parameter_or_all)
 	expect("\"name\":\"TEST_PARAMETER\",\"value\":4,\"default\":4,\"min\":2,\"max\":9");
 	expect_not("DAPL_");
 	assert_string_equal(ask(CONTROL_GET, "{\"name\":\"COLOUR\"}"), "provider test has no parameter COLOUR");
-}
-
-UNIT_CASE(set_changes_a_parameter_and_tells_it)
-{
-	assert_null(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\",\"value\":5}"));
-	expect("\"parameters\":[{\"name\":\"DAPL_ACK_RETRY\",\"value\":5,");
-	expect("\"from\":\"set\"");
-	assert_int_equal(dapl_settings.ack_retry, 5);
-	assert_null(ask(CONTROL_SET, "{\"name\":\"DAPL_ACK_RETRY\",\"value\":\"7\"}"));
-	assert_int_equal(dapl_settings.ack_retry, 7);
 }
 
 UNIT_CASE(bad_set_changes_nothing)
@@ -293,37 +264,6 @@ UNIT_CASE(endpoint_tells_its_connection_and_traffic)
 	expect("\"type\":\"raw\"");
 	ep->qp = NULL;
 }
-
-static struct dapl_sp *sp_new(enum dapl_kind kind, unsigned listens, DAT_CONN_QUAL qual)
-{
-	struct dapl_sp *sp = dapl_object_new(kind, sizeof *sp, ia, NULL);
-
-	sp->listens = listens;
-	sp->qual = qual;
-	dapl_object_publish(&sp->obj);
-	return sp;
-}
-
-UNIT_CASE(service_points_that_listen_are_told)
-{
-	struct dapl_sp *sps[] = { sp_new(DAPL_PSP, SP_RC, 4791), sp_new(DAPL_RSP, SP_RC | SP_UD, 4792),
-		sp_new(DAPL_CSP, SP_RC, 4793), sp_new(DAPL_PSP, 0, 4794) };
-
-	((struct sockaddr_in *)&sps[2]->address)->sin_family = AF_INET;
-	assert_null(ask(CONTROL_SERVICE_POINTS, "{}"));
-	expect("\"type\":\"PSP\",\"address\":\"10.0.0.1\",\"port\":4791,\"qualifier\":\"4791\",\"services\":[\"RC\"]");
-	expect("\"type\":\"RSP\",\"address\":\"10.0.0.1\",\"port\":4792,\"qualifier\":\"4792\","
-	       "\"services\":[\"RC\",\"UD\"]");
-	expect("\"type\":\"CSP\",\"address\":\"0.0.0.0\",\"port\":4793");
-	expect_not("4794");
-	for (int i = 0; i < 4; i++) {
-		assert_int_equal(sps[i]->obj.calls, 0);
-		assert_true(dapl_object_kill(&sps[i]->obj));
-		dapl_object_bury(&sps[i]->obj);
-	}
-}
-
-/* --- the registry ---------------------------------------------------------------------- */
 
 UNIT_CASE(reread_tells_the_entries_or_the_reason)
 {

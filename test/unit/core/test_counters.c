@@ -87,19 +87,6 @@ UNIT_CASE(totals_have_what_freed_endpoints_counted)
 	assert_int_equal(names.value[DCNT_EP_POST_READ], 2);
 }
 
-UNIT_CASE(query_gives_one_counter_or_all)
-{
-	DAT_UINT64 all[DCNT_EP_ALL_COUNTERS];
-
-	ep->counters[DCNT_EP_CONNECT] = 3;
-	ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA] = 7;
-	assert_int_equal(read_counter(&ep->obj, DCNT_EP_CONNECT, 0), 3);
-	memset(all, 0x5a, sizeof all);
-	assert_int_equal(dapl_counters_query(&ep->obj, DCNT_EP_ALL_COUNTERS, all, 0), DAT_SUCCESS);
-	for (int i = 0; i < DCNT_EP_ALL_COUNTERS; i++)
-		assert_int_equal(all[i], i == DCNT_EP_CONNECT ? 3 : i == DCNT_EP_RECV_RDMA_IMM_DATA ? 7 : 0);
-}
-
 UNIT_CASE(query_checks_its_arguments)
 {
 	DAT_UINT64 value;
@@ -170,30 +157,6 @@ UNIT_CASE(reset_clears_the_sum_of_dequeues)
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_FOUND, 1), 2);
 	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND]++;
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 1);
-}
-
-static void print_all_of_the_endpoint(void *arg)
-{
-	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_ALL_COUNTERS, 1), DAT_SUCCESS);
-}
-
-static void print_one_of_the_endpoint(void *arg)
-{
-	assert_int_equal(dapl_counters_print(&ep->obj, DCNT_EP_DISCONNECT, 0), DAT_SUCCESS);
-}
-
-UNIT_CASE(print_tells_what_is_not_0)
-{
-	const char *text;
-
-	ep->counters[DCNT_EP_CONNECT] = 3;
-	text = printed_by(print_all_of_the_endpoint, NULL);
-	assert_int_equal(times_in(text, "\n"), 1);
-	assert_int_equal(times_in(text, "CONNECT 3\n"), 1);
-	text = printed_by(print_all_of_the_endpoint, NULL);	/* the first has reset them */
-	assert_int_equal(times_in(text, "\n"), 1);
-	assert_int_equal(times_in(text, "counters are 0"), 1);
-	assert_int_equal(times_in(printed_by(print_one_of_the_endpoint, NULL), "DISCONNECT 0\n"), 1);
 }
 
 UNIT_CASE(only_groups_of_an_ia_start_and_stop)

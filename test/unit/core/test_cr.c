@@ -174,35 +174,6 @@ static void expect_usable(DAT_CR_HANDLE cr)
 	assert_int_equal(accepts, 1);
 }
 
-/* --- querying ------------------------------------------------------------------------------------- */
-
-/* SP-21 */
-UNIT_CASE(query_tells_the_peer_and_its_data)
-{
-	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
-	DAT_CR_PARAM param;
-
-	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_int_equal(((struct sockaddr_in *)param.remote_ia_address_ptr)->sin_port, htons(PEER_PORT));
-	assert_int_equal(param.remote_port_qual, PEER_PORT);
-	assert_int_equal(param.private_data_size, sizeof "hello");
-	assert_string_equal(param.private_data, "hello");
-	assert_ptr_equal(param.local_ep_handle, DAT_HANDLE_NULL);
-	assert_int_equal(dapl_cr_reject(cr, 0, NULL), DAT_SUCCESS);
-}
-
-/* SP-19, 20 */
-UNIT_CASE(arguments_of_query_are_checked)
-{
-	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
-	DAT_CR_PARAM param;
-
-	assert_int_equal(dapl_cr_query(cr, (DAT_CR_PARAM_MASK)0x20, &param), BAD_PARAM(2));
-	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, NULL), BAD_PARAM(3));
-	assert_int_equal(dapl_cr_query((DAT_CR_HANDLE)ep, DAT_CR_FIELD_ALL, &param), BAD_HANDLE(CR));
-	expect_usable(cr);
-}
-
 /* --- accepting ------------------------------------------------------------------------------------ */
 
 /* SP-28 */
@@ -221,20 +192,6 @@ UNIT_CASE(accepted_request_becomes_a_connection)
 	assert_int_equal(((struct sockaddr_in *)&ep->remote)->sin_port, htons(PEER_PORT));
 	assert_int_equal(((struct sockaddr_in *)&ep->local)->sin_port, htons(QUAL));
 	expect_answered(cr);
-}
-
-/* SP-23, 26, 27 */
-UNIT_CASE(arguments_of_accept_are_checked)
-{
-	char data[65] = "";
-	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
-
-	assert_int_equal(dapl_cr_accept(cr, EP, -1, NULL), BAD_PARAM(3));
-	assert_int_equal(dapl_cr_accept(cr, EP, 65, data), BAD_PARAM(3));
-	assert_int_equal(dapl_cr_accept(cr, EP, 1, NULL), BAD_PARAM(4));
-	assert_int_equal(accept_plain(cr, DAT_HANDLE_NULL), BAD_HANDLE(EP));
-	assert_int_equal(accept_plain((DAT_CR_HANDLE)ep, EP), BAD_HANDLE(CR));
-	expect_usable(cr);
 }
 
 /* SP-22, 25 */
@@ -344,17 +301,6 @@ UNIT_CASE(endpoint_of_another_request_is_refused)
 	rejects = 0;	/* for tear_down, which expects one request */
 }
 
-/* SP-32 */
-UNIT_CASE(rejected_request_frees_its_reserved_endpoint)
-{
-	DAT_CR_HANDLE cr = requested_reserved();
-
-	assert_int_equal(dapl_cr_reject(cr, 0, NULL), DAT_SUCCESS);
-	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
-	assert_null(ep->cr);
-	assert_int_equal(ep->obj.refs, 1);
-}
-
 UNIT_CASE(endpoint_of_the_provider_goes_with_its_request)
 {
 	DAT_CR_HANDLE cr = requested(DAT_PSP_PROVIDER_FLAG);
@@ -392,21 +338,6 @@ UNIT_CASE(destroyed_request_gives_up_its_connection)
 	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
 }
 
-/* --- rejecting ------------------------------------------------------------------------------------ */
-
-/* CONN-14, SP-33 */
-UNIT_CASE(rejection_carries_private_data)
-{
-	char data[] = "busy";
-	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
-
-	assert_int_equal(dapl_cr_reject(cr, sizeof data, data), DAT_SUCCESS);
-	assert_true(by_consumer);
-	assert_int_equal(pdata_len, sizeof data);
-	assert_string_equal(pdata, "busy");
-	expect_answered(cr);
-}
-
 UNIT_CASE(arguments_of_reject_are_checked)
 {
 	char data[65] = "";
@@ -421,25 +352,6 @@ UNIT_CASE(arguments_of_reject_are_checked)
 }
 
 /* --- handing off ---------------------------------------------------------------------------------- */
-
-/* SP-34 */
-UNIT_CASE(request_is_handed_to_another_service_point)
-{
-	struct dapl_evd *other = core_evd_new(core_ia, 8, DAT_EVD_CR_FLAG);
-	DAT_PSP_HANDLE psp = listen_at(OTHER_QUAL, other, DAT_PSP_CONSUMER_FLAG);
-	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG), handed;
-	DAT_CR_PARAM param;
-
-	assert_int_equal(dapl_cr_handoff(cr, OTHER_QUAL), DAT_SUCCESS);
-	handed = take_event(other, OTHER_QUAL);
-	expect_answered(cr);
-	assert_int_equal(dapl_cr_query(handed, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_int_equal(param.remote_port_qual, PEER_PORT);
-	assert_string_equal(param.private_data, "hello");
-	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
-	expect_usable(handed);
-	core_evd_free(other);
-}
 
 UNIT_CASE(reserved_endpoint_does_not_follow_its_request)
 {

@@ -186,15 +186,4 @@ CASE(completions_of_an_ending_connection_are_reported)
 	assert_int_equal(completed, 2);
 }
 
-CASE(a_waiter_keeps_other_threads_out)
-{
-	DAT_EVENT event;
-
-	complete(DAT_DTO_SEND, 1);
-	evd->waiting = true;
-	assert_int_equal(DAT_GET_TYPE(dequeue(&event)), DAT_INVALID_STATE);
-	evd->waiting = false;
-	assert_int_equal(dequeue(&event), DAT_SUCCESS);
-}
-
 UNIT_MAIN(NULL, NULL)

@@ -40,15 +40,6 @@ static void expect(const struct dapl_diag *diag, enum log_id id, const char *exp
 	assert_int_equal(dapl_diag_id(diag), id);
 }
 
-UNIT_TEST(refused_connect_has_addresses_and_hint)
-{
-	struct dapl_diag d = failed(DIAG_CONNECT, DAPL_STEP_CONNECT, ECONNREFUSED);
-
-	d.elapsed_ns = 200000;
-	expect(&d, REPORT_REFUSED, "connect to 192.0.2.7 port 45290 from 192.0.2.2 (ofa-v2-eth1): "
-	       "connection refused after 0.2 ms (nobody listens there)");
-}
-
 /* Behind the hint may be the interface on the way, if this host has a route to the peer. */
 UNIT_TEST(loopback_adapter_is_told_to_reach_this_host_only)
 {

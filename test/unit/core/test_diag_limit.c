@@ -70,18 +70,6 @@ UNIT_FIXTURE(tear_down)
 	assert_null(timer);		/* it does not tick for nothing */
 }
 
-UNIT_CASE(same_failure_is_said_once)
-{
-	assert_int_equal(times_in(said(ECONNREFUSED, 3), "connection refused"), 1);
-	assert_string_equal(said(ECONNREFUSED, 1), "");
-}
-
-UNIT_CASE(another_failure_is_said_at_once)
-{
-	said(ECONNREFUSED, 1);
-	assert_int_equal(times_in(said(ETIMEDOUT, 1), "connection timed out"), 1);
-}
-
 UNIT_CASE(end_of_the_window_tells_how_many_more)
 {
 	said(ECONNREFUSED, 4);

@@ -131,11 +131,4 @@ UNIT_CASE(abrupt_disconnect_ends_a_graceful_one)
 	expect_end();
 }
 
-UNIT_CASE(arguments_are_checked)
-{
-	assert_int_equal(dapl_ep_disconnect((DAT_EP_HANDLE)evd, DAT_CLOSE_ABRUPT_FLAG), BAD_HANDLE(EP));
-	assert_int_equal(dapl_ep_disconnect((DAT_EP_HANDLE)ep, (DAT_CLOSE_FLAGS)2), BAD_PARAM(2));
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-}
-
 UNIT_MAIN(NULL, NULL)

@@ -6,7 +6,6 @@
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
 #include "dapl/core/mem/zero_based.h"
-#include "test/unit/child.h"
 #include "test/unit/core/core_device.h"
 #include "test/unit/core/core_dm.h"
 #include "test/unit/core/core_queues.h"
@@ -22,7 +21,7 @@ enum { DM_SIZE = 4096, UNIT = 4, LENGTH = 64, LOCAL = DAT_MEM_PRIV_LOCAL_READ_FL
 static struct dapl_ia *ia, *other_ia;
 static struct dapl_pz *pz;
 static DAT_DM_HANDLE dm;	/* of LENGTH bytes, made by set_up */
-static char host[LENGTH], handle_of_ia;
+static char host[LENGTH];
 static DAT_LMR_HANDLE lmr;
 static DAT_LMR_CONTEXT local;
 static DAT_RMR_CONTEXT remote;
@@ -44,14 +43,6 @@ EXTEND(dapl_zero_based_set)
 int __wrap_dapl_zero_based_set(struct dapl_pz *of)
 {
 	return zero_based_error ? zero_based_error : __real_dapl_zero_based_set(of);
-}
-
-/* In place of the registry's. */
-DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
-{
-	assert_ptr_equal(of, ia);
-	*handle = (DAT_IA_HANDLE)&handle_of_ia;
-	return DAT_SUCCESS;
 }
 
 static bool copying, freed_in_use;	/* atomic */
@@ -205,15 +196,6 @@ static void assert_no_memory(void *handle)
 	assert_int_equal(core_dm.calls, 0);
 }
 
-UNIT_CASE(handle_of_another_object_is_no_memory)
-{
-	assert_no_memory(NULL);
-	assert_no_memory(ia);
-	assert_no_memory(pz);
-	assert_int_equal(core_dm.dms, 1);
-	assert_unused();
-}
-
 UNIT_CASE(freed_memory_cannot_be_used)
 {
 	assert_int_equal(dapl_dm_free(dm), DAT_SUCCESS);
@@ -222,16 +204,6 @@ UNIT_CASE(freed_memory_cannot_be_used)
 	assert_int_equal(object()->calls, 0);
 	assert_int_equal(object()->refs, 0);
 	dm = NULL;
-}
-
-UNIT_CASE(memory_with_a_region_is_not_freed)
-{
-	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
-	assert_int_equal(dapl_dm_free(dm), BAD_STATE(LMR_IN_USE));
-	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
-	assert_int_equal(core_dm.dms, 1);
-	free_lmr();
-	assert_unused();
 }
 
 static bool freeing_waits;	/* atomic */
@@ -277,8 +249,6 @@ UNIT_CASE(free_waits_for_a_copy)
 
 UNIT_CASE(region_is_registered_as_asked_for)
 {
-	DAT_LMR_PARAM param;
-
 	assert_int_equal(create(dm, 8, 16, pz, LOCAL | READ), DAT_SUCCESS);
 	assert_ptr_equal(core_dm.last.dm, ((struct dapl_dm *)dm)->dm);
 	assert_int_equal(core_dm.last.offset, 8);
@@ -286,18 +256,6 @@ UNIT_CASE(region_is_registered_as_asked_for)
 	assert_ptr_equal(core_dm.last.pd, pz->pd);
 	assert_int_equal(core_dm.last.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(remote, local | CORE_REMOTE);
-	assert_int_equal(dapl_lmr_query(lmr, DAT_LMR_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_ptr_equal(param.ia_handle, &handle_of_ia);
-	assert_ptr_equal(param.pz_handle, pz);
-	assert_int_equal(param.mem_type, DAT_DM_MEM_TYPE);
-	assert_ptr_equal(param.region_desc.for_va, dm);
-	assert_int_equal(param.va_type, DAT_VA_TYPE_ZB);
-	assert_int_equal(param.registered_address, 0);
-	assert_int_equal(param.length, 16);
-	assert_int_equal(param.registered_size, 16);
-	assert_int_equal(param.mem_priv, LOCAL | READ);
-	assert_int_equal(param.lmr_context, local);
-	assert_int_equal(param.rmr_context, remote);
 	free_lmr();
 	assert_unused();
 }
@@ -350,25 +308,6 @@ UNIT_CASE(range_of_a_region_is_within_the_memory)
 	assert_int_equal(create(dm, LENGTH - UNIT, UNIT, pz, LOCAL), DAT_SUCCESS);
 	free_lmr();
 	assert_unused();
-}
-
-UNIT_CASE(arguments_of_a_region_are_checked)
-{
-	assert_int_equal(create(dm, 0, UNIT, NULL, LOCAL), BAD_HANDLE(PZ));
-	assert_int_equal(create(dm, 0, UNIT, ia, LOCAL), BAD_HANDLE(PZ));
-	pz->obj.ia = other_ia;
-	assert_int_equal(create(dm, 0, UNIT, pz, LOCAL), BAD_HANDLE(PZ));
-	pz->obj.ia = ia;
-	assert_int_equal(create(dm, 0, UNIT, pz, 0x4000), BAD_PARAM(6));
-	assert_int_equal(dapl_dm_lmr_create(dm, 0, UNIT, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, NULL, &local,
-					    &remote), BAD_PARAM(7));
-	assert_int_equal(create(dm, 0, UNIT, pz, ATOMIC), NOT_SUPPORTED);
-	assert_int_equal(core_dm.calls, 0);
-	assert_false(dapl_pz_is_zero_based(pz));
-	assert_unused();
-	ia->attr.atomics = true;
-	assert_int_equal(create(dm, 0, UNIT, pz, ATOMIC), DAT_SUCCESS);
-	free_lmr();
 }
 
 static void assert_not_created(DAT_RETURN expected)
@@ -441,18 +380,6 @@ UNIT_CASE(copy_is_the_devices)
 	assert_unused();
 }
 
-UNIT_CASE(arguments_of_a_copy_are_checked)
-{
-	assert_int_equal(dapl_dm_copy(dm, LENGTH + UNIT, host, 0, true), BAD_PARAM(3));
-	assert_int_equal(dapl_dm_copy(dm, 1, host, UNIT, true), BAD_PARAM(3));
-	assert_int_equal(dapl_dm_copy(dm, 0, NULL, UNIT, true), BAD_PARAM(4));
-	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT + 1, true), BAD_PARAM(5));
-	assert_int_equal(dapl_dm_copy(dm, UNIT, host, LENGTH, true), BAD_PARAM(5));
-	assert_int_equal(dapl_dm_copy(dm, LENGTH, host, UINT64_MAX - 3, false), BAD_PARAM(5));
-	assert_int_equal(core_dm.calls, 0);
-	assert_unused();
-}
-
 UNIT_CASE(memory_is_mapped_where_the_device_can)
 {
 	DAT_PVOID at = NULL;
@@ -469,35 +396,6 @@ UNIT_CASE(memory_is_mapped_where_the_device_can)
 	__wrap_dapl_device_ops.map_dm = NULL;
 	assert_int_equal(dapl_dm_map(dm, &at), NOT_SUPPORTED);
 	assert_unused();
-}
-
-/* --- fork ------------------------------------------------------------------------------------------------ */
-
-/* With an IA of its own the child has memory; with its parent's objects it has none. */
-static bool child_has_only_memory_of_its_own(void)
-{
-	DAT_DM_HANDLE own = NULL;
-	DAT_PVOID at;
-
-	if (create(dm, 0, UNIT, pz, LOCAL) != BAD_DM || dapl_dm_copy(dm, 0, host, UNIT, true) != BAD_DM ||
-	    dapl_dm_map(dm, &at) != BAD_DM || dapl_dm_free(dm) != BAD_DM || object()->calls)
-		return false;
-	if (alloc(LENGTH, 0, &own) != BAD_HANDLE(IA) || core_dm.calls || core_dm.dms != 1)
-		return false;
-	ia->pid = getpid();
-	return alloc(LENGTH, 0, &own) == DAT_SUCCESS && dapl_dm_copy(own, 0, host, UNIT, true) == DAT_SUCCESS &&
-	       dapl_dm_free(own) == DAT_SUCCESS && core_dm.dms == 1;
-}
-
-UNIT_CASE(child_does_not_have_the_memory)
-{
-	pid_t pid;
-
-	pid = fork_child();
-	if (!pid)
-		_exit(!child_has_only_memory_of_its_own());
-	expect_success(pid);
-	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -103,22 +103,6 @@ static void check_nothing_made(void)
 
 /* --- creation -------------------------------------------------------------------------- */
 
-UNIT_CASE(endpoint_begins_unconnected_and_idle)
-{
-	DAT_BOOLEAN recv_idle = DAT_FALSE, request_idle = DAT_FALSE;
-	DAT_EP_STATE ep_state = DAT_EP_STATE_CONNECTED;
-
-	assert_int_equal(create(NULL), DAT_SUCCESS);
-	assert_int_equal(core_device.qps, 1);	/* receives can be posted */
-	assert_int_equal(core_ia->counters[DCNT_IA_EP_CREATE], 1);
-	assert_int_equal(dapl_ep_get_status(handle, &ep_state, &recv_idle, &request_idle), DAT_SUCCESS);
-	assert_int_equal(ep_state, DAT_EP_STATE_UNCONNECTED);
-	assert_int_equal(recv_idle, DAT_TRUE);
-	assert_int_equal(request_idle, DAT_TRUE);
-	assert_int_equal(made()->obj.calls, 0);
-	free_made();
-}
-
 UNIT_CASE(post_that_waits_for_another_sleeps_if_the_device_says_that_posts_may)
 {
 	assert_int_equal(create(NULL), DAT_SUCCESS);
@@ -153,54 +137,6 @@ SRQ_CASE(create_needs_a_place_for_the_handle)
 	check_nothing_made();
 }
 
-UNIT_CASE(handles_of_other_objects_are_refused)
-{
-	struct dapl_ia *stranger = core_ia_new();
-	DAT_PZ_HANDLE other;
-
-	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)stranger, &other), DAT_SUCCESS);
-	assert_int_equal(dapl_ep_create(NULL, PZ, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(IA));
-	assert_int_equal(dapl_ep_create((DAT_IA_HANDLE)core_pz, PZ, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(IA));
-	assert_int_equal(dapl_ep_create(IA, (DAT_PZ_HANDLE)core_dto_evd, DTO, DTO, CONN, NULL, &handle),
-			 BAD_HANDLE(PZ));
-	assert_int_equal(dapl_ep_create(IA, other, DTO, DTO, CONN, NULL, &handle), BAD_HANDLE(PZ));
-	assert_int_equal(dapl_ep_create(IA, PZ, CONN, DTO, CONN, NULL, &handle), BAD_HANDLE(EVD_RECV));
-	assert_int_equal(dapl_ep_create(IA, PZ, DTO, CONN, CONN, NULL, &handle), BAD_HANDLE(EVD_REQUEST));
-	assert_int_equal(dapl_ep_create(IA, PZ, DTO, DTO, DTO, NULL, &handle), BAD_HANDLE(EVD_CONN));
-	check_nothing_made();
-	assert_int_equal(((struct dapl_pz *)other)->obj.calls, 0);
-	assert_int_equal(dapl_pz_free(other), DAT_SUCCESS);
-	core_ia_free(stranger);
-}
-
-SRQ_CASE(bad_attributes_are_refused)
-{
-	static DAT_NAMED_ATTR unknown = { .name = "colour", .value = "red" };
-	const DAT_EP_ATTR bad[] = { { .service_type = (DAT_SERVICE_TYPE)99 },
-		{ .recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG },
-		{ .max_recv_dtos = core_ia->ia_attr.max_dto_per_ep + 1 },
-		{ .ep_provider_specific_count = 1, .ep_provider_specific = &unknown } };
-
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		if (create(&bad[i]) != BAD_PARAM(6) || create_with_srq(&bad[i]) != BAD_PARAM(7))
-			fail_msg("row %zu", i);
-	assert_int_equal(create_with_srq(NULL), BAD_PARAM(7));
-	check_nothing_made();
-	assert_false(dapl_in_use(&srq->obj));
-	assert_int_equal(core_pz->obj.users, 1);	/* the SRQ */
-}
-
-/* Programs zero the structure and set few members. */
-UNIT_CASE(zeroed_attributes_are_granted)
-{
-	const DAT_EP_ATTR attr = { .max_rdma_size = 100 };
-
-	assert_int_equal(create(&attr), DAT_SUCCESS);
-	assert_int_equal(made()->attr.max_rdma_size, 100);
-	assert_int_equal(made()->attr.max_message_size, core_ia->ia_attr.max_message_size);
-	free_made();
-}
-
 SRQ_CASE(srq_must_be_of_the_ia_and_of_the_pz)
 {
 	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
@@ -220,19 +156,6 @@ SRQ_CASE(srq_must_be_of_the_ia_and_of_the_pz)
 	assert_int_equal(srq->obj.calls, 0);
 	assert_int_equal(dapl_pz_free(second), DAT_SUCCESS);
 	core_ia_free(stranger);
-}
-
-SRQ_CASE(endpoint_keeps_what_it_is_made_from)
-{
-	const DAT_EP_ATTR attr = { .max_rdma_size = 0 };
-
-	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
-	assert_int_equal(dapl_srq_free(SRQ), BAD_STATE(SRQ_IN_USE));
-	assert_int_equal(dapl_pz_free(PZ), BAD_STATE(PZ_IN_USE));
-	assert_int_equal(dapl_evd_free(DTO), BAD_STATE(EVD_IN_USE));
-	assert_int_equal(dapl_evd_free(CONN), BAD_STATE(EVD_IN_USE));
-	free_made();
-	assert_false(dapl_in_use(&srq->obj) || dapl_in_use(&core_dto_evd->obj) || dapl_in_use(&core_conn_evd->obj));
 }
 
 /* --- what is undone -------------------------------------------------------------------- */
@@ -295,31 +218,6 @@ SRQ_CASE(object_that_is_freed_meanwhile_leaves_nothing_in_use)
 }
 
 /* --- queries --------------------------------------------------------------------------- */
-
-SRQ_CASE(query_tells_what_the_endpoint_was_made_with)
-{
-	const DAT_EP_ATTR attr = { .max_recv_dtos = 5, .max_request_dtos = 6, .max_recv_iov = 1, .max_request_iov = 2 };
-	DAT_EP_PARAM param;
-
-	memset(&param, 0x55, sizeof param);
-	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
-	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_ptr_equal(param.ia_handle, &handle_of_ia);
-	assert_int_equal(param.ep_state, DAT_EP_STATE_UNCONNECTED);
-	assert_ptr_equal(param.pz_handle, PZ);
-	assert_ptr_equal(param.recv_evd_handle, DTO);
-	assert_ptr_equal(param.request_evd_handle, DTO);
-	assert_ptr_equal(param.connect_evd_handle, CONN);
-	assert_ptr_equal(param.srq_handle, SRQ);
-	assert_true(param.ep_attr.max_recv_dtos >= 5 && param.ep_attr.max_request_dtos >= 6);
-	assert_true(param.ep_attr.max_recv_iov >= 1 && param.ep_attr.max_request_iov >= 2);
-	assert_int_equal(param.ep_attr.ep_transport_specific_count, 0);
-	assert_int_equal(param.ep_attr.ep_provider_specific_count, 1);
-	assert_string_equal(param.ep_attr.ep_provider_specific[0].name, "delayed_ack");
-	assert_string_equal(param.ep_attr.ep_provider_specific[0].value, "false");
-	assert_int_equal(param.comm.domain, AF_INET);
-	free_made();
-}
 
 UNIT_CASE(query_tells_the_addresses_of_the_connection)
 {
@@ -388,104 +286,7 @@ UNIT_CASE(arguments_of_queries_are_checked)
 	assert_int_equal(((struct dapl_ep *)handle)->obj.calls, 0);
 }
 
-UNIT_CASE(posts_make_their_queue_busy)
-{
-	DAT_BOOLEAN recv_idle, request_idle;
-	DAT_COUNT allocated = -1, span = -1;
-
-	assert_int_equal(create(NULL), DAT_SUCCESS);
-	core_post(made(), DAT_DTO_RECEIVE, 0, 1);
-	core_post(made(), DAT_DTO_RECEIVE, 0, 2);
-	assert_int_equal(dapl_ep_get_status(handle, NULL, &recv_idle, NULL), DAT_SUCCESS);
-	assert_int_equal(recv_idle, DAT_FALSE);
-	assert_int_equal(dapl_ep_get_status(handle, NULL, NULL, &request_idle), DAT_SUCCESS);
-	assert_int_equal(request_idle, DAT_TRUE);
-	assert_int_equal(dapl_ep_recv_query(handle, &allocated, NULL), DAT_SUCCESS);
-	assert_int_equal(allocated, 2);
-	assert_int_equal(dapl_ep_recv_query(handle, NULL, &span), DAT_SUCCESS);
-	assert_int_equal(span, 2);
-	core_post(made(), DAT_DTO_SEND, 0, 3);
-	assert_int_equal(dapl_ep_get_status(handle, NULL, &recv_idle, &request_idle), DAT_SUCCESS);
-	assert_int_equal(request_idle, DAT_FALSE);
-	free_made();
-}
-
 /* --- endpoints on an SRQ --------------------------------------------------------------- */
-
-/* A message for an endpoint has arrived in a new buffer of the SRQ. */
-static void arrive(const struct dapl_ep *ep)
-{
-	DAT_LMR_TRIPLET iov = { .segment_length = 64 };
-	unsigned i = buffers;
-
-	assert_int_equal(dapl_srq_post_recv(SRQ, 1, &iov, (DAT_DTO_COOKIE){ .as_64 = i }), DAT_SUCCESS);
-	core_complete(core_dto_evd, &(struct ibv_wc){ .status = IBV_WC_SUCCESS, .opcode = IBV_WC_RECV,
-		      .wr_id = records[i], .qp_num = ep->qpn, .byte_len = 64 });
-}
-
-static DAT_COUNT held_by(struct dapl_ep *ep)
-{
-	DAT_COUNT n = -1, span = -1;
-
-	assert_int_equal(dapl_ep_recv_query((DAT_EP_HANDLE)ep, &n, &span), DAT_SUCCESS);
-	assert_int_equal(span, n);
-	return n;
-}
-
-SRQ_CASE(endpoint_holds_the_buffers_of_its_own_messages)
-{
-	struct dapl_ep *ep = core_objects_ep(srq, NULL), *other = core_objects_ep(srq, NULL);
-	DAT_BOOLEAN idle;
-	DAT_EVENT event;
-
-	arrive(ep);
-	arrive(other);
-	arrive(ep);
-	assert_int_equal(held_by(ep), 2);
-	assert_int_equal(held_by(other), 1);
-	assert_int_equal(dapl_ep_get_status((DAT_EP_HANDLE)ep, NULL, &idle, NULL), DAT_SUCCESS);
-	assert_int_equal(idle, DAT_FALSE);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(core_next_event(core_dto_evd, &event), DAT_DTO_COMPLETION_EVENT);
-	assert_int_equal(held_by(ep) + held_by(other), 0);
-	assert_int_equal(dapl_ep_get_status((DAT_EP_HANDLE)ep, NULL, &idle, NULL), DAT_SUCCESS);
-	assert_int_equal(idle, DAT_TRUE);
-	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
-	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
-}
-
-/* Reports of a passed soft watermark since the last call. */
-static unsigned soft_reports(struct dapl_evd *async_evd)
-{
-	DAT_ASYNCH_ERROR_EVENT_DATA error;
-	DAT_EVENT_NUMBER number;
-	unsigned n = 0;
-
-	dapl_service_flush();
-	for (; core_async_error(async_evd, &error, &number); n++)
-		assert_int_equal(error.reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	return n;
-}
-
-SRQ_CASE(passed_watermark_of_the_attributes_is_reported)
-{
-	const DAT_EP_ATTR attr = { .srq_soft_hw = 1 };
-	struct dapl_evd *async_evd = core_async_evd_new(core_ia);
-	DAT_EVENT event;
-
-	assert_int_equal(create_with_srq(&attr), DAT_SUCCESS);
-	arrive(made());
-	assert_int_equal(held_by(made()), 1);
-	assert_int_equal(soft_reports(async_evd), 0);
-	arrive(made());
-	assert_int_equal(held_by(made()), 2);
-	assert_int_equal(soft_reports(async_evd), 1);
-	while (core_next_event(core_dto_evd, &event))
-		;
-	free_made();
-	core_ia->async_evd = NULL;
-	core_evd_free(async_evd);
-}
 
 SRQ_CASE(watermark_follows_the_evd_of_receives)
 {

@@ -51,14 +51,6 @@ UNIT_CASE(missing_evds_are_allowed)
 	assert_int_equal(enter(ia, dto, NULL, connection), DAT_SUCCESS);
 }
 
-UNIT_CASE(each_evd_needs_its_stream)
-{
-	assert_int_equal(enter(ia, connection, dto, connection), BAD_HANDLE(EVD_RECV));
-	assert_int_equal(enter(ia, dto, connection, connection), BAD_HANDLE(EVD_REQUEST));
-	assert_int_equal(enter(ia, dto, dto, dto), BAD_HANDLE(EVD_CONN));
-	assert_int_equal(enter(ia, (struct dapl_evd *)ia, dto, connection), BAD_HANDLE(EVD_RECV));
-}
-
 /* Programs open an adapter twice, and have one EVD for connections. */
 UNIT_CASE(connect_evd_may_be_of_another_open)
 {
@@ -85,18 +77,6 @@ static DAT_RETURN feed(struct dapl_evd *recv, struct dapl_evd *request, const DA
 	return ret;
 }
 
-UNIT_CASE(fed_evds_are_in_use)
-{
-	const DAT_EP_ATTR attr = { .recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG };
-
-	assert_int_equal(feed(dto, dto, &attr), DAT_SUCCESS);
-	assert_int_equal(dto->feeds.all, 2);
-	assert_true(dapl_in_use(&dto->obj));
-	dapl_ep_unfeed_evds(dto, dto, &attr);
-	assert_int_equal(dto->feeds.all, 0);
-	assert_false(dapl_in_use(&dto->obj));
-}
-
 UNIT_CASE(connect_evd_is_in_use_and_held)
 {
 	assert_int_equal(dapl_ep_pin_connect_evd(connection), DAT_SUCCESS);
@@ -119,17 +99,6 @@ UNIT_CASE(feed_that_is_refused_leaves_nothing)
 	assert_int_equal(dto->feeds.all, 0);
 	assert_int_equal(dto->feeds.solicited, 0);
 	assert_false(dapl_in_use(&dto->obj));
-}
-
-UNIT_CASE(connect_evd_that_is_freed_meanwhile_is_no_evd)
-{
-	struct dapl_evd *freed = core_evd_new(ia, 8, DAT_EVD_CONNECTION_FLAG);
-
-	dapl_evd_pin(freed);		/* its memory stays for the test */
-	core_evd_free(freed);
-	assert_int_equal(dapl_ep_pin_connect_evd(freed), BAD_HANDLE(EVD_CONN));
-	assert_int_equal(freed->pins, 1);
-	dapl_evd_unpin(freed);
 }
 
 /* Flags of each post mean nothing for the EVD. */

@@ -122,39 +122,6 @@ UNIT_CASE(free_ends_the_connection_before_the_qp)
 	}
 }
 
-UNIT_CASE(reserved_endpoint_is_not_freed)
-{
-	static const struct { DAT_EP_STATE state; DAT_RETURN ret; } rows[] = {
-		{ DAT_EP_STATE_RESERVED, BAD_STATE(EP_RESERVED) },
-		{ DAT_EP_STATE_PASSIVE_CONNECTION_PENDING, BAD_STATE(EP_PASSCONNPENDING) },
-		{ DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, BAD_STATE(EP_TENTCONNPENDING) },
-	};
-
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		ep->state = rows[i].state;
-		assert_int_equal(dapl_ep_free(EP), rows[i].ret);
-		assert_int_equal(dapl_ep_reset(EP), rows[i].ret);
-		assert_int_equal(ep->state, rows[i].state);
-	}
-	assert_string_equal(steps, "");
-	assert_true(dapl_object_is_live(&ep->obj));
-	assert_int_equal(core_ia->counters[DCNT_IA_EP_FREE], 0);
-	ep->state = DAT_EP_STATE_DISCONNECTED;
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
-}
-
-UNIT_CASE(handles_of_other_objects_are_refused)
-{
-	void *const wrong[] = { NULL, core_dto_evd, core_ia };
-
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)wrong[i]), BAD_HANDLE(EP));
-		assert_int_equal(dapl_ep_reset((DAT_EP_HANDLE)wrong[i]), BAD_HANDLE(EP));
-	}
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
-	assert_int_equal(dapl_ep_reset(EP), BAD_HANDLE(EP));
-}
-
 /* The device has not released the connection: its upcalls still come, and find no live endpoint. */
 UNIT_CASE(upcall_after_the_free_does_nothing)
 {
@@ -300,8 +267,6 @@ UNIT_CASE(reset_of_an_endpoint_that_is_freed_meanwhile_is_refused)
 	dapl_ep_destroy(ep);
 }
 
-/* --- reset ----------------------------------------------------------------------------- */
-
 UNIT_CASE(reset_of_a_disconnected_endpoint_forgets_the_connection)
 {
 	DAT_EVENT event;
@@ -326,36 +291,6 @@ UNIT_CASE(reset_of_a_disconnected_endpoint_forgets_the_connection)
 	assert_int_equal(ep->srq_polled, 0);
 	assert_non_null(ep->qp);	/* receives can be posted */
 	assert_false(ep->changing);
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
-}
-
-UNIT_CASE(reset_of_an_unconnected_endpoint_changes_nothing)
-{
-	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
-	assert_int_equal(dapl_ep_reset(EP), DAT_SUCCESS);
-	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
-	assert_int_equal(dapl_queue_count(&ep->rq), 1);
-	assert_string_equal(steps, "");
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
-}
-
-UNIT_CASE(connected_endpoint_is_not_reset)
-{
-	static const struct { DAT_EP_STATE state; DAT_RETURN ret; } rows[] = {
-		{ DAT_EP_STATE_CONNECTED, BAD_STATE(EP_CONNECTED) },
-		{ DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, BAD_STATE(EP_ACTCONNPENDING) },
-		{ DAT_EP_STATE_COMPLETION_PENDING, BAD_STATE(EP_COMPLPENDING) },
-		{ DAT_EP_STATE_DISCONNECT_PENDING, BAD_STATE(EP_DISCPENDING) },
-	};
-
-	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		ep->state = rows[i].state;
-		assert_int_equal(dapl_ep_reset(EP), rows[i].ret);
-		assert_int_equal(ep->state, rows[i].state);
-	}
-	assert_int_equal(dapl_queue_count(&ep->rq), 1);
-	assert_int_equal(ep->obj.calls, 0);
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 

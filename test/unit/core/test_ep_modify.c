@@ -61,22 +61,6 @@ UNIT_CASE(fields_that_are_fixed_are_refused)
 	assert_int_equal(modify(DAT_EP_FIELD_COMM, NULL), BAD_PARAM(3));
 }
 
-UNIT_CASE(values_above_the_limits_are_refused)
-{
-	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
-	assert_int_equal(modify_message_size(4097), BAD_PARAM(3));
-	assert_int_equal(ep->attr.max_message_size, 100);
-}
-
-/* EP-18 */
-UNIT_CASE(connected_endpoint_is_not_modified)
-{
-	ep->state = DAT_EP_STATE_CONNECTED;
-	assert_int_equal(DAT_GET_TYPE(modify_message_size(100)), DAT_INVALID_STATE);
-	assert_int_equal(ep->attr.max_message_size, 4096);
-	ep->state = DAT_EP_STATE_UNCONNECTED;
-}
-
 /* EP-20 */
 UNIT_CASE(posted_receives_pin_their_evd)
 {

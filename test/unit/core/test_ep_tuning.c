@@ -63,12 +63,6 @@ UNIT_CASE(only_decimal_digits_are_a_number)
 	assert_int_equal(tuning.ack_retry, 0);
 }
 
-UNIT_CASE(unknown_names_are_refused)
-{
-	assert_int_equal(tune("ack", "1"), BAD_PARAM(3));
-	assert_int_equal(tune("ack_retry_count", "1"), BAD_PARAM(3));
-}
-
 UNIT_CASE(device_must_know_the_limit)
 {
 	static const struct {
@@ -85,31 +79,6 @@ UNIT_CASE(device_must_know_the_limit)
 		assert_int_equal(tune(rows[i].name, "1"), NOT_SUPPORTED);
 		assert_int_equal(tune(rows[i].name, "x"), BAD_PARAM(3));
 	}
-}
-
-static int list_tuning(struct dapl_ep *ep)
-{
-	int n;
-
-	dapl_mutex_lock(&ep->lock);
-	n = dapl_ep_list_tuning(ep, 1);
-	dapl_mutex_unlock(&ep->lock);
-	return n;
-}
-
-UNIT_CASE(limits_that_are_set_are_told)
-{
-	struct dapl_ep *ep = core_ep_new(ia, NULL, 4);
-
-	assert_int_equal(list_tuning(ep), 1);
-	ep->tuning.ack_retry = 1;
-	ep->tuning.traffic_class = 256;
-	assert_int_equal(list_tuning(ep), 3);
-	assert_string_equal(ep->provider_attr[1].name, "ack_retry");
-	assert_string_equal(ep->provider_attr[1].value, "0");
-	assert_string_equal(ep->provider_attr[2].name, "traffic_class");
-	assert_string_equal(ep->provider_attr[2].value, "255");
-	core_ep_free(ep);
 }
 
 UNIT_MAIN(NULL, NULL)

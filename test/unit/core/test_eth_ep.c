@@ -17,8 +17,6 @@ static DAT_EVD_HANDLE evd;
 static struct dapl_srq *srq;
 static DAT_EP_HANDLE handle;		/* of the create that succeeded last */
 
-/* --- what fails beside the device ------------------------------------------------------------------------- */
-
 static size_t fails_size;		/* of an element in the allocation that fails */
 static bool closes;			/* dat_ia_close ends the endpoint while it is created */
 

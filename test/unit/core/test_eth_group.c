@@ -389,20 +389,6 @@ UNIT_CASE(freed_group_is_taken_from_the_device)
 		assert_int_equal(eps[i]->state, DAT_EP_STATE_CONNECTED);
 }
 
-UNIT_CASE(rules_end_with_their_group)
-{
-	const DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY };
-	struct dapl_group *group = created(EPS);
-	DAT_ETH_RULE_HANDLE of_group, of_member;
-
-	assert_int_equal(dapl_eth_rule_add(made, &rule, &of_group), DAT_SUCCESS);
-	assert_int_equal(dapl_eth_rule_add((DAT_HANDLE)eps[0], &rule, &of_member), DAT_SUCCESS);
-	free_group(group);
-	assert_int_equal(dapl_eth_rule_free(of_group), BAD_GROUP);
-	assert_int_equal(core_eth_count(eps[0]->qp), 1);
-	assert_int_equal(dapl_eth_rule_free(of_member), DAT_SUCCESS);
-}
-
 static bool freeing_waits, freed_in_use;	/* atomic */
 static pthread_t freeing;
 static DAT_RETURN freed;

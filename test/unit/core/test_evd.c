@@ -56,22 +56,6 @@ static DAT_EVD_PARAM param_of(struct dapl_evd *evd)
 	return param;
 }
 
-UNIT_CASE(create_checks_its_arguments)
-{
-	DAT_EVD_HANDLE evd;
-
-	assert_int_equal(create(8, DAT_EVD_DTO_FLAG, NULL), BAD_PARAM(5));
-	assert_int_equal(create(0, DAT_EVD_DTO_FLAG, &evd), BAD_PARAM(2));
-	assert_int_equal(create(ia->ia_attr.max_evd_qlen + 1, DAT_EVD_DTO_FLAG, &evd), NO_RESOURCE(TEVD));
-	assert_int_equal(create(8, 0, &evd), BAD_PARAM(4));
-	assert_int_equal(create(8, DAT_EVD_ASYNC_FLAG, &evd), BAD_PARAM(4));
-	assert_int_equal(create(8, 0x100000, &evd), BAD_PARAM(4));
-	assert_int_equal(dapl_evd_create((DAT_IA_HANDLE)ia, 8, (DAT_CNO_HANDLE)ia, DAT_EVD_DTO_FLAG, &evd),
-			 BAD_HANDLE(CNO));
-	assert_ptr_equal(evd, DAT_HANDLE_NULL);
-	assert_int_equal(ia->counters[DCNT_IA_EVD_CREATE], 0);
-}
-
 UNIT_CASE(only_completions_need_a_queue_of_the_device)
 {
 	struct dapl_evd *events = evd_new(DAT_EVD_CONNECTION_FLAG | DAT_EVD_ASYNC_FLAG), *completions;
@@ -108,22 +92,6 @@ UNIT_CASE(query_tells_the_state)
 	assert_int_equal(param_of(evd).evd_state,
 			 DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE | DAT_EVD_STATE_CONFIG_SOLICITED);
 	end(evd);
-}
-
-UNIT_CASE(evd_in_use_is_not_freed)
-{
-	struct dapl_evd *evd = evd_new(DAT_EVD_DTO_FLAG);
-
-	assert_true(dapl_use(&evd->obj));
-	assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), BAD_STATE(EVD_IN_USE));
-	dapl_unuse(&evd->obj);
-	ia->async_evd = evd;
-	assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), BAD_STATE(EVD_IN_USE));
-	ia->async_evd = NULL;
-	end(evd);
-	assert_int_equal(dapl_evd_free((DAT_EVD_HANDLE)evd), BAD_HANDLE(EVD_REQUEST));
-	assert_int_equal(dapl_evd_disable((DAT_EVD_HANDLE)evd), BAD_HANDLE(EVD_REQUEST));
-	assert_int_equal(dapl_evd_set_unwaitable((DAT_EVD_HANDLE)evd), BAD_HANDLE(EVD_REQUEST));
 }
 
 /* No call can answer them any more. */

@@ -41,31 +41,6 @@ static void expect_refusal(struct dapl_evd *of, DAT_COMPLETION_FLAGS flags, cons
 	assert_int_equal(of->feeds.all, all);
 }
 
-UNIT_CASE(solicited_receives_share_no_evd_with_other_completions)
-{
-	feed(DAT_COMPLETION_DEFAULT_FLAG);
-	expect_refusal(evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG,
-		       "SOLICITED_WAIT receives share no EVD with other completions");
-	assert_false(evd->solicited);
-	dapl_evd_unfeed(evd, DAT_COMPLETION_DEFAULT_FLAG);
-	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	assert_true(evd->solicited);
-}
-
-UNIT_CASE(other_completions_share_no_evd_with_solicited_receives)
-{
-	static const DAT_COMPLETION_FLAGS others[] = { DAT_COMPLETION_DEFAULT_FLAG,
-		DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_EVD_THRESHOLD_FLAG };
-
-	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		expect_refusal(evd, others[i],
-			       "the EVD takes SOLICITED_WAIT receives, and no other completions");
-	dapl_evd_unfeed(evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	assert_false(evd->solicited);
-	feed(DAT_COMPLETION_DEFAULT_FLAG);
-}
-
 UNIT_CASE(solicited_receives_of_many_endpoints_share_an_evd)
 {
 	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);

@@ -48,17 +48,6 @@ static DAT_RETURN post_software(void *pointer)
 	return dapl_evd_post_se((DAT_EVD_HANDLE)evd, &is);
 }
 
-UNIT_CASE(software_event_arrives_with_its_evd)
-{
-	DAT_EVENT is;
-
-	assert_int_equal(post_software(&cno), DAT_SUCCESS);
-	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &is), DAT_SUCCESS);
-	assert_int_equal(is.event_number, DAT_SOFTWARE_EVENT);
-	assert_ptr_equal(is.evd_handle, evd);
-	assert_ptr_equal(is.event_data.software_event_data.pointer, &cno);
-}
-
 /* The IA of a connect EVD may be closed before that of the endpoint, which holds the EVD: no event is put, and
  * that is no overflow to report to the closed IA. */
 UNIT_CASE(evd_that_has_ended_takes_no_event)
@@ -76,18 +65,6 @@ UNIT_CASE(evd_that_has_ended_takes_no_event)
 	dapl_evd_unpin(ended);
 	ia->async_evd = NULL;
 	core_evd_free(async);
-}
-
-UNIT_CASE(arguments_of_software_events_are_checked)
-{
-	struct dapl_evd *other = core_evd_new(ia, 8, DAT_EVD_CR_FLAG);
-	DAT_EVENT good = event(DAT_SOFTWARE_EVENT), bad = event(DAT_CONNECTION_EVENT_BROKEN);
-
-	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)ia, &good), BAD_HANDLE(EVD_REQUEST));
-	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)other, &good), BAD_PARAM(1));
-	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, NULL), BAD_PARAM(2));
-	assert_int_equal(dapl_evd_post_se((DAT_EVD_HANDLE)evd, &bad), BAD_PARAM(2));
-	core_evd_free(other);
 }
 
 /* Posts until the EVD is full. Returns how many fitted. */
@@ -114,18 +91,6 @@ UNIT_CASE(room_is_what_fits)
 	assert_false(dapl_evd_has_room(evd, 1));
 	dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &is);
 	assert_true(dapl_evd_has_room(evd, 1));
-}
-
-UNIT_CASE(full_evd_refuses_a_software_event)
-{
-	struct dapl_evd *async = core_async_evd_new(ia);
-	DAT_ASYNCH_ERROR_EVENT_DATA error;
-	DAT_EVENT_NUMBER number;
-
-	fill();
-	assert_int_equal(DAT_GET_TYPE(post_software(NULL)), DAT_QUEUE_FULL);
-	assert_false(core_async_error(async, &error, &number));	/* the caller knows it */
-	core_evd_free(async);
 }
 
 UNIT_CASE(lost_event_is_an_overflow)

@@ -74,17 +74,6 @@ CASE(events_and_completions_survive_in_order)
 		expect_send(1000 + i);
 }
 
-CASE(shrinking_below_the_queued_events_is_refused)
-{
-	for (unsigned i = 0; i < 3; i++)
-		put_software_event(i);
-	complete_send(7);
-	assert_int_equal(DAT_GET_TYPE(resize(3)), DAT_INVALID_STATE);
-	assert_int_equal(evd->qlen, 8);
-	assert_int_equal(resize(4), DAT_SUCCESS);
-	assert_int_equal(evd->qlen, 4);
-}
-
 /* The thread that runs inside the device's resize. */
 static void *work(void *arg)
 {

@@ -46,42 +46,6 @@ CASE(event_behind_completions_without_one_is_found)
 	assert_int_equal(dapl_queue_count(&ep->sq), 1);
 }
 
-CASE(events_below_the_threshold_are_counted_and_left)
-{
-	DAT_COUNT more = -1;
-
-	complete(0);
-	complete(0);
-	assert_int_equal(DAT_GET_TYPE(look(3, &more)), DAT_TIMEOUT_EXPIRED);
-	assert_int_equal(more, 2);
-	complete(0);
-	assert_int_equal(look(3, &more), DAT_SUCCESS);
-	assert_int_equal(more, 2);
-}
-
-CASE(arguments_are_checked)
-{
-	DAT_COUNT more = -1;
-	DAT_EVENT event;
-
-	assert_int_equal(look(0, &more), BAD_PARAM(3));
-	assert_int_equal(look(9, &more), BAD_PARAM(3));
-	assert_int_equal(DAT_GET_TYPE(look(8, &more)), DAT_TIMEOUT_EXPIRED);
-	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)evd, 0, 1, NULL, &more), BAD_PARAM(4));
-	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)evd, 0, 1, &event, NULL), BAD_PARAM(5));
-	assert_int_equal(dapl_evd_wait((DAT_EVD_HANDLE)ia, 0, 1, &event, &more), BAD_HANDLE(EVD_REQUEST));
-}
-
-CASE(second_waiter_is_refused)
-{
-	DAT_COUNT more = -1;
-
-	evd->waiting = true;
-	assert_int_equal(look(1, &more), BAD_STATE(EVD_WAITER));
-	assert_true(evd->waiting);	/* of the first */
-	evd->waiting = false;
-}
-
 CASE(thresholds_need_every_completion_to_notify)
 {
 	DAT_COUNT more = -1;

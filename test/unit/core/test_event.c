@@ -80,56 +80,6 @@ UNIT_CASE(extension_requests_tell_their_type_and_status)
 		}
 }
 
-UNIT_CASE(immediate_data_comes_with_its_event)
-{
-	DAT_EVENT event;
-
-	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1), (struct ibv_wc){ .imm_data = 0x1234,
-		.opcode = IBV_WC_RECV_RDMA_WITH_IMM, .wc_flags = IBV_WC_WITH_IMM, .byte_len = 10 }, &event),
-			 DAT_SUCCESS);
-	assert_int_equal(extension(&event)->type, DAT_IB_RDMA_WRITE_IMMED_DATA);
-	assert_int_equal(extension(&event)->val.immed.data, 0x1234);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_RDMA_IMM], 1);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_RDMA_IMM_DATA], 10);
-	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2), (struct ibv_wc){ .imm_data = 0x5678,
-		.opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_IMM, .byte_len = 20 }, &event), DAT_SUCCESS);
-	assert_int_equal(extension(&event)->type, DAT_IB_RECV_IMMED_DATA);
-	assert_int_equal(extension(&event)->val.immed.data, 0x5678);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_IMM], 1);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_IMM_DATA], 20);
-	assert_int_equal(ep->counters[DCNT_EP_RECV], 2);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_DATA], 30);
-}
-
-UNIT_CASE(invalidated_context_comes_with_its_event)
-{
-	DAT_EVENT event;
-
-	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1), (struct ibv_wc){ .invalidated_rkey = 77,
-		.opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_INV }, &event), DAT_SUCCESS);
-	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 77);
-	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2),
-				  (struct ibv_wc){ .opcode = IBV_WC_RECV }, &event), DAT_SUCCESS);
-	assert_int_equal(event.event_data.dto_completion_event_data.rmr_context, 0);
-}
-
-UNIT_CASE(bind_tells_window_and_status)
-{
-	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind;
-	struct dapl_dto *dto;
-	DAT_EVENT event;
-
-	bind = &event.event_data.rmr_completion_event_data;
-	dto = core_post(ep, DAT_DTO_BIND_MW, REQ_BIND, 5);
-	dto->rmr = (DAT_RMR_HANDLE)&srq;	/* any handle */
-	assert_int_equal(complete(dto, (struct ibv_wc){ .status = IBV_WC_MW_BIND_ERR }, &event), DAT_SUCCESS);
-	assert_int_equal(event.event_number, DAT_RMR_BIND_COMPLETION_EVENT);
-	assert_ptr_equal(bind->rmr_handle, &srq);
-	assert_int_equal(bind->user_cookie.as_64, 5);
-	assert_int_equal(bind->status, DAT_RMR_OPERATION_FAILED);
-	assert_int_equal(broken, 1);
-}
-
 /* Then unsignaled requests behind it count as flushed (flush.c). */
 UNIT_CASE(only_a_failed_request_marks_its_queue)
 {
@@ -218,32 +168,6 @@ UNIT_CASE(dequeued_completions_are_no_notices)
 	assert_int_equal(dapl_evd_dequeue((DAT_EVD_HANDLE)evd, &event), DAT_SUCCESS);
 	assert_int_equal(evd->notices, 0);
 	assert_int_equal(evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND], 1);
-}
-
-/* --- datagrams ------------------------------------------------------------------------------ */
-
-/* A datagram endpoint is never `up`; its receives do not wait for a connection. */
-UNIT_CASE(datagram_makes_an_event_of_the_extension)
-{
-	DAT_EVENT event;
-
-	ep->is_ud = true;
-	ep->up = false;
-	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 1),
-				  (struct ibv_wc){ .opcode = IBV_WC_RECV, .byte_len = 100 }, &event), DAT_SUCCESS);
-	assert_int_equal(event.event_number, DAT_IB_DTO_EVENT);
-	assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_IB_DTO_RECV_UD);
-	assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 100);
-	assert_int_equal(extension(&event)->type, DAT_IB_UD_RECV);
-	assert_int_equal(extension(&event)->status, DAT_OP_SUCCESS);
-	assert_int_equal(complete(core_post(ep, DAT_DTO_RECEIVE, 0, 2),
-				  (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR, .byte_len = 100 }, &event),
-			 DAT_SUCCESS);
-	assert_int_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
-	assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, 0);
-	assert_int_equal(extension(&event)->status, DAT_IB_OP_ERR);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_UD], 2);
-	assert_int_equal(ep->counters[DCNT_EP_RECV_UD_DATA], 100);
 }
 
 /* --- raw Ethernet --------------------------------------------------------------------------- */

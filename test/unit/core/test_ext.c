@@ -86,45 +86,7 @@ static DAT_RETURN swap(const DAT_LMR_TRIPLET *to, const DAT_RMR_TRIPLET *at, int
 static DAT_RETURN (*const atomics[])(const DAT_LMR_TRIPLET *, const DAT_RMR_TRIPLET *, int) = { add, swap };
 enum { ATOMICS = sizeof atomics / sizeof *atomics };
 
-static void check_atomic(int opcode, int op)
-{
-	assert_int_equal(posted.opcode, opcode);
-	assert_int_equal(posted.num_sge, 1);
-	assert_int_equal(sge.addr, (uintptr_t)&word);
-	assert_int_equal(sge.length, sizeof word);
-	assert_int_equal(sge.lkey, CONTEXT);
-	assert_int_equal(posted.wr.atomic.remote_addr, AT);
-	assert_int_equal(posted.wr.atomic.rkey, KEY);
-	assert_int_equal(record->op, op);
-	assert_int_equal(record->flags, REQ_EXTENSION);
-	assert_int_equal(record->length, sizeof word);
-	assert_int_equal(record->cookie.as_64, cookie.as_64);
-}
-
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
-
-CASE(fetch_and_add_posts_its_arguments)
-{
-	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
-	check_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD);
-	assert_int_equal(posted.wr.atomic.compare_add, 3);
-	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED);
-	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 1);
-	assert_int_equal(add(&local, &remote, DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_SUCCESS);
-	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
-}
-
-CASE(compare_and_swap_posts_its_arguments)
-{
-	assert_int_equal(swap(&local, &remote, NO_FLAGS), DAT_SUCCESS);
-	check_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, DAT_IB_DTO_CMP_SWAP);
-	assert_int_equal(posted.wr.atomic.compare_add, 8);
-	assert_int_equal(posted.wr.atomic.swap, 20);
-	assert_int_equal(ep->counters[DCNT_EP_POST_CMP_SWAP], 1);
-	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
-	assert_int_equal(swap(&local, &remote, DAT_COMPLETION_BARRIER_FENCE_FLAG), DAT_SUCCESS);
-	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
-}
 
 CASE(atomic_needs_both_segments_of_8_bytes)
 {
@@ -189,46 +151,10 @@ static DAT_RETURN write_immed(DAT_COUNT n, const DAT_RMR_TRIPLET *at)
 		    (int)DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 }
 
-CASE(write_with_immediate_data_posts_its_arguments)
-{
-	assert_int_equal(write_immed(1, &remote), DAT_SUCCESS);
-	assert_int_equal(posted.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
-	assert_int_equal(posted.imm_data, 0x7777);
-	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
-	assert_int_equal(posted.wr.rdma.remote_addr, AT);
-	assert_int_equal(posted.wr.rdma.rkey, KEY);
-	assert_int_equal(sge.lkey, CONTEXT);
-	assert_int_equal(record->op, DAT_IB_DTO_RDMA_WRITE_IMMED);
-	assert_int_equal(record->flags, REQ_EXTENSION);
-	assert_int_equal(record->cookie.as_64, cookie.as_64);
-	assert_int_equal(write_immed(2, &remote), BAD_PARAM(2));
-	assert_int_equal(write_immed(1, NULL), BAD_PARAM(5));
-	assert_int_equal(call(ep, DAT_IB_RDMA_WRITE_IMMED_OP, 1, &local, cookie, &remote, (DAT_UINT32)1, 0x80),
-			 BAD_PARAM(7));
-	assert_int_equal(posts, 1);
-}
-
 static DAT_RETURN send_immed(DAT_COUNT n)
 {
 	return call(ep, DAT_SEND_IMMED_OP, n, &local, cookie, (DAT_UINT32)0x7777,
 		    (int)DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-}
-
-CASE(send_with_immediate_data_posts_its_arguments)
-{
-	assert_int_equal(send_immed(1), DAT_SUCCESS);
-	assert_int_equal(posted.opcode, IBV_WR_SEND_WITH_IMM);
-	assert_int_equal(posted.imm_data, 0x7777);
-	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
-	assert_int_equal(sge.lkey, CONTEXT);
-	assert_int_equal(record->op, DAT_DTO_SEND);
-	assert_int_equal(record->flags, 0);	/* an ordinary DTO event */
-	assert_int_equal(record->cookie.as_64, cookie.as_64);
-	assert_int_equal(send_immed(0), DAT_SUCCESS);
-	assert_int_equal(posted.num_sge, 0);
-	assert_int_equal(send_immed(2), BAD_PARAM(2));
-	assert_int_equal(call(ep, DAT_SEND_IMMED_OP, 1, &local, cookie, (DAT_UINT32)1, 0x80), BAD_PARAM(6));
-	assert_int_equal(posts, 2);
 }
 
 CASE(endpoint_without_immediate_data_refuses)
@@ -288,41 +214,6 @@ CASE(connected_endpoint_refuses_operations_of_datagrams)
 	assert_int_equal(posts, 0);
 }
 
-CASE(arguments_of_a_datagram_are_checked)
-{
-	static struct ibv_ah unknown;
-	DAT_IB_ADDR_HANDLE to = { .ah = &unknown }, none = { .ah = NULL };
-
-	ep->is_ud = true;
-	ia->attr.mtu = 1500;
-	assert_int_equal(send_ud(2, &local, &to), BAD_PARAM(2));
-	assert_int_equal(send_ud(1, NULL, &to), BAD_PARAM(3));
-	assert_int_equal(send_ud(1, &local, NULL), BAD_PARAM(4));
-	assert_int_equal(send_ud(1, &local, &none), BAD_PARAM(4));
-	assert_int_equal(send_ud(1, &local, &to), BAD_PARAM(4));
-	assert_int_equal(call(ep, DAT_IB_UD_AH_FREE_OP, NULL), BAD_PARAM(2));
-	assert_int_equal(call(ep, DAT_IB_UD_AH_FREE_OP, &to), BAD_PARAM(2));
-	assert_int_equal(call(ep, DAT_IB_UD_CM_FREE_OP, (DAT_CONTEXT){ .as_ptr = &unknown }), BAD_PARAM(2));
-	assert_ptr_equal(freed_cm, &unknown);
-	assert_int_equal(posts, 0);
-}
-
-CASE(arguments_of_a_group_are_checked)
-{
-	const struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr = { htonl(0xefc00001) } };
-	const struct sockaddr_in host = { .sin_family = AF_INET, .sin_addr = { htonl(0x7f000001) } };
-	const DAT_CONTEXT context = { .as_64 = 1 };
-
-	__wrap_dapl_device_ops.join = refuse_to_join;
-	ia->attr.multicast = true;
-	ia->attr.address.ss_family = AF_INET;
-	ep->is_ud = true;
-	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, NULL, 0, context), BAD_PARAM(2));
-	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &host, 0, context), BAD_PARAM(2));
-	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &group, 0x80, context), BAD_PARAM(3));
-	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), BAD_PARAM(2));	/* it is no member */
-}
-
 CASE(device_without_multicast_has_no_groups)
 {
 	struct sockaddr group = { .sa_family = AF_INET };
@@ -330,100 +221,6 @@ CASE(device_without_multicast_has_no_groups)
 	ep->is_ud = true;
 	assert_int_equal(call(ep, DAT_MCAST_JOIN_OP, &group, 0, (DAT_CONTEXT){ .as_64 = 1 }), NOT_IMPLEMENTED);
 	assert_int_equal(call(ep, DAT_MCAST_LEAVE_OP, &group), NOT_IMPLEMENTED);
-}
-
-/* --- mapped memory --------------------------------------------------------------------- */
-
-static void *mapped_pages;
-
-static int map_page(uint32_t rkey, uint64_t at, uint64_t length, struct dapl_mapping *mapping)
-{
-	assert_int_equal(rkey, KEY);
-	assert_int_equal(at, AT);
-	assert_int_equal(length, sizeof word);
-	mapping->size = (size_t)sysconf(_SC_PAGESIZE);
-	mapping->pages = mapped_pages = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mapping->at = mapped_pages;
-	return 0;
-}
-
-CASE(memory_of_the_peer_is_mapped_and_unmapped)
-{
-	DAT_PVOID at = NULL;
-
-	core_device.map_remote = map_page;
-	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, NULL), BAD_PARAM(3));
-	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, &at), DAT_SUCCESS);
-	assert_ptr_equal(at, mapped_pages);
-	assert_int_equal(call(ep, DAT_MAP_UNMAP_OP, at), DAT_SUCCESS);
-	assert_int_not_equal(call(ep, DAT_MAP_UNMAP_OP, at), DAT_SUCCESS);
-	__wrap_dapl_device_ops.map_remote = NULL;
-	assert_int_equal(call(ep, DAT_MAP_RMR_OP, &remote, &at), NOT_IMPLEMENTED);
-	assert_int_equal(call(ep, DAT_MAP_UNMAP_OP, at), NOT_IMPLEMENTED);
-}
-
-/* --- device memory --------------------------------------------------------------------- */
-
-static DAT_DM_HANDLE make_dm(void)
-{
-	DAT_DM_HANDLE dm = NULL;
-
-	ia->attr.dm_size = DM_SIZE;
-	ia->attr.dm_unit = 4;
-	core_dm_start(&__wrap_dapl_device_ops);
-	assert_int_equal(call(ia, DAT_DM_ALLOC_OP, (DAT_VLEN)64, (DAT_UINT32)6, &dm), DAT_SUCCESS);
-	return dm;
-}
-
-static void assert_copied(uint64_t offset, uint64_t length, bool to_device)
-{
-	assert_int_equal(core_dm.last.offset, offset);
-	assert_int_equal(core_dm.last.length, length);
-	assert_ptr_equal(core_dm.last.host, &word);
-	assert_int_equal(core_dm.last.to_device, to_device);
-}
-
-CASE(device_memory_is_allocated_copied_mapped_and_freed)
-{
-	DAT_DM_HANDLE dm = make_dm();
-	DAT_PVOID at = NULL;
-
-	assert_int_equal(core_dm.last.length, 64);
-	assert_int_equal(core_dm.last.log_align, 6);
-	assert_int_equal(call(dm, DAT_DM_COPY_TO_OP, (DAT_VLEN)8, &word, (DAT_VLEN)4), DAT_SUCCESS);
-	assert_copied(8, 4, true);
-	assert_int_equal(call(dm, DAT_DM_COPY_FROM_OP, (DAT_VLEN)12, &word, (DAT_VLEN)8), DAT_SUCCESS);
-	assert_copied(12, 8, false);
-	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_SUCCESS);
-	assert_ptr_equal(at, &core_dm.mapped);
-	assert_int_equal(call(dm, DAT_DM_FREE_OP), DAT_SUCCESS);
-	assert_int_equal(core_dm.dms, 0);
-	assert_int_equal(call(dm, DAT_DM_MAP_OP, &at), DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
-}
-
-CASE(device_memory_is_registered)
-{
-	DAT_RMR_CONTEXT rmr_context = 0;
-	DAT_LMR_CONTEXT lmr_context = 0;
-	DAT_DM_HANDLE dm = make_dm();
-	DAT_LMR_HANDLE lmr = NULL;
-	DAT_PZ_HANDLE pz;
-
-	assert_int_equal(dapl_pz_create((DAT_IA_HANDLE)ia, &pz), DAT_SUCCESS);
-	assert_int_equal(call(dm, DAT_DM_LMR_CREATE_OP, (DAT_VLEN)8, (DAT_VLEN)16, pz,
-			      (int)(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG), &lmr,
-			      &lmr_context, &rmr_context), DAT_SUCCESS);
-	assert_int_equal(core_dm.last.offset, 8);
-	assert_int_equal(core_dm.last.length, 16);
-	assert_int_equal(core_dm.last.access &
-			 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE),
-			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-	assert_non_null(lmr);
-	assert_int_equal(rmr_context, lmr_context | CORE_REMOTE);
-	assert_int_equal(call(dm, DAT_DM_FREE_OP), BAD_STATE(LMR_IN_USE));
-	assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS);
-	assert_int_equal(call(dm, DAT_DM_FREE_OP), DAT_SUCCESS);
-	assert_int_equal(dapl_pz_free(pz), DAT_SUCCESS);
 }
 
 CASE(device_without_memory_allocates_none)

@@ -141,18 +141,6 @@ TEST(state_before_says_what_failed)
 	assert_int_equal(lines, 3);
 }
 
-/* A program decides to reject or to disconnect: neither is a failure of the provider. */
-TEST(decisions_of_programs_are_no_lines)
-{
-	report(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DAT_CONNECTION_EVENT_PEER_REJECTED);
-	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_PEER_REJECTED);
-	report(DAT_EP_STATE_CONNECTED, DAT_CONNECTION_EVENT_DISCONNECTED);
-	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_PEER_REJECTED);	/* no failure at all */
-	assert_int_equal(lines, 0);
-	report(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	assert_int_equal(lines, 1);
-}
-
 static void report_ud(bool active, bool rejected, const struct dapl_conn_cause *cause)
 {
 	dapl_mutex_lock(&ep->lock);

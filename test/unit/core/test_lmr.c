@@ -16,7 +16,7 @@ enum { SIZE = 256, LOCAL = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRI
 
 static struct dapl_ia *ia, *other_ia;
 static struct dapl_pz *pz, *other_pz;
-static char memory[SIZE], handle_of_ia;
+static char memory[SIZE];
 static DAT_LMR_HANDLE handle;
 static DAT_LMR_CONTEXT local;
 static DAT_RMR_CONTEXT remote;
@@ -26,14 +26,6 @@ static DAT_VADDR address;
 static const void *asked_addr, *asked_name;
 static size_t asked_length;
 static int asked_access, registrations, error;
-
-/* In place of the registry's. */
-DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE of, DAT_IA_HANDLE *handle)
-{
-	assert_ptr_equal(of, ia);
-	*handle = (DAT_IA_HANDLE)&handle_of_ia;
-	return DAT_SUCCESS;
-}
 
 static int note_registration(const void *addr, size_t length, int access, const void *name)
 {
@@ -123,8 +115,6 @@ UNIT_CASE(privileges_become_access_rights)
 
 UNIT_CASE(region_is_registered_as_asked_for)
 {
-	DAT_LMR_PARAM param;
-
 	assert_int_equal(create_at(memory, 100, LOCAL | READ), DAT_SUCCESS);
 	assert_ptr_equal(asked_addr, memory);
 	assert_int_equal(asked_length, 100);
@@ -135,38 +125,10 @@ UNIT_CASE(region_is_registered_as_asked_for)
 	assert_int_equal(size, 100);
 	assert_int_equal(address, (uintptr_t)memory);
 	assert_true(dapl_in_use(&pz->obj));
-	memset(&param, 0x5a, sizeof param);
-	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_ptr_equal(param.ia_handle, &handle_of_ia);
-	assert_ptr_equal(param.pz_handle, pz);
-	assert_ptr_equal(param.region_desc.for_va, memory);
-	assert_int_equal(param.mem_type, DAT_MEM_TYPE_VIRTUAL);
-	assert_int_equal(param.length, 100);
-	assert_int_equal(param.registered_size, 100);
-	assert_int_equal(param.registered_address, (uintptr_t)memory);
-	assert_int_equal(param.mem_priv, LOCAL | READ);
-	assert_int_equal(param.lmr_context, local);
-	assert_int_equal(param.rmr_context, remote);
 	free_lmr(handle);
 	assert_false(dapl_in_use(&pz->obj));
 	assert_int_equal(ia->counters[DCNT_IA_LMR_CREATE], 1);
 	assert_int_equal(ia->counters[DCNT_IA_LMR_FREE], 1);
-}
-
-/* So that a peer that guesses the context gets nothing, and programs that pass on 0 notice. */
-UNIT_CASE(region_without_remote_rights_has_no_remote_context)
-{
-	static const int rights[] = { READ, WRITE, ATOMIC };
-
-	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
-	assert_int_equal(remote, 0);
-	free_lmr(handle);
-	ia->attr.atomics = true;
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(create_at(memory, SIZE, rights[i]), DAT_SUCCESS);
-		assert_int_not_equal(remote, 0);
-		free_lmr(handle);
-	}
 }
 
 UNIT_CASE(outputs_are_optional_but_for_the_handle)
@@ -186,18 +148,6 @@ UNIT_CASE(outputs_are_optional_but_for_the_handle)
 	assert_int_equal(CREATE(ia, pz, LOCAL, DAT_VA_TYPE_ZB, &handle), NOT_SUPPORTED);
 	assert_int_equal(registrations, 0);
 	assert_int_equal(CREATE(ia, pz, LOCAL, DAT_VA_TYPE_VA, &handle), DAT_SUCCESS);
-	free_lmr(handle);
-}
-
-UNIT_CASE(ranges_are_checked)
-{
-	assert_int_equal(create_at(memory, 0, LOCAL), DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE));
-	assert_int_equal(create_at(memory, (1 << 20) + 1, LOCAL), BAD_PARAM(4));
-	assert_int_equal(create_at((void *)(UINTPTR_MAX - 10), 12, LOCAL), BAD_PARAM(4));
-	assert_int_equal(create((DAT_MEM_TYPE)0x77, (DAT_REGION_DESCRIPTION){ .for_va = memory }, 1, LOCAL,
-				DAT_VA_TYPE_VA), BAD_PARAM(2));
-	assert_int_equal(registrations, 0);
-	assert_int_equal(create_at(memory, 1 << 20, LOCAL), DAT_SUCCESS);	/* the device decides */
 	free_lmr(handle);
 }
 
@@ -264,19 +214,6 @@ UNIT_CASE(only_memory_that_processes_can_share_is_shared)
 	munmap(map, 2 * page);
 }
 
-UNIT_CASE(zero_based_region_begins_at_address_0)
-{
-	ia->attr.zero_based = true;
-	assert_int_equal(create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){ .for_va = memory }, SIZE, LOCAL,
-				DAT_VA_TYPE_ZB), DAT_SUCCESS);
-	assert_true(asked_access & IBV_ACCESS_ZERO_BASED);
-	assert_ptr_equal(asked_addr, memory);
-	assert_int_equal(address, 0);
-	assert_true(dapl_pz_is_zero_based(pz));
-	assert_true(dapl_lmr_holds((struct dapl_lmr *)handle, SIZE - 1, 1));
-	free_lmr(handle);
-}
-
 /* A limit on locked memory is reported as what it is, whichever error the kernel gives for it. */
 UNIT_CASE(refused_registration_leaves_nothing)
 {
@@ -287,27 +224,12 @@ UNIT_CASE(refused_registration_leaves_nothing)
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		error = rows[i].error;
-		handle = (DAT_LMR_HANDLE)&handle_of_ia;
+		handle = (DAT_LMR_HANDLE)memory;
 		assert_int_equal(create_at(memory, SIZE, LOCAL), rows[i].told);
-		assert_ptr_equal(handle, &handle_of_ia);
+		assert_ptr_equal(handle, memory);
 		assert_false(dapl_in_use(&pz->obj));
 	}
 	assert_int_equal(ia->counters[DCNT_IA_LMR_CREATE], 0);
-}
-
-UNIT_CASE(region_in_use_is_not_freed)
-{
-	DAT_LMR_PARAM param;
-
-	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
-	assert_true(dapl_use(&((struct dapl_lmr *)handle)->obj));
-	assert_int_equal(dapl_lmr_free(handle), BAD_STATE(LMR_IN_USE));
-	dapl_unuse(&((struct dapl_lmr *)handle)->obj);
-	assert_int_equal(dapl_lmr_query(handle, (DAT_LMR_PARAM_MASK)(DAT_LMR_FIELD_ALL + 1), &param), BAD_PARAM(2));
-	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, NULL), BAD_PARAM(3));
-	free_lmr(handle);
-	assert_int_equal(dapl_lmr_free(handle), BAD_HANDLE(LMR));
-	assert_int_equal(dapl_lmr_query(handle, DAT_LMR_FIELD_ALL, &param), BAD_HANDLE(LMR));
 }
 
 UNIT_CASE(range_is_held_if_all_of_it_is)
@@ -321,56 +243,6 @@ UNIT_CASE(range_is_held_if_all_of_it_is)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (dapl_lmr_holds(&lmr, rows[i].at, rows[i].length) != rows[i].held)
 			fail_msg("row %zu", i);
-}
-
-static bool find_sink(struct dapl_pz *of, DAT_RMR_CONTEXT context, DAT_VADDR at, DAT_VLEN length, DAT_LMR_TRIPLET *sink)
-{
-	return dapl_lmr_sink(ia, of, &(DAT_RMR_TRIPLET){ .virtual_address = at, .segment_length = length,
-		.rmr_context = context }, sink);
-}
-
-UNIT_CASE(remote_context_finds_its_region)
-{
-	const DAT_VADDR start = (uintptr_t)memory;
-	DAT_LMR_TRIPLET sink;
-	DAT_LMR_HANDLE without;
-
-	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
-	without = handle;
-	assert_false(find_sink(pz, 0, start, 8, &sink));	/* its context is none */
-	assert_int_equal(create_at(memory, SIZE, WRITE), DAT_SUCCESS);
-	assert_true(find_sink(pz, remote, start + 8, 16, &sink));
-	assert_int_equal(sink.virtual_address, start + 8);
-	assert_int_equal(sink.segment_length, 16);
-	assert_int_equal(sink.lmr_context, local);
-	assert_false(find_sink(other_pz, remote, start, 8, &sink));
-	assert_false(find_sink(pz, remote, start, SIZE + 1, &sink));
-	assert_false(find_sink(pz, remote + 1, start, 8, &sink));
-	assert_int_equal(((struct dapl_lmr *)handle)->obj.calls, 0);
-	free_lmr(handle);
-	free_lmr(without);
-}
-
-UNIT_CASE(context_of_a_bound_window_finds_the_region)
-{
-	const DAT_LMR_TRIPLET range = { .virtual_address = (uintptr_t)memory, .segment_length = 32 };
-	DAT_LMR_TRIPLET sink;
-	struct dapl_rmr *rmr;
-	DAT_RMR_HANDLE window;
-
-	ia->attr.windows_1 = true;
-	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
-	assert_int_equal(dapl_rmr_create((DAT_PZ_HANDLE)pz, &window), DAT_SUCCESS);
-	rmr = (struct dapl_rmr *)window;
-	assert_true(dapl_use(&((struct dapl_lmr *)handle)->obj));
-	dapl_mutex_lock(&rmr->lock);
-	dapl_rmr_bound(rmr, (struct dapl_lmr *)handle, &range, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA, 99);
-	dapl_mutex_unlock(&rmr->lock);
-	assert_true(find_sink(pz, 99, range.virtual_address, 32, &sink));
-	assert_int_equal(sink.lmr_context, local);
-	assert_false(find_sink(pz, 99, range.virtual_address, 33, &sink));
-	assert_int_equal(dapl_rmr_free(window), DAT_SUCCESS);
-	free_lmr(handle);
 }
 
 UNIT_CASE(sync_wants_segments_of_regions)

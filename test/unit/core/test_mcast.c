@@ -251,20 +251,6 @@ UNIT_CASE(only_datagram_endpoints_are_in_groups)
 	ep->is_raw = false;
 }
 
-UNIT_CASE(arguments_are_checked)
-{
-	static const char *const others[] = { "223.255.255.255", "240.0.0.0", "ff02::1" };
-
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-		assert_not_joined(others[i], 0, BAD_PARAM(2));
-		assert_int_equal(leave(others[i]), BAD_PARAM(2));
-	}
-	assert_int_equal(dapl_mcast_join(ep, NULL, 0, (DAT_CONTEXT){ .as_64 = 0 }), BAD_PARAM(2));
-	assert_int_equal(dapl_mcast_leave(ep, NULL), BAD_PARAM(2));
-	assert_not_joined("239.1.2.3", 2, BAD_PARAM(3));
-	assert_not_joined("239.1.2.3", DAT_MCAST_SEND_ONLY | 0x80000000u, BAD_PARAM(3));
-}
-
 UNIT_CASE(group_of_another_interface_is_refused)
 {
 	static const struct {
@@ -388,23 +374,6 @@ UNIT_CASE(endpoint_without_connect_evd_gets_no_event)
 	assert_int_equal(next_number(), 0);
 }
 
-/* --- leaving --------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(left_group_gets_no_datagrams)
-{
-	struct core_ud_event first = joined("239.1.2.3"), second = joined("239.1.2.4");
-
-	assert_int_equal(leave("239.1.2.5"), BAD_PARAM(2));
-	assert_int_equal(leaves, 0);
-	assert_int_equal(leave("239.1.2.3"), DAT_SUCCESS);
-	assert_int_equal(leaves, 1);
-	assert_int_equal(core_ud_send(ep, 1, 10, &first.to), BAD_PARAM(4));
-	assert_int_equal(sends, 0);
-	assert_int_equal(core_ud_send(ep, 1, 10, &second.to), DAT_SUCCESS);
-	assert_int_equal(leave("239.1.2.3"), BAD_PARAM(2));
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-}
-
 /* The upcall was on its way. */
 UNIT_CASE(group_that_is_left_while_joining_is_not_reported)
 {
@@ -418,21 +387,6 @@ UNIT_CASE(group_that_is_left_while_joining_is_not_reported)
 	assert_int_equal(leaves, 1);
 	tell(1, 0);
 	assert_int_equal(core_ud_next_event(ep).context.as_64, 6);
-}
-
-/* Those that the endpoint is in, and those that it is joining. */
-UNIT_CASE(freed_endpoint_leaves_its_groups)
-{
-	joined("239.1.2.3");
-	assert_int_equal(join("239.1.2.4", 0), DAT_SUCCESS);
-	assert_int_equal(ep->obj.refs, ep_refs + 2);
-	dapl_mutex_lock(&ep->lock);
-	dapl_mcast_end(ep);
-	dapl_mcast_end(ep);
-	dapl_mutex_unlock(&ep->lock);
-	assert_int_equal(leaves, 2);
-	assert_null(ep->groups);
-	assert_int_equal(join("239.1.2.5", 0), DAT_SUCCESS);	/* tear_down frees the endpoint */
 }
 
 UNIT_MAIN(NULL, NULL)

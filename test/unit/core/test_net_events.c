@@ -211,23 +211,6 @@ UNIT_CASE(event_that_a_full_evd_refuses_is_posted_later)
 	expect_nothing_more();
 }
 
-/* Once the kind is asked for, the first event begins with the value of that moment. */
-UNIT_CASE(kind_that_is_not_asked_for_is_no_event)
-{
-	w.what = DAT_NET_MTU;
-	core_device.attr.port_active = false;
-	message(KIND_LINK, 0);
-	message(KIND_LINK, 1);
-	message(KIND_LINK, 0);
-	fire();
-	expect_nothing_more();
-	w.what = DAT_NET_LINK;
-	core_device.attr.port_active = true;
-	message(KIND_LINK, 1);
-	fire();
-	expect_event(DAT_NET_LINK, 0, 1, 0);
-}
-
 UNIT_CASE(values_that_cannot_be_read_are_no_event)
 {
 	core_device.query_error = EIO;

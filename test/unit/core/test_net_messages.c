@@ -216,18 +216,6 @@ UNIT_CASE(link_message_of_another_interface_is_ignored)
 	assert_change(DAT_NET_LINK, 1, 0, 0);
 }
 
-UNIT_CASE(changes_between_two_events_are_counted)
-{
-	watch(DAT_NET_LINK);
-	core_device.attr.port_active = false;
-	add_link(RTM_NEWLINK, own_index, DOWN, 0);
-	add_link(RTM_NEWLINK, own_index, DOWN, 0);	/* of something else */
-	add_link(RTM_NEWLINK, own_index, UP, 0);
-	add_link(RTM_NEWLINK, own_index, DOWN, 0);
-	send_messages();
-	assert_change(DAT_NET_LINK, 1, 0, 2);
-}
-
 UNIT_CASE(mtu_of_the_device_is_reported)
 {
 	watch(DAT_NET_MTU);

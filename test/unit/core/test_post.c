@@ -266,6 +266,9 @@ CASE(missing_arguments_are_refused)
 	assert_int_equal(dapl_ep_post_recv(EP, 1, NULL, cookie, 0), BAD_PARAM(3));
 	assert_int_equal(dapl_ep_post_recv(EP, -1, segment(1), cookie, 0), BAD_PARAM(2));
 	assert_int_equal(receive_bytes(40, SUPPRESS), BAD_PARAM(5));
+	assert_int_equal(dapl_ep_post_send_with_invalidate(NULL, 1, segment(1), cookie, 0, DAT_TRUE, KEY),
+			 BAD_HANDLE(EP));
+	assert_int_equal(dapl_ep_post_rdma_read_to_rmr(NULL, remote_of(1), cookie, remote_of(1), 0), BAD_HANDLE(EP));
 	assert_int_equal(posts + receives, 0);
 }
 
@@ -341,29 +344,6 @@ CASE(raw_endpoint_has_no_memory_of_a_peer)
 			 NOT_SUPPORTED);
 	assert_int_equal(posts, 0);
 	assert_int_equal(send_bytes(40, 0), DAT_SUCCESS);
-}
-
-CASE(handles_of_other_objects_are_refused)
-{
-	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
-	void *const wrong[] = { freed, evd };
-
-	core_ep_free(freed);
-	for (int i = 0; i < 2; i++) {
-		DAT_EP_HANDLE handle = (DAT_EP_HANDLE)wrong[i];
-
-		assert_int_equal(dapl_ep_post_send(handle, 1, segment(1), cookie, 0), BAD_HANDLE(EP));
-		assert_int_equal(dapl_ep_post_recv(handle, 1, segment(1), cookie, 0), BAD_HANDLE(EP));
-		assert_int_equal(dapl_ep_post_rdma_read(handle, 1, segment(1), cookie, remote_of(1), 0),
-				 BAD_HANDLE(EP));
-		assert_int_equal(dapl_ep_post_rdma_write(handle, 1, segment(1), cookie, remote_of(1), 0),
-				 BAD_HANDLE(EP));
-		assert_int_equal(dapl_ep_post_send_with_invalidate(handle, 1, segment(1), cookie, 0, DAT_TRUE, KEY),
-				 BAD_HANDLE(EP));
-		assert_int_equal(dapl_ep_post_rdma_read_to_rmr(handle, remote_of(1), cookie, remote_of(1), 0),
-				 BAD_HANDLE(EP));
-	}
-	assert_int_equal(posts + receives, 0);
 }
 
 /* --- DAT 2.0 --------------------------------------------------------------------------- */

@@ -48,19 +48,6 @@ static void expect_flushed(int op, uint64_t cookie)
 	assert_int_equal(dto->user_cookie.as_64, cookie);
 }
 
-UNIT_CASE(late_posts_are_flushed_in_order)
-{
-	assert_int_equal(request(1, 0, 0), DAT_SUCCESS);
-	assert_int_equal(request(2, 0, 0), DAT_SUCCESS);
-	assert_int_equal(receive(3), DAT_SUCCESS);
-	expect_flushed(DAT_DTO_SEND, 1);
-	expect_flushed(DAT_DTO_SEND, 2);
-	expect_flushed(DAT_DTO_RECEIVE, 3);
-	assert_int_equal(dapl_queue_count(&ep->sq) + dapl_queue_count(&ep->rq), 0);
-	assert_int_equal(ep->counters[DCNT_EP_POST_SEND], 2);
-	assert_int_equal(ep->counters[DCNT_EP_POST_RECV], 1);
-}
-
 /* It failed: it has an event, although its success would have none. */
 UNIT_CASE(suppressed_late_post_has_an_event)
 {

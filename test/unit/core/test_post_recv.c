@@ -41,21 +41,6 @@ static DAT_LMR_TRIPLET segment(DAT_VADDR address, DAT_SEG_LENGTH length)
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
 
-CASE(arguments_are_checked)
-{
-	const DAT_LMR_TRIPLET iov[4] = { segment(1, 1), segment(2, 1), segment(3, 1), segment(4, 1) };
-
-	assert_int_equal(receive(-1, iov, 0), BAD_PARAM(2));
-	assert_int_equal(receive(4, iov, 0), BAD_PARAM(2));
-	assert_int_equal(receive(1, NULL, 0), BAD_PARAM(3));
-	assert_int_equal(receive(3, iov, DAT_COMPLETION_SUPPRESS_FLAG), BAD_PARAM(5));
-	assert_int_equal(receive(3, iov, DAT_COMPLETION_BARRIER_FENCE_FLAG), BAD_PARAM(5));
-	assert_int_equal(posts, 0);
-	assert_int_equal(receive(3, iov, 0), DAT_SUCCESS);
-	assert_int_equal(receive(0, NULL, 0), DAT_SUCCESS);
-	assert_int_equal(posts, 2);
-}
-
 /* The flag of one post is allowed where the endpoint was created for it. */
 CASE(unsignaled_receives_need_an_endpoint_for_them)
 {
@@ -92,24 +77,6 @@ CASE(device_that_needs_a_segment_gets_one)
 	assert_int_equal(receive(0, NULL, 0), DAT_SUCCESS);
 	assert_int_equal(segments, 1);
 	assert_int_equal(first.length, 0);
-}
-
-CASE(srq_endpoint_has_no_receives_of_its_own)
-{
-	struct dapl_srq srq = { .max = 1 };
-
-	ep->srq = &srq;
-	assert_int_equal(DAT_GET_TYPE(receive(0, NULL, 0)), DAT_INVALID_STATE);
-	ep->srq = NULL;
-	assert_int_equal(posts, 0);
-}
-
-CASE(queue_holds_what_was_asked_for)
-{
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(receive(0, NULL, 0), DAT_SUCCESS);
-	assert_int_equal(receive(0, NULL, 0), NO_RESOURCE(MEMORY));
-	assert_int_equal(posts, 4);
 }
 
 CASE(refused_post_leaves_no_record)

@@ -362,15 +362,6 @@ CASE(reset_ends_a_fence)
 	assert_int_equal(posted.send_flags, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 }
 
-CASE(full_queue_refuses_the_request)
-{
-	for (int i = 0; i < LIMIT; i++)
-		assert_int_equal(send_bytes(1), DAT_SUCCESS);
-	assert_int_equal(send_bytes(1), NO_RESOURCE(MEMORY));
-	assert_int_equal(posts, LIMIT);
-	assert_int_equal(evd->obj.refs, 1);
-}
-
 CASE(full_queue_gives_suppressed_successes_back)
 {
 	for (int i = 0; i < LIMIT; i++) {
@@ -409,17 +400,6 @@ CASE(reported_error_of_a_queued_request_is_success)
 	assert_int_equal(dapl_queue_count(&ep->sq), 1);
 }
 
-CASE(unconnected_endpoint_refuses_requests)
-{
-	ep->state = DAT_EP_STATE_UNCONNECTED;
-	assert_int_equal(send_bytes(1), BAD_STATE(EP_UNCONNECTED));
-	assert_int_equal(write_bytes(1), BAD_STATE(EP_UNCONNECTED));
-	assert_int_equal(read_bytes(1, 1), BAD_STATE(EP_UNCONNECTED));
-	assert_int_equal(posts, 0);
-	ep->state = DAT_EP_STATE_DISCONNECTED;
-	assert_int_equal(send_bytes(1), DAT_SUCCESS);	/* the device flushes it */
-}
-
 CASE(freed_endpoint_is_a_bad_handle)
 {
 	ep->qp = NULL;
@@ -440,15 +420,6 @@ CASE(datagram_endpoint_takes_only_datagrams)
 	assert_int_equal(dapl_ep_post_request(ep, &wr, 1, cookie, 0, &kind), DAT_SUCCESS);
 	ep->qp = NULL;
 	assert_int_equal(DAT_GET_TYPE(dapl_ep_post_request(ep, &wr, 1, cookie, 0, &kind)), DAT_INVALID_STATE);
-}
-
-CASE(raw_endpoint_sends_frames_only)
-{
-	ep->is_ud = ep->is_raw = true;
-	assert_int_equal(write_bytes(1), NOT_SUPPORTED);
-	assert_int_equal(read_bytes(1, 1), NOT_SUPPORTED);
-	assert_int_equal(send_bytes(60), DAT_SUCCESS);
-	assert_int_equal(posts, 1);
 }
 
 UNIT_MAIN(NULL, NULL)

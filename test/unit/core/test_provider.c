@@ -189,57 +189,6 @@ CASE(table_has_every_call)
 	assert_int_equal(missing, 0);
 }
 
-CASE(context_is_kept_with_its_object)
-{
-	void *const objects[] = { ia, ep, evd };
-	DAT_CONTEXT context;
-
-	for (int i = 0; i < 3; i++) {
-		context.as_64 = 1;
-		assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)objects[i], &context), DAT_SUCCESS);
-		assert_int_equal(context.as_64, 0);	/* of a new object */
-		context.as_64 = 0x1234567890 + i;
-		assert_int_equal(table()->set_consumer_context_func((DAT_HANDLE)objects[i], context), DAT_SUCCESS);
-	}
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)objects[i], &context), DAT_SUCCESS);
-		assert_int_equal(context.as_64, 0x1234567890 + i);
-	}
-	assert_int_equal(ia->obj.calls + ep->obj.calls + evd->obj.calls, 0);
-}
-
-CASE(type_is_that_of_the_object)
-{
-	DAT_HANDLE_TYPE type;
-
-	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ia, &type), DAT_SUCCESS);
-	assert_int_equal(type, DAT_HANDLE_TYPE_IA);
-	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ep, &type), DAT_SUCCESS);
-	assert_int_equal(type, DAT_HANDLE_TYPE_EP);
-	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)evd, &type), DAT_SUCCESS);
-	assert_int_equal(type, DAT_HANDLE_TYPE_EVD);
-}
-
-CASE(calls_for_any_handle_check_their_arguments)
-{
-	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
-	DAT_CONTEXT context = { .as_64 = 5 };
-	DAT_HANDLE_TYPE type;
-
-	core_ep_free(freed);
-	for (int i = 0; i < 2; i++) {
-		DAT_HANDLE handle = i ? (DAT_HANDLE)freed : NULL;
-
-		assert_int_equal(table()->set_consumer_context_func(handle, context), BAD_FIRST);
-		assert_int_equal(table()->get_consumer_context_func(handle, &context), BAD_FIRST);
-		assert_int_equal(table()->get_handle_type_func(handle, &type), BAD_FIRST);
-	}
-	assert_int_equal(context.as_64, 5);
-	assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)ep, NULL), BAD_PARAM(2));
-	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ep, NULL), BAD_PARAM(2));
-	assert_int_equal(ep->obj.calls + freed->obj.calls, 0);
-}
-
 CASE(no_provider_takes_over_from_another)
 {
 	DAT_BOOLEAN related = DAT_TRUE;

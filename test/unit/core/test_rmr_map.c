@@ -52,18 +52,6 @@ static bool is_mapped(void *pages)
 	return !mincore(pages, (size_t)sysconf(_SC_PAGESIZE), &in_core) || errno != ENOMEM;
 }
 
-UNIT_CASE(arguments_are_checked)
-{
-	DAT_RMR_TRIPLET empty = memory;
-	DAT_PVOID at;
-
-	empty.segment_length = 0;
-	assert_int_equal(dapl_map_rmr(ep, NULL, &at), BAD_PARAM(2));
-	assert_int_equal(dapl_map_rmr(ep, &empty, &at), BAD_PARAM(2));
-	assert_int_equal(dapl_map_rmr(ep, &memory, NULL), BAD_PARAM(3));
-	assert_int_equal(maps, 0);
-}
-
 UNIT_CASE(endpoint_must_be_connected)
 {
 	DAT_PVOID at = NULL;
@@ -113,21 +101,6 @@ UNIT_CASE(each_mapping_ends_when_it_is_unmapped)
 	assert_int_equal(dapl_map_unmap(ep, at[0]), DAT_SUCCESS);
 	assert_int_equal(dapl_map_unmap(ep, at[2]), DAT_SUCCESS);
 	assert_null(ep->maps);
-}
-
-UNIT_CASE(mappings_end_with_their_endpoint)
-{
-	void *pages[2];
-	DAT_PVOID at;
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(dapl_map_rmr(ep, &memory, &at), DAT_SUCCESS);
-		pages[i] = last_pages;
-	}
-	dapl_map_end(ep);
-	assert_false(is_mapped(pages[0]) || is_mapped(pages[1]));
-	assert_null(ep->maps);
-	dapl_map_end(ep);
 }
 
 UNIT_CASE(endpoint_that_lost_its_connection_can_unmap)

@@ -188,24 +188,6 @@ UNIT_CASE(refused_srq_uses_nothing)
 	assert_int_equal(dapl_object_count(core_ia, DAPL_SRQ), 0);
 }
 
-/* SRQ-10 */
-WITH_SRQ(srq_in_use_is_not_freed)
-{
-	DAT_SRQ_HANDLE freed = SRQ;
-
-	assert_int_equal(dapl_srq_free(SRQ), BAD_STATE(SRQ_IN_USE));
-	assert_int_equal(core_device.srqs, 1);
-	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)ep), DAT_SUCCESS);
-	ep = NULL;
-	post_buffers(2);	/* they go with it */
-	assert_int_equal(dapl_srq_free(SRQ), DAT_SUCCESS);
-	assert_int_equal(core_device.srqs, 0);
-	assert_false(dapl_in_use(&core_pz->obj));
-	assert_int_equal(dapl_srq_free(freed), BAD_HANDLE(SRQ));
-	assert_int_equal(post(1, 1), BAD_HANDLE(SRQ));
-	srq = NULL;
-}
-
 /* --- posting ------------------------------------------------------------------------------------------- */
 
 WITH_SRQ(buffer_keeps_its_segments_and_cookie)
@@ -265,22 +247,6 @@ WITH_SRQ(refused_post_takes_no_buffer)
 }
 
 /* --- counting ------------------------------------------------------------------------------------------- */
-
-/* SRQ-7, 8, 9 */
-WITH_SRQ(counts_follow_arrival_and_dequeue)
-{
-	DAT_EVENT event;
-
-	post_buffers(3);
-	assert_int_equal(query().available_dto_count, 3);
-	assert_int_equal(query().outstanding_dto_count, 3);
-	arrive(1);
-	assert_int_equal(query().available_dto_count, 2);
-	assert_int_equal(query().outstanding_dto_count, 3);
-	assert_int_equal(core_next_event(core_dto_evd, &event), DAT_DTO_COMPLETION_EVENT);
-	assert_int_equal(query().available_dto_count, 2);
-	assert_int_equal(query().outstanding_dto_count, 2);
-}
 
 /* Two endpoints complete to one EVD, which is looked into once. */
 WITH_SRQ(arrived_buffers_of_two_endpoints_count_once)
@@ -346,18 +312,6 @@ WITH_SRQ(device_that_resizes_grows_with_the_limit)
 	assert_int_equal(query().max_recv_dtos, 2 * BUFFERS);
 }
 
-/* SRQ-13 */
-WITH_SRQ(queue_does_not_shrink_below_its_buffers)
-{
-	post_buffers(3);
-	assert_int_equal(dapl_srq_resize(SRQ, 2), BAD_STATE(SRQ_IN_USE));
-	assert_int_equal(query().max_recv_dtos, BUFFERS);
-	assert_int_equal(dapl_srq_resize(SRQ, 3), DAT_SUCCESS);
-	assert_int_equal(post(1, 1), NO_RESOURCE(MEMORY));
-	assert_int_equal(dapl_srq_resize(SRQ, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_srq_resize(SRQ, 1001), BAD_PARAM(2));
-}
-
 WITH_SRQ(queue_does_not_shrink_below_its_watermark)
 {
 	DAT_EVENT event;
@@ -398,15 +352,6 @@ WITH_SRQ(watermark_that_is_passed_already_is_told_at_once)
 	assert_int_equal(modified_mask, 0);
 	assert_int_equal(next_async(srq), DAT_SRQ_LOW_WATERMARK_EVENT);
 	assert_int_equal(dapl_srq_set_lw(SRQ, 4), DAT_SUCCESS);
-	assert_int_equal(next_async(srq), 0);
-}
-
-/* SRQ-11 */
-WITH_SRQ(watermark_is_at_most_the_limit)
-{
-	assert_int_equal(dapl_srq_set_lw(SRQ, BUFFERS + 1), BAD_PARAM(2));
-	assert_int_equal(dapl_srq_set_lw(SRQ, -1), BAD_PARAM(2));
-	assert_int_equal(dapl_srq_set_lw(SRQ, 0), DAT_SUCCESS);	/* off */
 	assert_int_equal(next_async(srq), 0);
 }
 
@@ -451,17 +396,6 @@ WITH_SRQ(soft_watermark_of_an_endpoint_is_told)
 	assert_int_equal(next_async(ep), DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	while (core_next_event(core_dto_evd, &event))
 		;
-}
-
-WITH_SRQ(endpoint_beyond_the_hard_watermark_keeps_the_old_ones)
-{
-	post_buffers(3);
-	assert_int_equal(set_watermarks(DAT_WATERMARK_INFINITE, 8), DAT_SUCCESS);
-	arrive(0);
-	arrive(1);
-	assert_int_equal(query().available_dto_count, 1);	/* polls */
-	assert_int_equal(set_watermarks(DAT_WATERMARK_INFINITE, 1), BAD_STATE(EP_RECV_WATERMARK));
-	assert_int_equal(ep->hard_hw, 8);
 }
 
 WITH_SRQ(watermark_outlives_the_cno_of_the_evd)

@@ -200,22 +200,6 @@ UNIT_CASE(connect_that_the_device_refuses_leaves_nothing)
 	assert_int_equal(ep->obj.refs, refs);
 }
 
-UNIT_CASE(rejection_carries_private_data)
-{
-	struct core_ud_event told;
-
-	connect_peer();
-	dapl_up_failed(ep, CONNECTION(0), DAPL_CONN_REJECTED, "busy", sizeof "busy");
-	told = next_event();
-	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_REJECT_EVENT);
-	assert_int_equal(told.type, DAT_IB_UD_CONNECT_REJECT);
-	assert_int_equal(told.status, DAT_IB_OP_ERR);
-	assert_null(told.to.ah);
-	assert_string_equal(told.pdata, "busy");
-	assert_int_equal(releases, 1);
-	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
-}
-
 UNIT_CASE(unreachable_peer_is_told_as_an_error)
 {
 	struct core_ud_event told;
@@ -279,26 +263,6 @@ static DAT_RETURN accept_request(struct dapl_cr *cr)
 	return ret;
 }
 
-UNIT_CASE(accepted_peer_is_told_as_passive)
-{
-	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true };
-	struct core_ud_event told;
-
-	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;	/* the provider's, for this request */
-	ep->cr = &cr;
-	assert_int_equal(accept_request(&cr), DAT_SUCCESS);
-	assert_string_equal(asked, "yes");
-	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
-	assert_null(ep->cr);
-	establish(0);
-	told = next_event();
-	assert_int_equal(told.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
-	assert_int_equal(told.type, DAT_IB_UD_PASSIVE_REMOTE_AH);
-	assert_int_equal(told.status, DAT_OP_SUCCESS);
-	assert_string_equal(told.pdata, "");
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-}
-
 UNIT_CASE(refused_accept_leaves_nothing)
 {
 	struct dapl_cr cr = { .conn = CONNECTION(0), .ud = true }, other = { .ud = true };
@@ -347,18 +311,6 @@ UNIT_CASE(connection_and_address_handle_are_freed)
 	assert_null(ep->known_peers);
 }
 
-UNIT_CASE(disconnect_keeps_the_address_handles)
-{
-	struct core_ud_event told = established_peer(0);
-
-	dapl_mutex_lock(&ep->lock);
-	assert_int_equal(dapl_ud_disconnect(ep), DAT_SUCCESS);
-	dapl_mutex_unlock(&ep->lock);
-	assert_int_equal(releases, 1);
-	assert_int_equal(ahs, 1);
-	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
-}
-
 UNIT_CASE(connected_endpoint_has_nothing_to_free)
 {
 	struct core_ud_event told = established_peer(0);
@@ -370,21 +322,6 @@ UNIT_CASE(connected_endpoint_has_nothing_to_free)
 	ep->is_ud = true;
 	assert_int_equal(dapl_ud_ah_free(ep, NULL), BAD_PARAM(2));
 	assert_int_equal(ahs, 1);
-}
-
-/* --- sending ---------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(datagram_goes_to_the_number_and_key_of_the_peer)
-{
-	struct core_ud_event told = established_peer(0);
-
-	told.to.qpn = PEER_QPN + 1;	/* the consumer may name another QP there */
-	assert_int_equal(send_to(1, 10, &told.to), DAT_SUCCESS);
-	assert_int_equal(sends, 1);
-	assert_int_equal(sent.opcode, IBV_WR_SEND);
-	assert_ptr_equal(sent.wr.ud.ah, &handles[0]);
-	assert_int_equal(sent.wr.ud.remote_qpn, PEER_QPN + 1);
-	assert_int_equal(sent.wr.ud.remote_qkey, PEER_QKEY);
 }
 
 UNIT_CASE(arguments_of_a_send_are_checked)

@@ -95,14 +95,6 @@ UNIT_CASE(hard_watermark_breaks_the_connection_when_it_is_exceeded)
 	assert_int_equal(broken, 1);
 }
 
-UNIT_CASE(infinite_watermarks_are_never_passed)
-{
-	ep->srq_polled = INT32_MAX - 2;
-	take(2);
-	assert_int_equal(soft_reports(), 0);
-	assert_int_equal(broken, 0);
-}
-
 static bool set_watermarks(int soft, int hard)
 {
 	bool fits;
