@@ -109,14 +109,12 @@ unit_dat = \
 	test/unit/dat/test_registry \
 	test/unit/dat/test_soft_entries \
 	test/unit/dat/test_sources \
-	test/unit/dat/test_strerror \
 	test/unit/dat/test_unknown_ia
 unit_dat_libs = libregistry.la libcommon.la $(CMOCKA_LIBS) -lpthread
 test_unit_dat_test_conf_SOURCES = test/unit/dat/test_conf.c dat/conf.c
 test_unit_dat_test_conf_LDADD = $(CMOCKA_LIBS)
 test_unit_dat_test_ia_handle_SOURCES = test/unit/dat/test_ia_handle.c dat/ia_handle.c
 test_unit_dat_test_ia_handle_LDADD = libcommon.la $(CMOCKA_LIBS)
-test_unit_dat_test_strerror_LDADD = libdat2.la $(CMOCKA_LIBS)
 test_unit_dat_test_lmr_table_LDADD = $(unit_dat_libs)
 test_unit_dat_test_closed_LDADD = $(unit_dat_libs)
 test_unit_dat_test_closed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free

@@ -35,15 +35,6 @@ UNIT_FIXTURE(free_conf) { conf_free(&conf); }
 
 #define REST " u2.0 nonthreadsafe default lib.so x.1.2 \"\" \"\""
 
-UNIT_TEST(empty_text_has_no_entry)
-{
-	parse("");
-	assert_int_equal(conf.count, 0);
-	parse("\n\n# c\n \t\r\n");
-	assert_int_equal(conf.count, 0);
-	assert_string_equal(complaints, "");
-}
-
 UNIT_TEST(an_entry_has_all_its_fields)
 {
 	const struct conf_entry *e;

@@ -13,8 +13,6 @@
 static struct conf conf;
 static int copies_left, grown_left, directories_left, files_left;	/* calls before the one that fails */
 
-/* --- in place of libc ------------------------------------------------------------------------------------------ */
-
 EXTEND(strdup, opendir, open64)
 
 char *__wrap_strdup(const char *text) { return copies_left-- != 0 ? __real_strdup(text) : NULL; }
@@ -131,17 +129,6 @@ UNIT_CASE(software_device_needs_no_other)
 	assert_string_equal(conf.entries[0].info.ia_name, "ofa-v2-soft");
 }
 
-UNIT_CASE(devices_and_ports_are_in_the_order_of_their_numbers)
-{
-	static const char *const devices[] = { "d10", "d2", "d1" };
-
-	for (int i = 0; i < 3; i++)
-		port(devices[i], 1, "1: CA\n", "InfiniBand\n");
-	port("d2", 10, "1: CA\n", "InfiniBand\n");
-	port("d2", 9, "1: CA\n", "InfiniBand\n");
-	makes("d1-1 d2-1 d2-9 d2-10 d10-1 d1-1s d2-1s d2-9s d2-10s d10-1s d1-1u d2-1u d2-9u d2-10u d10-1u ");
-}
-
 UNIT_CASE(hidden_files_are_no_devices)
 {
 	port(".d0", 1, "1: CA\n", "InfiniBand\n");
@@ -248,20 +235,6 @@ UNIT_CASE(port_without_files_has_entries_of_its_own)
 }
 
 /* --- limits and shortages --------------------------------------------------------------------------------------- */
-
-UNIT_CASE(path_that_is_too_long_leads_nowhere)
-{
-	char *path = malloc(PATH_MAX + 1);
-
-	memset(path, 'p', PATH_MAX);
-	path[PATH_MAX] = '\0';
-	for (size_t n = PATH_MAX; n > PATH_MAX - 32; n--) {
-		path[n] = '\0';
-		assert_int_equal(devices_make_entries(&conf, path, false), 0);
-	}
-	assert_int_equal(conf.count, 0);
-	free(path);
-}
 
 static void two_devices(void)
 {

@@ -72,31 +72,9 @@ static void lists(DAT_COUNT expected)
 	assert_int_equal(count, expected);
 }
 
-/* Entries of a file that the registry has read. */
-static void files(const char *file, const char *text)
-{
-	conf_text = text;
-	registry_start();
-	for (size_t i = 0; i < registry.table.reading->sources.conf.count; i++)
-		registry.table.reading->sources.conf.entries[i].file = file;
-}
-
 #define TEST(name) UNIT_TEST_WITH(name, begin, end)
 
 /* --- lists ------------------------------------------------------------------------------------------------------ */
-
-TEST(both_lists_need_their_arguments)
-{
-	DAT_RETURN (*const calls[])(DAT_ENTRY **, DAT_COUNT *) = { dats_list_entries, dats_list_generated };
-
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(calls[i](NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
-		assert_int_equal(calls[i](&list, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
-	}
-	assert_null(list);
-	assert_int_equal(count, 77);
-	assert_false(registry_has_started());
-}
 
 TEST(list_tells_all_of_an_entry)
 {
@@ -131,20 +109,6 @@ TEST(later_entries_with_a_key_are_repeated)
 	assert_int_equal(list[2].is_repeated, DAT_TRUE);
 	assert_int_equal(list[4].is_repeated, DAT_FALSE);	/* it cannot be opened, and repeats nothing */
 	assert_int_equal(list[5].is_repeated, DAT_TRUE);
-}
-
-TEST(origin_is_known_by_the_file)
-{
-	files(SYSCONFDIR "/dat.conf.d/more.conf", A);
-	lists(1);
-	assert_int_equal(list[0].origin, DAT_ENTRY_DROP_IN);
-	assert_string_equal(list[0].file, SYSCONFDIR "/dat.conf.d/more.conf");
-	end(state);
-	files(NULL, A);
-	lists(1);
-	assert_int_equal(list[0].origin, DAT_ENTRY_GENERATED);
-	assert_null(list[0].file);
-	assert_string_equal(list[0].ia_params, "eth0 0");
 }
 
 TEST(list_is_the_callers)
@@ -193,24 +157,6 @@ TEST(files_that_cannot_be_read_give_no_list)
 	lists(1);				/* the next call reads again */
 }
 
-/* --- devices ---------------------------------------------------------------------------------------------------- */
-
-TEST(generated_entries_are_those_of_the_devices)
-{
-	has_soft = true;
-	assert_int_equal(dats_list_generated(&list, &count), DAT_SUCCESS);
-	assert_int_equal(count, 2);
-	assert_string_equal(list[0].info.ia_name, "dev0");
-	assert_string_equal(list[1].info.ia_name, "dev1");
-	assert_string_equal(list[1].library, "libdev.so");
-	assert_string_equal(list[1].ia_params, "dev 1");
-	assert_int_equal(list[1].origin, DAT_ENTRY_GENERATED);
-	assert_null(list[1].file);
-	assert_int_equal(list[1].is_default, DAT_TRUE);
-	assert_int_equal(list[1].is_repeated, DAT_FALSE);
-	assert_false(registry_has_started());	/* whatever the files say */
-}
-
 TEST(devices_that_cannot_be_found_give_no_list)
 {
 	devices_error = EMFILE;
@@ -244,29 +190,6 @@ static DAT_RETURN check(const char *text, size_t length)
 	fault_count = 0;
 	memset(faults, 0, sizeof faults);
 	return dats_check_conf(text, length, keep, faults, &count);
-}
-
-TEST(check_needs_its_pointers)
-{
-	assert_int_equal(dats_check_conf(NULL, 0, keep, NULL, &count),
-			 DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
-	assert_int_equal(dats_check_conf(A, 1, NULL, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
-	assert_int_equal(dats_check_conf(A, 1, keep, NULL, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5));
-	assert_int_equal(count, 77);
-}
-
-TEST(good_text_has_entries_and_no_faults)
-{
-	static const char text[] = A SAFE_A HIDDEN;
-
-	assert_int_equal(check(text, strlen(text)), DAT_SUCCESS);
-	assert_int_equal(count, 3);
-	assert_int_equal(fault_count, 0);
-	assert_int_equal(check(text, strlen(A)), DAT_SUCCESS);
-	assert_int_equal(count, 1);		/* of the bytes that were given */
-	assert_int_equal(check("", 0), DAT_SUCCESS);
-	assert_int_equal(count, 0);
-	assert_false(registry_has_started());
 }
 
 TEST(each_fault_is_reported_with_its_place)

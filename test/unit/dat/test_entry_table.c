@@ -24,59 +24,6 @@ static DAT_PROVIDER_INFO key(const char *name, unsigned minor, bool thread_safe)
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
 
-UNIT_TEST(each_part_of_a_key_counts)
-{
-	DAT_PROVIDER_INFO a = key("ia", 0, false), b;
-
-	b = a;
-	assert_true(same_key(&a, &b));
-	b = key("ib", 0, false);
-	assert_false(same_key(&a, &b));
-	b = key("ia", 1, false);
-	assert_false(same_key(&a, &b));
-	b = key("ia", 0, true);
-	assert_false(same_key(&a, &b));
-	b.is_thread_safe = (DAT_BOOLEAN)2;	/* any value but 0 is true */
-	a.is_thread_safe = DAT_TRUE;
-	assert_true(same_key(&a, &b));
-	b.dapl_version_major = 1;
-	assert_false(same_key(&a, &b));
-}
-
-UNIT_TEST(equal_keys_come_in_the_order_of_the_file)
-{
-	struct entry_table table = table_of(A B LINE("ia_a", "default", "libc.so", ""));
-	DAT_PROVIDER_INFO a = key("ia_a", 0, false), absent = key("ia_c", 0, false);
-	struct entry *first = table_next(&table, &a, NULL);
-
-	assert_int_equal(table.count, 3);
-	assert_ptr_equal(first, table.entries[0]);
-	assert_ptr_equal(table_next(&table, &a, first), table.entries[2]);
-	assert_null(table_next(&table, &a, table.entries[2]));
-	assert_null(table_next(&table, &absent, NULL));
-	assert_false(table.entries[0]->repeated || table.entries[1]->repeated);
-	assert_true(table.entries[2]->repeated && table.reading->repeated[2]);
-	table_free(&table);
-}
-
-UNIT_TEST(nondefault_entries_are_never_opened)
-{
-	struct entry_table table = table_of(LINE("ia_a", "nondefault", "libn.so", "") A);
-	DAT_PROVIDER_INFO a = key("ia_a", 0, false);
-
-	assert_ptr_equal(table_next(&table, &a, NULL), table.entries[1]);
-	assert_false(table.entries[1]->repeated);	/* the first hides nothing of it */
-	table_free(&table);
-}
-
-UNIT_TEST(empty_table_has_no_entries)
-{
-	struct entry_table table = table_of("");
-
-	assert_null(table_first(&table, "ia_a"));
-	table_free(&table);
-}
-
 UNIT_TEST(many_entries_are_all_found)
 {
 	enum { MANY = 200, LINE_BYTES = 80 };
@@ -96,21 +43,6 @@ UNIT_TEST(many_entries_are_all_found)
 		wanted = key(name, 0, false);
 		assert_ptr_equal(table_next(&table, &wanted, NULL), table.entries[i]);
 	}
-	table_free(&table);
-}
-
-UNIT_TEST(entry_that_stays_keeps_its_library)
-{
-	struct entry_table table = table_of(A B);
-	struct entry *a = table.entries[0], *b = table.entries[1];
-
-	a->loaded = a->failure_reported = true;
-	replace(&table, B A);
-	assert_ptr_equal(table.entries[0], b);
-	assert_ptr_equal(table.entries[1], a);
-	assert_true(a->loaded && !a->failure_reported && !a->replaced);
-	assert_int_equal(a->conf->line, 2);
-	assert_ptr_equal(a->reading, table.reading);
 	table_free(&table);
 }
 
@@ -149,20 +81,6 @@ UNIT_TEST(two_equal_entries_keep_their_places)
 	assert_ptr_equal(table.entries[0], first);
 	assert_ptr_equal(table.entries[1], second);
 	assert_true(second->repeated && table.entries[2]->repeated && !first->repeated);
-	table_free(&table);
-}
-
-UNIT_TEST(reading_lives_until_its_last_user)
-{
-	struct entry_table table = table_of(A);
-	struct reading *reading = table.reading;
-
-	reading_get(reading);
-	replace(&table, A);
-	assert_int_equal(reading->refs, 1);	/* the table and the entry have left it */
-	assert_string_equal(reading->sources.conf.entries[0].library, "liba.so");
-	reading_put(reading);
-	reading_put(NULL);
 	table_free(&table);
 }
 

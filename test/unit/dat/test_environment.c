@@ -39,13 +39,6 @@ UNIT_CASE(variables_of_others_are_silent)
 	assert_string_equal(printed_by(check, NULL), "");
 }
 
-UNIT_CASE(misspelt_variable_gets_the_nearest_name)
-{
-	setenv("DAPL_SOFT_SMH", "0", 1);
-	assert_string_equal(printed_by(check, NULL),
-			    "t: the variable DAPL_SOFT_SMH has no meaning; is DAPL_SOFT_SHM meant?\n");
-}
-
 UNIT_CASE(unlike_variable_has_no_meaning)
 {
 	setenv("DAT_COLOUR_OF_THE_SKY", "blue", 1);
@@ -69,23 +62,6 @@ UNIT_CASE(value_is_not_compared)
 {
 	setenv("DAT_OVERRIDE", "a value of more than sixty-four bytes, which a name could not have", 1);
 	assert_string_equal(printed_by(check, NULL), "");
-}
-
-UNIT_CASE(nothing_is_said_without_trace)
-{
-	static const struct { int level; const char *providers; unsigned lines; } rows[] = {
-		{ 0, NULL, 0 }, { 2, NULL, 0 }, { 3, NULL, 1 }, { 5, NULL, 1 }, { 0, "2", 0 }, { 0, "3", 1 },
-		{ 0, "0x3", 1 }, { 0, "many", 0 },
-	};
-
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		clearenv();
-		setenv("DAT_SOMETHING_ELSE", "", 1);
-		if (rows[i].providers)
-			setenv("DAPL_TRACE_LEVEL", rows[i].providers, 1);
-		trace_set_level(rows[i].level);
-		assert_int_equal(times_in(printed_by(check, NULL), "DAT_SOMETHING_ELSE"), rows[i].lines);
-	}
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -35,17 +35,6 @@ TEST(a_reserved_handle_is_not_open)
 	assert_ptr_equal(ia_handle_of(&ias[0]), handle);
 }
 
-TEST(the_lowest_free_number_is_next)
-{
-	for (int i = 0; i < 1000; i++)
-		assert_int_equal(NUMBER(open_handle(&ias[i])), i + 1);
-	ia_handle_release(HANDLE(700));
-	ia_handle_release(HANDLE(3));
-	assert_int_equal(NUMBER(open_handle(&ias[2000])), 3);
-	assert_int_equal(NUMBER(open_handle(&ias[2001])), 700);
-	assert_int_equal(NUMBER(open_handle(&ias[2002])), 1001);
-}
-
 TEST(every_number_can_be_used)
 {
 	for (unsigned i = 1; i < IA_HANDLE_LIMIT; i++)

@@ -238,8 +238,6 @@ UNIT_CASE(files_that_were_not_read_tell_nothing)
 	tells("");
 }
 
-/* --- relation --------------------------------------------------------------------------------------------------- */
-
 UNIT_CASE(relation_needs_two_known_names)
 {
 	char known[] = "ia_a", other[] = "ia_z", unknown[] = "ia_x";

@@ -69,26 +69,6 @@ static void replace_files(const char *text)
 
 /* --- loading and unloading -------------------------------------------------------------------------------------- */
 
-TEST(library_is_loaded_by_the_first_open_and_unloaded_by_the_last_close)
-{
-	struct provider *first, *second;
-
-	first = opened("ia_a");
-	took("open:liba.so init:ia_a[eth0 0] ");
-	second = opened("ia_a");
-	assert_ptr_equal(first, second);
-	assert_int_equal(first->users, 2);
-	registry_put(first);
-	took("");
-	assert_int_equal(first->users, 1);
-	registry_put(second);
-	took("fini:ia_a close ");
-	assert_null(registry.providers);
-	assert_false(registry.table.entries[0]->loaded);
-	opened("ia_a");
-	took("open:liba.so init:ia_a[eth0 0] ");
-}
-
 TEST(each_entry_has_its_own_users)
 {
 	struct provider *a, *b;
@@ -104,110 +84,12 @@ TEST(each_entry_has_its_own_users)
 
 static void register_more(void) { register_ia("more", 2, 0, DAT_FALSE); }
 
-TEST(library_stays_while_another_of_its_providers_is_used)
-{
-	struct provider *a, *m;
-
-	during_init = register_more;
-	a = opened("ia_a");
-	m = opened("more");
-	took("open:liba.so init:ia_a[eth0 0] ");
-	registry_put(a);
-	took("");
-	registry_put(m);
-	took("fini:ia_a close ");
-	assert_null(registry.providers);
-}
-
-TEST(provider_of_the_program_comes_before_the_entry_and_is_never_unloaded)
-{
-	struct provider *p;
-
-	register_ia("ia_a", 2, 0, DAT_FALSE);
-	p = opened("ia_a");
-	assert_null(p->owner);
-	assert_int_equal(p->users, 1);
-	registry_put(p);
-	assert_int_equal(p->users, 0);
-	assert_ptr_equal(registry.providers, p);
-	took("");
-}
-
 TEST(first_open_reads_the_files)
 {
 	conf_reads = 0;
 	opened("ia_a");
 	opened("ia_b");
 	assert_int_equal(conf_reads, 1);
-}
-
-TEST(last_close_frees_an_entry_that_has_changed)
-{
-	struct reading *reading;
-	struct provider *p, *q;
-
-	p = opened("ia_a");
-	reading = registry.table.entries[0]->reading;
-	reading_get(reading);
-	replace_files(CHANGED_A);
-	q = opened("ia_a");
-	assert_ptr_equal(q, p);			/* one name has one provider */
-	registry_put(p);
-	took("open:liba.so init:ia_a[eth0 0] ");
-	registry_put(q);
-	took("fini:ia_a close ");
-	assert_int_equal(reading->refs, 1);
-	reading_put(reading);
-	opened("ia_a");
-	took("open:liba.so init:ia_a[eth1 0] ");
-}
-
-/* --- which entry ------------------------------------------------------------------------------------------------ */
-
-TEST(next_entry_serves_if_a_library_cannot_be_loaded)
-{
-	struct provider *p;
-
-	conf_text = A SECOND_A;
-	missing = "liba.so";
-	p = opened("ia_a");
-	assert_ptr_equal(p->owner, registry.table.entries[1]);
-	took("open:liba.so open:libc.so init:ia_a[eth0 0] ");
-	assert_string_equal(reports, "dat.conf:1: \"ia_a\": cannot load liba.so: no such file\n");
-	assert_int_equal(reported, REPORT_LIBRARY_NOT_LOADED);
-	opened("ia_a");
-	took("");
-}
-
-TEST(first_library_that_loads_is_the_last_that_is_tried)
-{
-	conf_text = A SECOND_A;
-	registers = false;
-	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
-	took("open:liba.so init:ia_a[eth0 0] ");
-}
-
-TEST(exact_entry_comes_before_a_thread_safe_one)
-{
-	conf_text = SAFE_A A;
-	assert_false(opened("ia_a")->info.is_thread_safe);
-	took("open:liba.so init:ia_a[eth0 0] ");
-	libraries_end(state);
-	register_ia("ia_a", 2, 0, DAT_TRUE);			/* not even if that needs no load */
-	assert_false(opened("ia_a")->info.is_thread_safe);
-	took("open:liba.so init:ia_a[eth0 0] ");
-}
-
-TEST(thread_safe_entry_serves_callers_that_need_none)
-{
-	conf_text = SAFE_A;
-	assert_true(opened("ia_a")->info.is_thread_safe);
-	took("open:libs.so init:ia_a[] ");
-	libraries_end(state);
-	conf_text = SAFE_A A;
-	missing = "liba.so";
-	assert_true(opened("ia_a")->info.is_thread_safe);
-	took("open:liba.so open:libs.so init:ia_a[] ");
 }
 
 TEST(other_entry_serves_no_caller_that_needs_thread_safety)
@@ -264,19 +146,6 @@ TEST(provider_of_an_entry_that_is_gone_makes_nothing_known)
 	assert_true(name_is_known("ia_b"));
 	dat_mutex_unlock(&registry.lock);
 	registry_put(p);
-}
-
-TEST(missing_library_is_reported_once_and_tried_again)
-{
-	conf_text = A LINE("ia_b", "default", "liba.so", "");
-	missing = "liba.so";
-	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
-	fails(NOT_FOUND(DAT_NAME_NOT_REGISTERED));
-	took("open:liba.so open:liba.so ");
-	assert_int_equal(get_ia("ia_b", NULL), NOT_FOUND(DAT_NAME_NOT_REGISTERED));	/* the same library */
-	assert_string_equal(reports, "dat.conf:1: \"ia_a\": cannot load liba.so: no such file\n");
-	missing = NULL;
-	opened("ia_a");
 }
 
 TEST(library_that_is_no_provider_has_an_id_of_its_own)

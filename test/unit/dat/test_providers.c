@@ -12,7 +12,7 @@
 #define CHANGED LINE("ia_a", "default", "liba.so", "eth1 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
 
-static const DAT_PROVIDER table, other_table;
+static const DAT_PROVIDER table;
 static DAT_PROVIDER_INFO a, b;
 static bool no_memory;
 
@@ -87,22 +87,6 @@ static void free_replaced(struct entry *e)
 
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(both_calls_check_their_arguments)
-{
-	DAT_RETURN (*const calls[])(const DAT_PROVIDER *, const DAT_PROVIDER_INFO *) = {
-		dat_registry_add_provider, dat_registry_remove_provider,
-	};
-	DAT_PROVIDER_INFO endless = a;
-
-	memset(endless.ia_name, 'n', sizeof endless.ia_name);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(calls[i](NULL, &a), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
-		assert_int_equal(calls[i](&table, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
-		assert_int_equal(calls[i](&table, &endless), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
-	}
-	assert_null(registry.providers);
-}
-
 UNIT_CASE(registration_belongs_to_the_entry_that_is_loaded)
 {
 	assert_int_equal(by(registry.table.entries[1], add, &a), DAT_SUCCESS);
@@ -120,18 +104,6 @@ UNIT_CASE(info_is_copied)
 	assert_int_equal(add(&info), DAT_SUCCESS);
 	memset(&info, 0, sizeof info);
 	assert_non_null(found(&a));
-}
-
-UNIT_CASE(key_is_registered_once)
-{
-	DAT_PROVIDER_INFO safe = a;
-
-	assert_int_equal(add(&a), DAT_SUCCESS);
-	assert_int_equal(dat_registry_add_provider(&other_table, &a), DAT_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0));
-	assert_ptr_equal(found(&a)->table, &table);
-	safe.is_thread_safe = DAT_TRUE;
-	assert_int_equal(add(&safe), DAT_SUCCESS);
-	assert_ptr_not_equal(found(&safe), found(&a));
 }
 
 UNIT_CASE(providers_are_in_the_order_of_their_registration)

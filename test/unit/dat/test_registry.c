@@ -114,16 +114,6 @@ static void loaded(struct entry *e)
 
 /* --- start ------------------------------------------------------------------------------------------------------ */
 
-UNIT_CASE(files_are_read_once)
-{
-	assert_false(registry_has_started());
-	registry_start();
-	assert_true(registry_has_started());
-	assert_int_equal(registry.table.count, 2);
-	registry_start();
-	assert_int_equal(conf_reads, 1);
-}
-
 UNIT_CASE(files_with_faults_are_read_once_too)
 {
 	conf_text = A B "no entry\n";

@@ -83,22 +83,6 @@ static void expect_names(const char *expected)
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-UNIT_CASE(drop_ins_follow_in_the_order_of_their_names)
-{
-	make_file(CONF, "m1", "m2");
-	for (const char *at = "5Z0b7a2B"; *at; at++) {
-		char file[] = DROP_INS "/?.conf", name[] = "?";
-
-		file[sizeof DROP_INS] = name[0] = *at;
-		make_file(file, name, NULL);
-	}
-	assert_string_equal(read_printed(), "");
-	assert_int_equal(result, 0);
-	expect_names("m1 m2 0 2 5 7 B Z a b");
-	assert_true(sources_is_drop_in(sources.conf.entries[2].file));
-	assert_false(sources_is_drop_in(sources.conf.entries[0].file));
-}
-
 UNIT_CASE(other_names_are_no_drop_ins)
 {
 	make_file(CONF, "m1", NULL);
@@ -110,70 +94,12 @@ UNIT_CASE(other_names_are_no_drop_ins)
 	expect_names("m1 dotted");
 }
 
-UNIT_CASE(override_is_the_only_file)
-{
-	make_file(CONF, "m1", NULL);
-	make_file(DROP_INS "/a.conf", "d1", NULL);
-	make_file("/other", "o1", NULL);
-	devices[0] = "g1";
-	setenv("DAT_OVERRIDE", in_tree("/other"), 1);
-	assert_string_equal(read_printed(), "");
-	expect_names("o1");
-	assert_non_null(strstr(sources.origin, "/other"));
-	assert_false(sources.unreadable);
-}
-
-UNIT_CASE(override_that_cannot_be_read_leaves_nothing)
-{
-	make_file(CONF, "m1", NULL);
-	setenv("DAT_OVERRIDE", in_tree("/absent"), 1);
-	assert_int_equal(times_in(read_printed(), "DAT_OVERRIDE"), 1);
-	assert_int_equal(result, 0);
-	assert_true(sources.unreadable);
-	expect_names("");
-}
-
-UNIT_CASE(devices_stand_in_for_an_absent_file)
-{
-	devices[0] = "g1";
-	make_file(DROP_INS "/a.conf", "d1", NULL);
-	assert_string_equal(read_printed(), "");
-	expect_names("g1 d1");
-	assert_null(sources.conf.entries[0].file);
-	assert_non_null(strstr(sources.origin, "among the devices present"));
-}
-
 UNIT_CASE(soft_device_is_generated_if_asked)
 {
 	tree_directory("/sys/class/net/eth0");
 	add_interface("eth0", IFF_UP, "192.0.2.1");
 	read_sources(tree_root);
 	expect_names("soft ofa-v2-soft-eth0");
-}
-
-UNIT_CASE(name_of_a_file_hides_a_device)
-{
-	devices[0] = "g1";
-	devices[1] = "d1";
-	devices[2] = "g2";
-	make_file(DROP_INS "/a.conf", "d1", NULL);
-	read_printed();
-	expect_names("g1 g2 d1");
-	assert_string_equal(sources.conf.entries[2].library, "libfile.so");
-}
-
-UNIT_CASE(devices_take_the_place_of_include_auto)
-{
-	FILE *file;
-
-	devices[0] = "g1";
-	devices[1] = "g2";
-	make_file(CONF, "m1", NULL);
-	file = fopen(in_tree(CONF), "a");
-	fputs("include auto\nm2 u2.0 nonthreadsafe default libfile.so dapl.2.0 \"\" \"\"\n", file);
-	fclose(file);
-	read_printed();
-	expect_names("m1 g1 g2 m2");
 }
 
 UNIT_CASE(file_that_cannot_be_read_is_reported)
@@ -186,31 +112,6 @@ UNIT_CASE(file_that_cannot_be_read_is_reported)
 	assert_true(sources.unreadable);
 	assert_int_equal(sources.faults, 1);
 	expect_names("d1");
-}
-
-UNIT_CASE(file_in_place_of_the_directory_is_reported)
-{
-	assert_int_equal(rmdir(in_tree(DROP_INS)), 0);
-	make_file(CONF, "m1", NULL);
-	assert_string_equal(read_printed(), "");	/* no directory is no fault */
-	sources_free(&sources);
-	make_file(DROP_INS, "m2", NULL);
-	assert_int_equal(times_in(read_printed(), "cannot read the directory"), 1);
-	assert_int_equal(sources.faults, 1);
-	expect_names("m1");
-}
-
-UNIT_CASE(wrong_lines_are_reported_and_counted)
-{
-	FILE *file;
-
-	make_file(CONF, "m1", NULL);
-	file = fopen(in_tree(CONF), "a");
-	fputs("what is this?\n", file);
-	fclose(file);
-	assert_int_equal(times_in(read_printed(), "dat.conf:2: "), 1);
-	assert_int_equal(sources.faults, 1);
-	expect_names("m1");
 }
 
 /* To open a FIFO that has no writer takes for ever. */

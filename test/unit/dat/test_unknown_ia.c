@@ -12,16 +12,6 @@ static void report(void *list)
 	unknown_ia_report("ia9", "in /etc/dat.conf", list);
 }
 
-UNIT_TEST(names_stand_in_the_order_of_the_list)
-{
-	struct name_list list = { .length = 0 };
-
-	unknown_ia_add_name(&list, "ia0");
-	unknown_ia_add_name(&list, "ia1");
-	assert_string_equal(printed_by(report, &list),
-			    "t: no interface adapter \"ia9\" in /etc/dat.conf; there are: ia0 ia1\n");
-}
-
 UNIT_TEST(line_without_names_says_so)
 {
 	struct name_list list = { .length = 0 };
