@@ -27,8 +27,6 @@ struct dapl_request request_told;
 static int taken;
 static void (*ready)(struct dapl_watch *);
 
-/* --- in place of librdmacm --------------------------------------------------------------------------------- */
-
 int rdma_get_cm_event(struct rdma_event_channel *on, struct rdma_cm_event **out)
 {
 	assert_ptr_equal(on, dev.channel);

@@ -216,8 +216,6 @@ int ibv_query_qp(struct ibv_qp *of, struct ibv_qp_attr *attr, int mask, struct i
 	return 0;
 }
 
-/* --- in place of the service thread ----------------------------------------------------------------------- */
-
 REPLACE(dapl_task_queue, dapl_timer_start, dapl_timer_stop)
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))

@@ -50,36 +50,6 @@ static void fails_later(const char *all, int err, const char *text)
 
 #define TEST(name) UNIT_TEST_WITH(name, sides_begin, sides_end)
 
-/* --- requests --------------------------------------------------------------------------------------------- */
-
-TEST(request_is_a_connection_of_its_id)
-{
-	assert_int_equal(request(HW_WIRE_IB), 0);
-	assert_ptr_equal(conn->id, &id);
-	assert_ptr_equal(id.context, &conn->target);
-	assert_int_equal(conn->target.kind, CM_CONN);
-	assert_ptr_equal(dev.conns, conn);
-	assert_int_equal(conn->state, CONN_REQUESTED);
-	assert_false(conn->active);
-	assert_null(conn->owner);
-	assert_int_equal(address_port((struct sockaddr *)&conn->remote), 2);
-	assert_int_equal(address_port((struct sockaddr *)&conn->local), 1);
-	assert_int_equal(conn->lock.state, MUTEX_FREE);
-	left_is("id");
-}
-
-TEST(request_has_what_the_peer_wants)
-{
-	assert_int_equal(request(HW_WIRE_IB), 0);
-	assert_int_equal(conn->reads_out, PEER_OUT);
-	assert_int_equal(conn->reads_in, PEER_IN);
-	assert_int_equal(conn->peer_mtu, IBV_MTU_1024);
-	begin_on(state, HW_WIRE_UD);
-	assert_int_equal(conn->reads_out, 0);	/* datagrams have none */
-	assert_int_equal(conn->reads_in, 0);
-	assert_int_equal(conn->peer_self.qpn, PEER_QP_NUMBER);
-}
-
 TEST(request_without_memory_leaves_the_id)
 {
 	no_memory = true;
@@ -307,17 +277,6 @@ TEST(refusal_by_the_provider_carries_its_mark)
 		left_is(cases[i].word);
 		is_rejection(cases[i].wire, true, "");
 	}
-}
-
-/* It has no owner to which core could report. */
-TEST(rejected_request_is_released)
-{
-	assert_int_equal(request(HW_WIRE_IB), 0);
-	assert_int_equal(hw_acceptor_reject(conn, true, "no", 2), 0);
-	*steps = 0;
-	run_task();
-	left_is("");
-	assert_null(dev.conns);
 }
 
 TEST(request_that_is_over_is_released_without_an_answer)

@@ -19,8 +19,6 @@ static struct sockaddr_in answer;		/* of the name server, if it has a family */
 static unsigned questions;			/* to it */
 static struct hw_places places;
 
-/* --- what is replaced ---------------------------------------------------------------------------------------- */
-
 EXTEND(getaddrinfo, opendir, fopen64, access)
 
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)

@@ -204,31 +204,6 @@ TEST(request_is_handed_up_with_its_connection)
 	}
 }
 
-TEST(request_without_memory_is_refused)
-{
-	for (size_t i = 0; i < COUNT(wires); i++) {
-		channel_begin_on(state, wires[i].wire);
-		request_comes();
-		no_memory = true;
-		read_channel();
-		no_memory = false;
-		left_is(wires[i].refused);
-		assert_null(dev.conns);
-	}
-}
-
-TEST(request_to_a_listener_that_ends_is_refused)
-{
-	for (size_t i = 0; i < COUNT(wires); i++) {
-		channel_begin_on(state, wires[i].wire);
-		request_comes();
-		listener.dead = true;
-		read_channel();
-		left_is(wires[i].refused);
-		assert_null(dev.conns);
-	}
-}
-
 /* Another thread that destroys the id waits for the acknowledgement only, and for the handler before it frees the
  * listener. */
 static void listener_ends(void)
@@ -237,14 +212,20 @@ static void listener_ends(void)
 	memset(&listen_id, 0xee, sizeof listen_id);
 }
 
-TEST(listener_may_end_once_its_request_is_acknowledged)
+TEST(request_without_memory_or_to_a_listener_that_ends_is_refused)
 {
-	for (size_t i = 0; i < COUNT(wires); i++) {
-		channel_begin_on(state, wires[i].wire);
+	enum { NO_MEMORY, ENDED, ENDS, REASONS };
+
+	for (size_t i = 0; i < COUNT(wires) * REASONS; i++) {
+		channel_begin_on(state, wires[i / REASONS].wire);
 		request_comes();
-		during_ack = listener_ends;
+		no_memory = i % REASONS == NO_MEMORY;
+		listener.dead = i % REASONS == ENDED;
+		if (i % REASONS == ENDS)
+			during_ack = listener_ends;
 		read_channel();
-		left_is(wires[i].refused);
+		no_memory = false;
+		left_is(wires[i / REASONS].refused);
 		assert_null(dev.conns);
 	}
 }

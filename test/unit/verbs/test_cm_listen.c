@@ -22,8 +22,6 @@ static int asked_backlog;
 static struct dapl_listener *made;
 static uint16_t port_told;
 
-/* --- in place of librdmacm and libibverbs ----------------------------------------------------------------- */
-
 int rdma_bind_addr(struct rdma_cm_id *of, struct sockaddr *to)
 {
 	struct sockaddr *here = (struct sockaddr *)&of->route.addr.src_storage;
@@ -50,8 +48,6 @@ const char *ibv_get_device_name(struct ibv_device *of)
 	assert_ptr_equal(of, &hardware);
 	return bound_device;
 }
-
-/* --- in place of free ---------------------------------------------------------------------------------------- */
 
 EXTEND(free)
 

@@ -107,14 +107,6 @@ TEST(connection_is_listed_until_it_is_destroyed)
 	left_is("");
 }
 
-TEST(connection_without_memory_is_not_listed)
-{
-	no_memory = true;
-	assert_null(hw_conn_new(&dev, false, CONN_REQUESTED));
-	no_memory = false;
-	list_is(NULL, 0);
-}
-
 TEST(wire_follows_from_the_device_unless_there_are_datagrams)
 {
 	static const struct { bool iwarp, ud; enum hw_wire wire; } cases[] = {
@@ -399,15 +391,6 @@ TEST(cause_of_a_failure_is_constant)
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
-
-TEST(released_queue_pair_is_used_no_more)
-{
-	begin_in(state, HW_WIRE_IB, CONN_ESTABLISHED);
-	hw_conn_release(conn);
-	assert_null(conn->qp);
-	assert_true(conn->released);
-	run_task();
-}
 
 /* A connection that lingers keeps its id. */
 static const struct {

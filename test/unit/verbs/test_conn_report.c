@@ -125,15 +125,6 @@ static bool has_address(const struct sockaddr_storage *ss, const char *text, uin
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
 
-TEST(failed_connection_is_over_before_core_knows)
-{
-	lock_in(CONN_CONNECTING);
-	hw_report_failed(&conn, DAPL_CONN_REJECTED, "no", 2);
-	reported(CONN_CLOSED, 1);
-	assert_int_equal(why_told, DAPL_CONN_REJECTED);
-	assert_int_equal(pdata_len, 2);
-}
-
 TEST(established_connection_has_both_addresses)
 {
 	lock_in(CONN_CONNECTING);
@@ -144,16 +135,6 @@ TEST(established_connection_has_both_addresses)
 	assert_null(told.ud);
 	assert_true(has_address(&told.local, "10.0.0.1", 1));
 	assert_true(has_address(&told.remote, "10.0.0.2", 2));
-}
-
-TEST(ud_peer_is_handed_on)
-{
-	struct dapl_ud_peer peer = { .qpn = 5 };
-
-	lock_in(CONN_CONNECTING);
-	hw_report_established(&conn, NULL, 0, &peer);
-	reported(CONN_ESTABLISHED, 1);
-	assert_ptr_equal(told.ud, &peer);
 }
 
 /* The capture of a connection that was accepted began with the accept. */
@@ -221,14 +202,6 @@ static void refused_message(enum hw_wire wire)
 	assert_int_equal(pdata.len, 0);
 }
 
-TEST(infiniband_refusal_has_a_reason_of_its_own)
-{
-	hw_report_refusal(&id, HW_WIRE_IB);
-	assert_int_equal(ece_rejects, 1);
-	assert_int_equal(rejects, 0);
-	refused_message(HW_WIRE_IB);
-}
-
 TEST(kernel_without_that_reason_rejects)
 {
 	ece_is_refused = true;
@@ -236,19 +209,6 @@ TEST(kernel_without_that_reason_rejects)
 	assert_int_equal(ece_rejects, 1);
 	assert_int_equal(rejects, 1);
 	refused_message(HW_WIRE_IB);
-}
-
-TEST(other_wires_reject)
-{
-	static const enum hw_wire wires[] = { HW_WIRE_IWARP, HW_WIRE_UD };
-
-	for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
-		begin(state);
-		hw_report_refusal(&id, wires[i]);
-		assert_int_equal(ece_rejects, 0);
-		assert_int_equal(rejects, 1);
-		refused_message(wires[i]);
-	}
 }
 
 UNIT_MAIN(NULL, NULL)

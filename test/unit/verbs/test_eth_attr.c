@@ -84,8 +84,6 @@ void __wrap_hw_eth_cq_forget(struct hw_eth_device *of)
 	forgets++;
 }
 
-/* --- fixture ---------------------------------------------------------------------------------------------------- */
-
 UNIT_FIXTURE(begin)
 {
 	objects_begin(state);
@@ -283,12 +281,6 @@ static void opened_has(bool raw)
 		assert_ptr_equal(dev.eth->dev, &dev);
 	hw_eth_close(&dev);
 	assert_null(dev.eth);
-}
-
-TEST(device_that_makes_a_raw_qp_has_endpoints)
-{
-	opened_has(true);
-	steps_are("pd cq qp -qp -cq -pd");
 }
 
 TEST(device_of_iwarp_is_not_asked)

@@ -17,8 +17,6 @@ static uint64_t reading_takes;		/* ns of CLOCK_REALTIME */
 static int reads, read_error;
 static bool no_raw_clock;
 
-/* --- in place of the clocks and the device ----------------------------------------------------------------- */
-
 REPLACE(clock_gettime)
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
 {
@@ -74,8 +72,6 @@ static int64_t after_pair(uint64_t stamp)
 }
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, NULL)
-
-/* --- whether there is a clock ------------------------------------------------------------------------------------ */
 
 TEST(clock_has_a_frequency_and_stamps)
 {

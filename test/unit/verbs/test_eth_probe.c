@@ -84,8 +84,6 @@ static unsigned kinds_found(void)
 
 static const unsigned all_kinds = (1u << KINDS) - 1 - (1u << PLAIN);
 
-/* --- fixture --------------------------------------------------------------------------------------------------- */
-
 UNIT_FIXTURE(begin)
 {
 	refused_kinds = 0;
@@ -322,17 +320,6 @@ TEST(groups_need_tables_hashes_and_tags)
 		assert_int_equal(eth.caps.hash_fields, 0);
 		nothing_is_alive();
 	}
-}
-
-/* --- the whole -------------------------------------------------------------------------------------------------- */
-
-TEST(device_is_probed_once)
-{
-	hw_eth_probe(&eth);
-	assert_true(eth.probed);
-	*steps = 0;
-	hw_eth_probe(&eth);
-	steps_are("");
 }
 
 TEST(probing_that_fails_finds_nothing_and_leaves_nothing)

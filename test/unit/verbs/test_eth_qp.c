@@ -234,15 +234,6 @@ UNIT_CASE(configuration_becomes_a_qp_of_the_device)
 	assert_int_equal(asked_qp.cap.max_recv_sge, 5);		/* one more, for what does not fit */
 }
 
-UNIT_CASE(ring_has_its_own_receives)
-{
-	config.ring_frames = 5;
-	assert_int_equal(hw_eth_begin(qp, &config), 0);
-	steps_are("ask recv_open qp qp:INIT qp:RTR qp:RTS add fill");
-	assert_int_equal(asked_qp.cap.max_recv_wr, 8);
-	assert_int_equal(asked_qp.cap.max_recv_sge, 2);
-}
-
 UNIT_CASE(qp_of_a_device_that_segments_has_room_for_headers)
 {
 	eth.caps.max_tso = 65536;
@@ -262,19 +253,6 @@ UNIT_CASE(fcs_is_scattered_by_the_queue_that_receives)
 	eth.caps.work_queues = true;
 	begun();
 	assert_int_equal(asked_qp.comp_mask, IBV_QP_INIT_ATTR_PD);
-}
-
-UNIT_CASE(receives_are_on_a_work_queue_if_the_device_has_them)
-{
-	eth.caps.work_queues = true;
-	assert_int_equal(hw_eth_begin(qp, &config), 0);
-	steps_are("ask recv_open wq_open qp qp:INIT qp:RTR qp:RTS add");
-	assert_int_equal(wq_wr, 20);
-	assert_int_equal(wq_sge, 5);
-	assert_int_equal(asked_qp.cap.max_recv_wr, 0);
-	assert_int_equal(asked_qp.cap.max_recv_sge, 0);
-	assert_int_equal(asked_qp.cap.max_send_wr, 10);
-	assert_ptr_equal(hw_eth_of(qp)->rules.target, &objects.hash);	/* of flows */
 }
 
 UNIT_CASE(queues_have_at_least_one_entry)

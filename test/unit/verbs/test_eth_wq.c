@@ -66,16 +66,6 @@ TEST(refusal_without_a_reason_is_an_error)
 	assert_int_equal(open_hash(1, &hash), EIO);
 }
 
-TEST(negative_errors_of_the_device_are_errno_values)
-{
-	struct ibv_wq_init_attr attr = { .max_wr = 7 };
-	struct ibv_wq *wq;
-
-	refusal = -ENOSPC;
-	failing = "wq:RDY";
-	assert_int_equal(hw_eth_wq_create(&eth, &attr, &wq), ENOSPC);
-}
-
 TEST(raw_qp_receives_on_a_queue_of_its_own)
 {
 	assert_int_equal(hw_eth_wq_open(&q, 100, 3), 0);
@@ -129,16 +119,6 @@ TEST(table_size_is_given_as_its_logarithm)
 		assert_int_equal(asked_table_log, i);
 		hw_eth_wq_hash_close(&hash);
 	}
-}
-
-TEST(table_names_the_queues_in_their_order)
-{
-	struct ibv_wq others[2], *queues[4] = { &others[1], &others[0], &objects.wq, &others[1] };
-	struct hw_hash hash;
-
-	assert_int_equal(hw_eth_wq_hash_open(&eth, &objects.pd, queues, 4, fields, key, &hash), 0);
-	assert_memory_equal(asked_queues, queues, sizeof queues);
-	hw_eth_wq_hash_close(&hash);
 }
 
 TEST(qp_hashes_the_fields_with_the_key)

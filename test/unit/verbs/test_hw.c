@@ -7,36 +7,22 @@
 
 /* --- errors --------------------------------------------------------------------------------------- */
 
-UNIT_TEST(success_is_no_error_whatever_errno_says)
+UNIT_TEST(result_or_errno_is_the_error)
 {
-	errno = EINVAL;
-	assert_int_equal(hw_errno(0), 0);
-}
+	static const struct { const char *what; int result, errno_then, error; } rows[] = {
+		{ "success, whatever errno says", 0, EINVAL, 0 },
+		{ "a positive result", ENOMEM, EINVAL, ENOMEM },
+		{ "a negative result", -ENOMEM, EINVAL, ENOMEM },
+		{ "a positive result that looks like -1", EPERM, EINVAL, EPERM },
+		{ "-1, with the error in errno", -1, ENOMEM, ENOMEM },
+		{ "-1 without errno", -1, 0, EIO },
+	};
 
-UNIT_TEST(positive_result_is_the_error)
-{
-	errno = EINVAL;
-	assert_int_equal(hw_errno(ENOMEM), ENOMEM);
-	assert_int_equal(hw_errno(EPERM), EPERM);
-}
-
-UNIT_TEST(negative_result_is_the_error)
-{
-	errno = EINVAL;
-	assert_int_equal(hw_errno(-ENOMEM), ENOMEM);
-	assert_int_equal(hw_errno(-ENOENT), ENOENT);
-}
-
-UNIT_TEST(minus_one_has_the_error_in_errno)
-{
-	errno = ENOMEM;
-	assert_int_equal(hw_errno(-1), ENOMEM);
-}
-
-UNIT_TEST(minus_one_without_errno_is_an_error)
-{
-	errno = 0;
-	assert_int_equal(hw_errno(-1), EIO);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		errno = rows[i].errno_then;
+		if (hw_errno(rows[i].result) != rows[i].error)
+			fail_msg("%s", rows[i].what);
+	}
 }
 
 UNIT_TEST(null_has_the_error_in_errno)

@@ -147,8 +147,6 @@ int ibv_detach_mcast(struct ibv_qp *of, const union ibv_gid *gid, uint16_t lid)
 	return 0;
 }
 
-/* --- in place of the service thread, core and malloc ------------------------------------------------------ */
-
 REPLACE(dapl_task_queue)
 
 void __wrap_dapl_task_queue(struct dapl_task *of, void (*run)(struct dapl_task *))

@@ -55,16 +55,6 @@ UNIT_TEST(every_length_arrives)
 		}
 }
 
-UNIT_TEST(private_data_starts_at_the_beginning)
-{
-	uint8_t out[256];
-
-	hw_pdata_pack(out, HW_WIRE_IB, HW_REQUEST, "abc", 3, 0, false, NULL);
-	assert_memory_equal(out, "abc", 4);
-	hw_pdata_pack(out, HW_WIRE_IB, HW_REJECT, "abc", 3, 0, false, NULL);
-	assert_memory_equal(out + 4, "abc", 4);
-}
-
 UNIT_TEST(private_data_of_other_implementations_is_unchanged)
 {
 	uint8_t in[256];

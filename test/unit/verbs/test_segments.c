@@ -191,8 +191,6 @@ UNIT_CASE(region_that_is_not_freed_stays)
 	dereg_result = 0;
 }
 
-/* --- the line --------------------------------------------------------------------------------------------------- */
-
 static void provoke(void *of)
 {
 	log_init("dapl", "DAPL_DBG_TYPE", "DAPL_DBG_LEVEL", "DAPL_DBG_DEST", LOG_BIT_ERROR | LOG_BIT_WARNING);

@@ -90,23 +90,6 @@ TEST(reads_are_limited_to_the_agreed_number)
 	}
 }
 
-TEST(held_inline_data_is_kept)
-{
-	uint8_t bytes[20];
-
-	memset(bytes, 0x31, sizeof bytes);
-	reads(1);
-	assert_int_equal(post_at(2, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE,
-				 bytes, sizeof bytes), 0);
-	memset(bytes, 0, sizeof bytes);
-	complete(0);
-	handed_out(1, IBV_WC_SUCCESS);
-	assert_int_equal(posts, 2);
-	assert_int_equal(posted[1].sge.length, sizeof bytes);
-	for (size_t i = 0; i < sizeof bytes; i++)
-		assert_int_equal(posted[1].bytes[i], 0x31);
-}
-
 TEST(held_requests_are_posted_without_a_poll)
 {
 	reads(1);

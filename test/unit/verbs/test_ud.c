@@ -123,8 +123,6 @@ TEST(port_that_does_not_answer_has_no_lid)
 	assert_int_equal(self.qpn, QPN);
 }
 
-/* --- the active side ---------------------------------------------------------------------------------------- */
-
 TEST(active_side_uses_what_the_cm_tells)
 {
 	struct rdma_ud_param param = { .qp_num = QPN, .qkey = QKEY,
@@ -139,24 +137,6 @@ TEST(active_side_uses_what_the_cm_tells)
 	assert_int_equal(asked.port_num, PORT);
 	assert_int_equal(asked.grh.sgid_index, 3);
 	assert_int_equal(asked.grh.hop_limit, 64);
-}
-
-TEST(path_fields_of_the_environment_are_set)
-{
-	struct rdma_ud_param param = { .ah_attr = { .is_global = 1, .grh = { .hop_limit = 64 } } };
-
-	dapl_settings.ib_sl = 5;
-	dapl_settings.hop_limit = 7;
-	dapl_settings.tclass = 32;
-	assert_int_equal(hw_ud_peer_active(&dev, &pd, &param, &peer), 0);
-	assert_int_equal(asked.sl, 5);
-	assert_int_equal(asked.grh.hop_limit, 7);
-	assert_int_equal(asked.grh.traffic_class, 32);
-	port.link_layer = IBV_LINK_LAYER_ETHERNET;
-	assert_int_equal(passive(), 0);
-	assert_int_equal(asked.sl, 5);
-	assert_int_equal(asked.grh.hop_limit, 7);
-	assert_int_equal(asked.grh.traffic_class, 32);
 }
 
 /* --- the passive side ----------------------------------------------------------------------------------------- */
