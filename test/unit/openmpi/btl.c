@@ -298,8 +298,6 @@ int mca_rcache_base_module_destroy(mca_rcache_base_module_t *cache)
 	return OPAL_SUCCESS;
 }
 
-/* --- data of programs --------------------------------------------------------------------------- */
-
 opal_convertor_t convertor_of(const void *data, bool packed)
 {
 	static const opal_datatype_t type;	/* begins at its address */

@@ -67,8 +67,6 @@ static void message_waits(void)
 
 #define CASE(name) UNIT_TEST_WITH(name, begin, btl_end)
 
-/* --- what is reported and freed ---------------------------------------------------------------- */
-
 CASE(fragment_is_reported_and_freed_as_its_owner_wants)
 {
 	static const struct { bool callback, function, btl_owned, closing, called, freed; } table[] = {

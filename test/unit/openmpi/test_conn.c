@@ -102,16 +102,6 @@ CASE(new_connection_is_not_connected)
 	assert_false(udapl_conn_new(peer, false)->active);
 }
 
-CASE(device_endpoint_leads_to_its_connection)
-{
-	udapl_conn_t *c;
-
-	c = udapl_conn_new(peer, true);
-	assert_ptr_equal(udapl_conn_from(c->ep), c);
-	assert_ptr_equal(udapl_conn_from(conn->ep), conn);
-	assert_null(udapl_conn_from((DAT_EP_HANDLE)&proc));
-}
-
 CASE(device_endpoint_has_room_for_data_and_control_messages)
 {
 	const DAT_EP_ATTR *attr;
@@ -247,14 +237,6 @@ CASE(other_processes_of_the_node_do_not_report_it)
 	module.dto_length = module.attr.max_evd_qlen = 1;
 	assert_non_null(udapl_conn_new(peer, true));
 	assert_int_equal(helps, 0);
-}
-
-CASE(cq_that_cannot_grow_keeps_its_length)
-{
-	module.dto_length = 1;
-	ep_results.resize = FAILURE;
-	assert_null(udapl_conn_new(peer, true));
-	assert_int_equal(module.dto_length, 1);
 }
 
 /* --- failures and release ---------------------------------------------------------------------- */
@@ -434,39 +416,20 @@ CASE(attempt_is_repeated_while_requests_wait)
 	}
 }
 
-CASE(last_attempt_fails_the_peer)
+/* A removed process has no proc. */
+CASE(attempt_for_nothing_or_to_a_removed_process_is_not_repeated)
 {
-	send_waits();
-	peer->state = UDAPL_CONNECTING;
-	peer->conn = conn;
-	peer->attempts = mca_btl_udapl_component.connect_retries;
-	LOCKED(udapl_endpoint_retry_or_fail(peer, "reason"));
-	assert_int_equal(peer->state, UDAPL_FAILED);
-	assert_null(peer->conn);
-	assert_string_equal(peer->failure, "reason");
-}
-
-static void becomes_idle(void)
-{
-	peer->state = UDAPL_CONNECTING;
-	peer->conn = conn;
-	LOCKED(udapl_endpoint_retry_or_fail(peer, "reason"));
-	assert_int_equal(peer->state, UDAPL_IDLE);
-	assert_null(peer->conn);
-	assert_null(peer->failure);
-	assert_int_equal(peer->attempts, 0);
-}
-
-CASE(attempt_for_nothing_is_not_repeated)
-{
-	becomes_idle();
-}
-
-CASE(attempt_to_a_removed_process_is_not_repeated)
-{
-	send_waits();
-	peer->proc = NULL;
-	becomes_idle();
+	for (int removed = 0; removed < 2; removed++) {
+		peer->state = UDAPL_CONNECTING;
+		peer->conn = conn;
+		LOCKED(udapl_endpoint_retry_or_fail(peer, "reason"));
+		assert_int_equal(peer->state, UDAPL_IDLE);
+		assert_null(peer->conn);
+		assert_null(peer->failure);
+		assert_int_equal(peer->attempts, 0);
+		send_waits();
+		peer->proc = NULL;
+	}
 }
 
 /* --- failures ---------------------------------------------------------------------------------- */
@@ -509,14 +472,6 @@ CASE(failure_counts_if_the_connection_is_in_use)
 	}
 }
 
-CASE(broken_connection_fails_the_peer)
-{
-	udapl_conn_broken(conn, "reason");
-	assert_int_equal(peer->state, UDAPL_FAILED);
-	assert_true(peer->lost);
-	assert_string_equal(peer->failure, "reason");
-}
-
 CASE(break_after_another_failure_does_not_matter)
 {
 	LOCKED(udapl_endpoint_fail(peer, "first"));
@@ -551,17 +506,6 @@ CASE(post_to_an_ended_connection_does_not_fail_the_peer)
 }
 
 /* --- establishing ------------------------------------------------------------------------------ */
-
-CASE(established_connection_makes_its_peer_connected)
-{
-	conn->state = UDAPL_CONN_ACCEPTED;
-	peer->state = UDAPL_CONNECTING;
-	peer->attempts = 1;
-	LOCKED(udapl_conn_set_established(conn));
-	assert_int_equal(conn->state, UDAPL_CONN_ESTABLISHED);
-	assert_int_equal(peer->state, UDAPL_CONNECTED);
-	assert_int_equal(peer->attempts, 0);
-}
 
 CASE(second_connection_does_not_make_its_peer_connected)
 {
@@ -598,15 +542,6 @@ CASE(first_message_before_the_event_is_remembered)
 		assert_false(LOCKED(udapl_conn_first_message(conn)));
 		assert_true(conn->received_any);
 		assert_int_equal(conn->state, states[i]);
-	}
-}
-
-CASE(accepted_connection_counts_as_established)
-{
-	for (int i = 0; i < UDAPL_CONN_STATES; i++) {
-		conn->state = i;
-		assert_int_equal(udapl_conn_is_established(conn),
-				 i == UDAPL_CONN_ACCEPTED || i == UDAPL_CONN_ESTABLISHED);
 	}
 }
 

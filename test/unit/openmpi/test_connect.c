@@ -134,8 +134,6 @@ static void check_completed(int status)
 	assert_int_equal(rdma_status, status);
 }
 
-/* --- events ------------------------------------------------------------------------------------ */
-
 static void conn_event(DAT_EP_HANDLE ep, DAT_EVENT_NUMBER number, const void *data, DAT_COUNT size)
 {
 	DAT_EVENT event = { .event_number = number, .evd_handle = module.conn_evd };
@@ -376,6 +374,9 @@ CASE(peer_with_another_version_fails)
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSING);
 	assert_int_equal(disconnects, 1);
 	assert_int_equal(conn->credits, 0);
+	udapl_conn_housekeep(&module);
+	assert_string_equal(topic, "cannot connect");
+	assert_string_equal(reason, "the peer has other sizes or another version");
 }
 
 /* The peer's request was accepted meanwhile. */
@@ -442,6 +443,8 @@ CASE(cause_of_a_failed_attempt_is_named)
 		assert_int_equal(peer->state, UDAPL_FAILED);
 		assert_string_equal(peer->failure, table[i].why);
 	}
+	udapl_conn_housekeep(&module);
+	assert_string_equal(topic, "cannot connect");
 }
 
 CASE(failed_attempt_is_repeated_later)
@@ -474,15 +477,6 @@ CASE(failed_attempt_that_was_replaced_does_not_matter)
 	assert_int_equal(conn->state, UDAPL_CONN_CLOSED);
 	assert_ptr_equal(peer->conn, used);
 	assert_int_equal(peer->state, UDAPL_CONNECTING);
-}
-
-CASE(closed_connection_leaves_its_peer_idle)
-{
-	conn_is(true, UDAPL_CONN_CLOSING, UDAPL_CONNECTED);
-	disconnected(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
-	assert_int_equal(conn->state, UDAPL_CONN_CLOSED);
-	assert_int_equal(peer->state, UDAPL_IDLE);
-	assert_null(peer->conn);
 }
 
 CASE(closed_second_connection_leaves_the_first_alone)
@@ -645,27 +639,6 @@ CASE(requests_of_a_failed_peer_complete_as_unreachable)
 	udapl_conn_housekeep(&module);
 	check_completed(OPAL_ERR_UNREACH);
 	assert_int_equal(reports, 0);
-}
-
-CASE(peer_that_was_never_reached_is_not_lost)
-{
-	mca_btl_udapl_component.connect_retries = 0;
-	add_send(&peer->sends);
-	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
-	disconnected(conn, DAT_CONNECTION_EVENT_UNREACHABLE);
-	udapl_conn_housekeep(&module);
-	assert_string_equal(topic, "cannot connect");
-	assert_string_equal(reason, "its address is unreachable");
-}
-
-CASE(failure_of_a_first_attempt_is_no_lost_connection)
-{
-	conn_is(true, UDAPL_CONN_CONNECTING, UDAPL_CONNECTING);
-	theirs.message_size++;
-	established(conn);
-	udapl_conn_housekeep(&module);
-	assert_string_equal(topic, "cannot connect");
-	assert_string_equal(reason, "the peer has other sizes or another version");
 }
 
 /* While this process repeats its own attempt. */

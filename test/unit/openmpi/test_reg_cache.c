@@ -285,8 +285,6 @@ CASE(window_or_local_buffer_does_not)
 	}
 }
 
-/* --- access ------------------------------------------------------------------------------------ */
-
 static unsigned privileges_of(uint32_t access)
 {
 	mca_btl_base_registration_handle_t *h = ask(memory, 4096, access);

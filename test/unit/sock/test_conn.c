@@ -208,14 +208,6 @@ static void assert_received(struct conn *c, uint64_t wanted)
 	assert_int_equal(bytes, wanted);
 }
 
-CONNECTED(new_connection_is_at_the_beginning)
-{
-	for (int i = 0; i < 2; i++) {
-		assert_sent(end[i], 0);
-		assert_received(end[i], 0);
-	}
-}
-
 CONNECTED(sent_bytes_count_when_written_and_received_ones_when_read)
 {
 	static char bytes[100000];

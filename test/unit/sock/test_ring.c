@@ -62,16 +62,6 @@ static const char *get(size_t length)
 
 #define IN_EPOCH(f) UNIT_TEST_WITH(f, open_epoch, NULL)
 
-IN_EPOCH(bytes_come_out_in_order)
-{
-	assert_int_equal(put("hello "), 6);
-	assert_int_equal(put("world"), 5);
-	assert_string_equal(get(8), "hello wo");
-	assert_string_equal(get(8), "rld");
-	assert_string_equal(get(8), "");
-	assert_false(broken);
-}
-
 IN_EPOCH(vector_is_filled_from_an_offset)
 {
 	char a[3] = "..", b[5] = "....";
