@@ -112,8 +112,12 @@ static bool is_in_reserve(int fd, unsigned limit)
 
 struct dapl_conn *soft_half_open_surplus(struct dapl_conn *newest)
 {
-	unsigned limit = descriptors(), share = limit / HALF_OPEN_FRACTION, source;
+	unsigned limit, share, source;
 
+	if (newest->dev->half_open.count == 1)
+		return NULL;
+	limit = descriptors();
+	share = limit / HALF_OPEN_FRACTION;
 	if (share > HALF_OPEN_MAX)
 		share = HALF_OPEN_MAX;
 	source = share / HALF_OPEN_SOURCES;

@@ -20,6 +20,7 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/liveness.h"
+#include "dapl/soft/cm/socket.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/tunables.h"
 #include <errno.h>
@@ -151,6 +152,8 @@ void handshake_established(struct dapl_conn *conn)
 		cm_unwatch(conn);
 	else if (!conn->cm->in_cm)
 		cm_watch(conn, EPOLLIN);
+	if (!conn->shm && !conn->passive)
+		cm_set_no_delay(conn->fd);	/* of the handshake, no frame waits for an acknowledgement */
 	cm_learn_address(conn);
 	if (!confirm_memory(conn)) {
 		cm_fail(conn, DAPL_CONN_REFUSED, errno, "first frame");

@@ -63,7 +63,6 @@ static int start_tcp(struct dapl_conn *conn, int *network)
 	conn->fd = socket(remote->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (conn->fd < 0)
 		return errno;
-	cm_set_no_delay(conn->fd);
 	cm_delay_handshake_ack(conn->fd);
 	if (!cm_same_address(&conn->remote, &local))
 		cm_set_keepalive(conn->fd, &conn->cm->tuning);	/* within this host, TCP reports every end */

@@ -8,7 +8,7 @@
  *   soft turns IA            ... over TCP in turn with plain TCP, as ratios
  *   soft mapped IA           writes to and reads of memory that the other maps
  *   soft dm IA               device memory, beside memory of the process
- *   soft connect IA N        connections a second, N endpoints at once, their memory
+ *   soft connect IA N        connections a second beside plain TCP, memory of N endpoints
  *   soft endpoints IA N      latency between two processes that share N connections
  *   soft processes IA N      round trips of N pairs of processes at once
  *

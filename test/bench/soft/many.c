@@ -8,11 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "many.h"
+#include "plain.h"
 #include "rounds.h"
 #include "side.h"
 #include "two.h"
 
-enum { AT_ONCE = 32 };	/* connections that are made at once */
+enum {
+	AT_ONCE = 32,	/* connections that are made at once */
+	BATCH = 256,	/* connections between two looks at the clock */
+};
 
 /* --- DAT: connections, in one process ------------------------------------------------------------ */
 
@@ -82,22 +86,37 @@ static void down(int n)
 		good(dat_ep_reset(eps[i]), "dat_ep_reset");
 }
 
+static void up_and_down(int n)
+{
+	up(n);
+	down(n);
+}
+
+/* Connections a second of one batch. */
+static double speed(void (*connect)(int at_once), int at_once)
+{
+	double begin = now();
+
+	for (int i = 0; i < BATCH / at_once; i++)
+		connect(at_once);
+	return BATCH / at_once * at_once / (now() - begin);
+}
+
+/* DAT, and the kernel's TCP alone in turn with it: the limit. */
 static void connection_rate(int at_once)
 {
-	double took[STREAMS], begin = now();
+	double dat[STREAMS], tcp[STREAMS], begin = now();
 	int batches = 0;
 	char what[80];
 
 	for (; batches < STREAMS && now() - begin < ROW_S; batches++) {
-		took[batches] = now();
-		for (int i = 0; i < 256 / at_once; i++) {
-			up(at_once);
-			down(at_once);
-		}
-		took[batches] = now() - took[batches];
+		dat[batches] = speed(up_and_down, at_once);
+		tcp[batches] = speed(tcp_connections, at_once);
 	}
 	snprintf(what, sizeof what, "connect and disconnect, %d at once", at_once);
-	report(what, 256 / at_once * at_once / median(took, batches), "/s");
+	report(what, median(dat, batches), "/s");
+	snprintf(what, sizeof what, "TCP alone: connect, accept, close, %d at once", at_once);
+	report(what, median(tcp, batches), "/s");
 }
 
 int connections(const char *name, int n)

@@ -59,24 +59,53 @@ static int sock;
 static char *block;
 size_t block_size;
 
+static int tcp_listener(struct sockaddr_in *address)
+{
+	socklen_t length = sizeof *address;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (bind(fd, (struct sockaddr *)address, sizeof *address) || listen(fd, CONNECTIONS_MAX))
+		fail("listen", strerror(errno));
+	getsockname(fd, (struct sockaddr *)address, &length);
+	return fd;
+}
+
+void tcp_connections(int n)
+{
+	static struct sockaddr_in address;
+	static int listener = -1, fds[2 * CONNECTIONS_MAX];
+
+	if (listener < 0)
+		listener = tcp_listener(&address);
+	for (int i = 0; i < n; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (connect(fds[i], (struct sockaddr *)&address, sizeof address) && errno != EINPROGRESS)
+			fail("connect", strerror(errno));
+	}
+	for (int i = n; i < 2 * n; i++)
+		if ((fds[i] = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) < 0)
+			fail("accept", strerror(errno));
+	for (int i = 0; i < 2 * n; i++)
+		close(fds[i]);
+}
+
 void tcp_connect(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t length = sizeof a;
-	int on = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
+	int on = 1, listener = -1;
 
 	if (!me) {
-		if (bind(listener, (struct sockaddr *)&a, sizeof a) || listen(listener, 1))
-			fail("listen", strerror(errno));
-		getsockname(listener, (struct sockaddr *)&a, &length);
+		listener = tcp_listener(&a);
 		shared->port = a.sin_port;
 	}
 	together();
 	a.sin_port = shared->port;
 	if (!me) {
 		sock = accept(listener, NULL, NULL);
+		close(listener);
 	} else {
-		sock = listener;
+		sock = socket(AF_INET, SOCK_STREAM, 0);
 		if (connect(sock, (struct sockaddr *)&a, sizeof a))
 			fail("connect", strerror(errno));
 	}

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TCP_WAYS = 4 };
+enum { TCP_WAYS = 4, CONNECTIONS_MAX = 32 };
 
 /* A way to read a stream: bytes at once, and flags of recv(2). MSG_DONTWAIT: spinning. */
 struct tcp_way {
@@ -22,6 +22,8 @@ void hand_overs(void);
 
 void tcp_connect(void);
 void tcp_round(uint64_t n);
+/* Makes n connections, at most CONNECTIONS_MAX, of one process with itself, then closes both ends of each. */
+void tcp_connections(int n);
 /* In GB/s. */
 double tcp_stream(const struct tcp_way *way, int batches);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_tuning.c - limits of one connection of the software device: its patience with a silent peer,
- * and the traffic class of its socket. */
+ * and the options of its socket. */
 #include "test/unit/soft/ends.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/conn.h"
@@ -65,6 +65,16 @@ UNIT_TEST(each_end_has_the_code_point_of_its_quality_of_service)
 		close_both();
 	}
 	ends[0].qos = ends[1].qos = DAPL_QOS_DEFAULT;
+}
+
+UNIT_TEST(tcp_delays_no_message)
+{
+	open_two(3);
+	for (int i = 0; i < 2; i++) {
+		assert_null(ends[i].conn->shm);
+		assert_int_equal(option(&ends[i], IPPROTO_TCP, TCP_NODELAY), 1);
+	}
+	close_both();
 }
 
 /* 4.096 us * 2^20 * (1 + 1) = 8.6 s. */
