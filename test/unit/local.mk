@@ -804,6 +804,7 @@ test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
 	test/own_network.h
 test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
+test_unit_soft_test_mpa_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
 test_unit_soft_test_srq_SOURCES = test/unit/soft/test_srq.c $(device_harness)
 test_unit_soft_test_srq_LDADD = $(unit_soft_libs)

@@ -38,9 +38,7 @@ static void request_failed(struct dapl_conn *conn, const char *text)
 	struct dapl_diag diag = { .ia = "soft", .what = DIAG_ACCEPT };
 
 	soft_conn_caused(conn, 0, DAPL_CODE_NONE, 0, text);
-	diag.cause = conn->cause;
-	diag.cause.local = conn->local;
-	diag.cause.remote = conn->remote;
+	soft_conn_explain(conn, &diag.cause);
 	dapl_diag_say(&diag);
 }
 

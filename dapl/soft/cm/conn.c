@@ -42,12 +42,9 @@ void cm_explain(struct dapl_conn *conn, struct dapl_conn_cause *cause)
 
 	soft_progress_lock(dev);
 	qp = soft_stream_lock(conn);
-	if (conn->caused)
-		*cause = conn->cause;
-	else
-		*cause = (struct dapl_conn_cause){ .step = soft_conn_step(conn) };
-	cause->local = conn->local.ss_family ? conn->local : dev->address;
-	cause->remote = conn->remote;
+	soft_conn_explain(conn, cause);
+	if (!conn->local.ss_family)
+		cause->local = dev->address;
 	soft_stream_unlock(qp);
 	soft_progress_unlock(dev);
 }
@@ -162,14 +159,11 @@ struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 	struct whole_conn *whole = calloc(1, sizeof *whole);
 	struct dapl_conn *conn;
 
-	if (whole)
-		whole->cm.frame = malloc(WIRE_MPA_MAX);
-	if (!whole || !whole->cm.frame) {
-		free(whole);
+	if (!whole)
 		return NULL;
-	}
 	conn = &whole->conn;
 	conn->cm = &whole->cm;
+	conn->cm->frame = conn->cm->short_frame;
 	conn->dev = dev;
 	conn->events = &cm_conn_events;
 	conn->fd = -1;
@@ -177,6 +171,13 @@ struct dapl_conn *cm_conn_new(struct dapl_device *dev)
 	conn->cm->frame_need = WIRE_MPA_HEADER;
 	TAILQ_INIT(&conn->stream.unexpected);
 	return conn;
+}
+
+static void free_frame(struct dapl_conn *conn)
+{
+	if (conn->cm->frame != conn->cm->short_frame)
+		free(conn->cm->frame);
+	conn->cm->frame = NULL;
 }
 
 static void free_stream(struct dapl_conn *conn)
@@ -191,7 +192,7 @@ static void free_stream(struct dapl_conn *conn)
 void cm_conn_free(struct dapl_conn *conn)
 {
 	free_stream(conn);
-	free(conn->cm->frame);
+	free_frame(conn);
 	free(conn->cm->pdata);
 	free(conn);
 }
@@ -300,9 +301,9 @@ static void report_established(struct dapl_conn *conn)
 
 static void drop_frame(struct dapl_conn *conn)
 {
-	free(conn->cm->frame);
+	free_frame(conn);
 	free(conn->cm->pdata);
-	conn->cm->frame = conn->cm->pdata = NULL;
+	conn->cm->pdata = NULL;
 	conn->cm->up_pdata = NULL;
 	conn->cm->up_pdata_length = 0;
 }

@@ -14,6 +14,9 @@ struct attach_offer;
 struct soft_port;
 struct soft_qp;
 
+/* Bytes of a Request or Reply of this implementation without private data. */
+enum { MPA_SHORT = WIRE_MPA_HEADER + WIRE_MPA_ENHANCED + WIRE_TRAILER };
+
 /* What connection management keeps of a connection: the handshake, deadlines, and what upcalls report. Guarded
  * by the progress lock. */
 struct soft_cm_conn {
@@ -32,8 +35,9 @@ struct soft_cm_conn {
 	TAILQ_ENTRY(dapl_conn) half_open_link;	/* dev->half_open.list */
 
 	struct wire_mpa mpa;		/* the peer's Request or Reply */
-	uint8_t *frame;			/* MPA frame: being received, or the Request to be sent */
+	uint8_t *frame;			/* MPA frame that is received: short_frame, or memory of its own. NULL: no more */
 	uint32_t frame_length, frame_need;
+	uint8_t short_frame[MPA_SHORT];
 	uint8_t *pdata;			/* private data, until it is sent */
 	uint32_t pdata_length;
 

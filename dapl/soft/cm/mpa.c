@@ -6,6 +6,7 @@
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/wire/wire.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -37,6 +38,21 @@ bool mpa_send(const struct dapl_conn *conn, const struct wire_mpa *mpa,
 	return sent == (ssize_t)n;
 }
 
+/* Moves the header of a frame that is too long for short_frame. Returns false without memory. */
+static bool has_room(struct dapl_conn *conn)
+{
+	uint8_t *whole;
+
+	if (conn->cm->frame_need <= MPA_SHORT || conn->cm->frame != conn->cm->short_frame)
+		return true;
+	whole = malloc(WIRE_MPA_MAX);
+	if (!whole)
+		return false;
+	memcpy(whole, conn->cm->frame, WIRE_MPA_HEADER);
+	conn->cm->frame = whole;
+	return true;
+}
+
 enum mpa_got mpa_receive(struct dapl_conn *conn)
 {
 	assert_held(&conn->dev->progress_lock);
@@ -59,6 +75,10 @@ enum mpa_got mpa_receive(struct dapl_conn *conn)
 		    conn->cm->mpa.length > WIRE_MPA_MAX - WIRE_MPA_HEADER)
 			return GOT_BAD;
 		conn->cm->frame_need += conn->cm->mpa.length;
+		if (!has_room(conn)) {
+			conn->stream.io_error = ENOMEM;
+			return GOT_BAD;
+		}
 	}
 	return GOT_ALL;
 }

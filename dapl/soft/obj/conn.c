@@ -33,6 +33,17 @@ void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind,
 	conn->cause.text = text;
 }
 
+void soft_conn_explain(const struct dapl_conn *conn, struct dapl_conn_cause *cause)
+{
+	struct soft_conn_cause why = conn->caused ? conn->cause :
+		(struct soft_conn_cause){ .step = soft_conn_step(conn) };
+
+	*cause = (struct dapl_conn_cause){
+		.step = why.step, .err = why.err, .code_kind = why.code_kind, .code = why.code, .text = why.text,
+		.local = conn->local, .remote = conn->remote,
+	};
+}
+
 void soft_conn_socket_error(struct dapl_conn *conn)
 {
 	int err = 0;

@@ -177,6 +177,15 @@ struct soft_conn_progress {
 	TAILQ_ENTRY(dapl_conn) ack_link;	/* dev->progress.acks */
 };
 
+/* struct dapl_conn_cause without the addresses. */
+struct soft_conn_cause {
+	enum dapl_conn_step step;
+	int err;
+	enum dapl_code_kind code_kind;
+	unsigned code;
+	const char *text;
+};
+
 struct dapl_conn {
 	struct dapl_device *dev;
 	const struct soft_conn_events *events;
@@ -199,7 +208,7 @@ struct dapl_conn {
 	struct dapl_task task;
 
 	/* guarded as the stream */
-	struct dapl_conn_cause cause;	/* first cause of its end, without addresses */
+	struct soft_conn_cause cause;	/* first cause of its end */
 	bool caused;			/* cause is set */
 	struct soft_stream stream;
 };
@@ -210,6 +219,8 @@ void soft_conn_queue_upcall(struct dapl_conn *conn, uint32_t what);
 /* Records why the connection fails or breaks; the first cause stays. */
 void soft_conn_caused(struct dapl_conn *conn, int err, enum dapl_code_kind kind, unsigned code,
 		      const char *text);
+/* Fills in the cause, or the step if there is none, and the addresses. */
+void soft_conn_explain(const struct dapl_conn *conn, struct dapl_conn_cause *cause);
 /* Records the error of the socket as the cause. */
 void soft_conn_socket_error(struct dapl_conn *conn);
 /* The step that the connection is at. */

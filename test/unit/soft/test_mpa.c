@@ -10,7 +10,9 @@
 static struct dapl_device dev;
 static struct soft_cm_conn receiver_cm;
 static struct dapl_conn sender, receiver;
-static uint8_t frame[WIRE_MPA_MAX];
+static bool no_memory;
+
+UNIT_FAIL_MALLOC(no_memory)
 
 /* Each case runs with the progress lock held. */
 UNIT_FIXTURE(set_up)
@@ -19,7 +21,8 @@ UNIT_FIXTURE(set_up)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	sender = (struct dapl_conn){ .dev = &dev, .fd = fds[0] };
-	receiver_cm = (struct soft_cm_conn){ .frame = frame, .frame_need = WIRE_MPA_HEADER };
+	receiver_cm = (struct soft_cm_conn){ .frame = receiver_cm.short_frame, .frame_need = WIRE_MPA_HEADER };
+	no_memory = false;
 	receiver = (struct dapl_conn){ .dev = &dev, .fd = fds[1], .passive = true, .cm = &receiver_cm };
 	dapl_mutex_init(&dev.progress_lock, RANK_SOFT_PROGRESS);
 	dapl_mutex_lock(&dev.progress_lock);
@@ -30,6 +33,8 @@ UNIT_FIXTURE(tear_down)
 	dapl_mutex_unlock(&dev.progress_lock);
 	close(sender.fd);
 	close(receiver.fd);
+	if (receiver_cm.frame != receiver_cm.short_frame)
+		free(receiver_cm.frame);
 }
 
 static const struct wire_mpa enhanced = { .flags = WIRE_MPA_S | WIRE_MPA_CRC, .revision = 2, .p2p = true,
@@ -50,6 +55,35 @@ UNIT_CASE(request_arrives_with_its_private_data)
 	assert_int_equal(receiver.cm->mpa.ord, 5);
 	assert_int_equal(receiver.cm->mpa.revision, 2);
 	assert_true(receiver.cm->mpa.p2p && receiver.cm->mpa.p2p_write && !receiver.cm->mpa.p2p_read);
+}
+
+UNIT_CASE(only_a_frame_with_much_private_data_takes_memory)
+{
+	uint8_t data[WIRE_PDATA_MAX] = { [0] = 1, [WIRE_TRAILER] = 2, [WIRE_PDATA_MAX - 1] = 3 };
+	const uint8_t *got;
+	size_t length;
+
+	no_memory = true;
+	assert_true(mpa_send(&sender, &enhanced, NULL, data, WIRE_TRAILER));
+	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
+	receiver_cm.frame_length = 0;
+	receiver_cm.frame_need = WIRE_MPA_HEADER;
+	no_memory = false;
+	assert_true(mpa_send(&sender, &enhanced, NULL, data, sizeof data));
+	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
+	got = mpa_data(&receiver, &length);
+	assert_int_equal(length, sizeof data);
+	assert_memory_equal(got, data, sizeof data);
+}
+
+UNIT_CASE(frame_without_memory_is_bad)
+{
+	uint8_t data[WIRE_TRAILER + 1] = { 0 };
+
+	no_memory = true;
+	assert_true(mpa_send(&sender, &enhanced, NULL, data, sizeof data));
+	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
+	assert_int_equal(receiver.stream.io_error, ENOMEM);
 }
 
 UNIT_CASE(request_without_enhanced_data_negotiates_nothing)
@@ -105,7 +139,7 @@ UNIT_CASE(frame_may_be_cut_anywhere)
 		assert_int_equal(send(sender.fd, bytes + i, 1, 0), 1);
 	}
 	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
-	assert_memory_equal(frame, bytes, length);
+	assert_memory_equal(receiver_cm.frame, bytes, length);
 }
 
 UNIT_CASE(stream_behind_the_frame_stays_in_the_socket)
