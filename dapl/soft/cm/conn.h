@@ -35,7 +35,7 @@ struct soft_cm_conn {
 	TAILQ_ENTRY(dapl_conn) half_open_link;	/* dev->half_open.list */
 
 	struct wire_mpa mpa;		/* the peer's Request or Reply */
-	uint8_t *frame;			/* MPA frame that is received: short_frame, or memory of its own. NULL: no more */
+	uint8_t *frame;			/* MPA frame being received: short_frame, or longer. NULL: no more */
 	uint32_t frame_length, frame_need;
 	uint8_t short_frame[MPA_SHORT];
 	uint8_t *pdata;			/* private data, until it is sent */
