@@ -201,6 +201,8 @@ enum {
 	PROTO_SERIES = 4,		/* requests in a row that are measured together, at most */
 	PROTO_TRIES = 64,		/* requests of a measurement, half for each protocol: eight series, of
 					 * which some are not disturbed */
+	PROTO_CLEAR_TRIES = 16,		/* requests, after which a measurement ends if one protocol takes */
+	PROTO_CLEAR_PERCENT = 150,	/* more than so many percent of the time of the other */
 	PROTO_VALID_TICKS = 56,		/* 2^30 ns, so one minute; then a size class is measured again */
 };
 

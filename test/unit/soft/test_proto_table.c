@@ -39,7 +39,7 @@ UNIT_TEST_WITH(both_protocols_are_tried_equally_often, at_noon, NULL)
 	for (int i = 0; i < LENGTHS; i++) {
 		struct shm_proto_table table = { 0 };
 
-		assert_int_equal(requests(&table, lengths[i], PROTO_TRIES, 1000, 2000), HALF);
+		assert_int_equal(requests(&table, lengths[i], PROTO_TRIES, 1000, 1400), HALF);
 		assert_int_equal(proto_known(&table, lengths[i], now_ns), PROTO_UNDECIDED);
 	}
 }
@@ -65,6 +65,18 @@ UNIT_TEST_WITH(faster_protocol_is_selected, at_noon, NULL)
 			assert_int_equal(requests(&table, lengths[i], 100000, ring, kernel), fast ? 100000 : 0);
 			assert_int_equal(proto_known(&table, lengths[i], now_ns), fast ? PROTO_CMA : PROTO_COPY);
 		}
+}
+
+/* The slower protocol is used only for half of the first requests. */
+UNIT_TEST_WITH(much_faster_protocol_is_selected_early, at_noon, NULL)
+{
+	for (int fast = 0; fast < 2; fast++) {
+		struct shm_proto_table table = { 0 };
+		uint64_t ring = fast ? 3010 : 2000, kernel = fast ? 2000 : 3010;
+
+		assert_int_equal(requests(&table, 65536, PROTO_CLEAR_TRIES, ring, kernel), PROTO_CLEAR_TRIES / 2);
+		assert_int_equal(requests(&table, 65536, 1000, ring, kernel), fast ? 1000 : 0);
+	}
 }
 
 UNIT_TEST_WITH(request_learns_that_it_is_measured, at_noon, NULL)
@@ -130,9 +142,9 @@ UNIT_TEST_WITH(shortest_time_of_a_measurement_counts, at_noon, NULL)
 {
 	struct shm_proto_table table = { 0 };
 
-	requests(&table, 65536, PROTO_TRIES / 2, 3000, 4000000);
+	requests(&table, 65536, PROTO_TRIES / 2, 3000, 4000);
 	requests(&table, 65536, 1, 3000, 2000);
-	requests(&table, 65536, PROTO_TRIES / 2 - 1, 3000, 4000000);
+	requests(&table, 65536, PROTO_TRIES / 2 - 1, 3000, 4000);
 	assert_int_equal(requests(&table, 65536, 100, 3000, 2000), 100);
 }
 
@@ -141,13 +153,13 @@ UNIT_TEST_WITH(changed_speed_is_noticed_after_a_minute, at_noon, NULL)
 	struct shm_proto_table table = { 0 };
 
 	requests(&table, 65536, PROTO_TRIES, 3000, 2000);
-	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 1000);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 4000), 1000);
 	now_ns += MINUTE / 2;
-	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 1000);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 4000), 1000);
 	now_ns += MINUTE;
 	assert_int_equal(proto_known(&table, 65536, now_ns), PROTO_UNDECIDED);
-	assert_int_equal(requests(&table, 65536, PROTO_TRIES, 3000, 6000), HALF);
-	assert_int_equal(requests(&table, 65536, 1000, 3000, 6000), 0);
+	assert_int_equal(requests(&table, 65536, PROTO_TRIES, 3000, 4000), HALF);
+	assert_int_equal(requests(&table, 65536, 1000, 3000, 4000), 0);
 }
 
 /* For a year no large request was made. */
@@ -167,7 +179,7 @@ UNIT_TEST_WITH(selection_remains_if_nothing_can_be_measured, at_noon, NULL)
 
 	requests(&table, 65536, PROTO_TRIES + 1, 3000, 2000);
 	now_ns += 2 * MINUTE;
-	assert_int_equal(requests(&table, 65536, PROTO_TRIES, NEVER, 6000), HALF);
+	assert_int_equal(requests(&table, 65536, PROTO_TRIES, NEVER, 4000), HALF);
 	assert_int_equal(requests(&table, 65536, 1000, NEVER, NEVER), 1000);
 }
 
