@@ -3,11 +3,7 @@
  * them or hands them to the thread of writer.c. While that thread is behind, frames wait in the rings; those that do
  * not fit are counted as lost "here". */
 #include <jansson.h>
-#include <linux/if_ether.h>
 #include <net/if.h>
-#include <netinet/ip6.h>
-#include <pcap/pcap.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +13,7 @@
 #include "datcap.h"
 #include "device.h"
 #include "filter_rules.h"
+#include "frame_filter.h"
 #include "lines.h"
 #include "output.h"
 #include "print.h"
@@ -34,9 +31,6 @@ enum {
 	DRAIN_NS = 500000000,		/* ns; see drain() */
 	NAPS_NS = 40000000,		/* ns of sleeps after the last frame; then it waits for an event */
 	WAIT_US = 100000,		/* us of one wait, after which a signal is noticed */
-	FILTER_MAX = 1 << 16,		/* bytes that the filter reads of a frame of which it needs a copy */
-	TAGS_MAX = 2,			/* VLAN tags that are skipped */
-	JUMBO_HEADER = 8,		/* bytes of a hop-by-hop header with the jumbo payload option */
 	RULES_SNAP_MIN = 128,		/* bytes that have all headers which the filter's rules compare */
 };
 
@@ -59,8 +53,8 @@ struct capture {
 	struct source sources[MAX_DEVICES];
 	unsigned count;
 	char names[MAX_DEVICES * IF_NAMESIZE];	/* of the devices, for a line */
-	struct bpf_program filter;
-	bool filtered, output_ended, hardware;
+	struct frame_filter filter;
+	bool output_ended, hardware;
 	const struct source *gone, *broken;	/* one whose device was removed, or whose ring cannot be read */
 	bool terminal;			/* shows the number of frames there */
 	long nap, naps_left;		/* ns: of one sleep; of sleeps left before it waits for an event */
@@ -77,79 +71,6 @@ struct capture {
 	struct losses lost_before;
 	uint64_t first_time;		/* CLOCK_REALTIME, ns, at the start */
 };
-
-static void compile_filter(struct capture *c)
-{
-	pcap_t *dead = pcap_open_dead(DLT_EN10MB, FILTER_MAX);
-
-	c->filtered = *c->o->filter;
-	if (c->filtered && (!dead || pcap_compile(dead, &c->filter, c->o->filter, 1, PCAP_NETMASK_UNKNOWN)))
-		usage_error("--filter \"%s\": %s", c->o->filter, dead ? pcap_geterr(dead) : "no memory");
-	if (dead)
-		pcap_close(dead);
-}
-
-/* Returns the offset of the hop-by-hop header of joined segments, or 0 if the frame has none. Linux up to 6.18 puts it
- * in front of TCP over IPv6 when these have more than 65535 bytes (BIG TCP). No frame on the wire has it. */
-static uint32_t find_jumbo_header(const DAT_ETH_FRAME *f)
-{
-	static const uint8_t header[] = { IPPROTO_TCP, 0, IP6OPT_JUMBO, IP6OPT_JUMBO_LEN - 2 };
-	const uint8_t *data = f->data;
-	uint32_t at = VLAN_OFFSET, type = 0;
-
-	for (int i = 0; i <= TAGS_MAX && at + 2 <= f->length; i++, at += VLAN_TAG) {
-		type = get_be16(data + at);
-		if (type != ETH_P_8021Q && type != ETH_P_8021AD)
-			break;
-	}
-	data += at + 2;
-	at += 2 + sizeof(struct ip6_hdr);
-	return type == ETH_P_IPV6 && at + JUMBO_HEADER <= f->length && !get_be16(data + 4) &&
-	       data[6] == IPPROTO_HOPOPTS && !memcmp(data + sizeof(struct ip6_hdr), header, sizeof header) ? at : 0;
-}
-
-/* Copies the frame as it is on the wire: with the VLAN tag, which the device has stripped, and without the jumbo header
- * at this offset, unless that is 0. The copy has FILTER_MAX bytes at most of the frame. Returns their number. */
-static uint32_t copy_as_on_wire(const DAT_ETH_FRAME *f, uint32_t jumbo, uint8_t *to)
-{
-	const uint8_t *data = f->data;
-	uint32_t used = VLAN_OFFSET, at = VLAN_OFFSET, end = f->length < FILTER_MAX ? f->length : FILTER_MAX;
-
-	memcpy(to, data, VLAN_OFFSET);
-	if (vlan_tag_size(f)) {
-		vlan_put_tag(f, to + used);
-		used += VLAN_TAG;
-	}
-	if (jumbo) {
-		memcpy(to + used, data + at, jumbo - at);
-		used += jumbo - at;
-		to[used - sizeof(struct ip6_hdr) + offsetof(struct ip6_hdr, ip6_nxt)] = IPPROTO_TCP;
-		at = jumbo + JUMBO_HEADER;
-	}
-	memcpy(to + used, data + at, end - at);
-	return used + end - at;
-}
-
-/* Applies --direction. Applies the filter to the frame as it is on the wire. */
-static bool passes(struct capture *c, const DAT_ETH_FRAME *f)
-{
-	static uint8_t copy[FILTER_MAX + VLAN_TAG];
-	struct pcap_pkthdr header = { .caplen = f->length, .len = f->wire_length + vlan_tag_size(f) };
-	const uint8_t *data = f->data;
-	uint32_t jumbo;
-
-	if (c->o->direction && (c->o->direction == OUTGOING) != !!(f->flags & DAT_ETH_FRAME_OUTGOING))
-		return false;
-	if (!c->filtered)
-		return true;
-	jumbo = find_jumbo_header(f);
-	if ((vlan_tag_size(f) || jumbo) && f->length >= VLAN_OFFSET) {
-		header.caplen = copy_as_on_wire(f, jumbo, copy);
-		header.len -= jumbo ? JUMBO_HEADER : 0;
-		data = copy;
-	}
-	return pcap_offline_filter(&c->filter, &header, data);
-}
 
 /* --- output to the user -------------------------------------------------------------------- */
 
@@ -308,7 +229,7 @@ static void show_count(struct capture *c)
 static bool take(struct capture *c, struct source *s, DAT_ETH_FRAME *f)
 {
 	s->lost += f->lost;
-	if (!passes(c, f))
+	if (!frame_filter_passes(&c->filter, f))
 		return false;
 	f->lost = (DAT_UINT32)s->lost;	/* includes losses before rejected frames */
 	s->lost = 0;
@@ -324,7 +245,7 @@ static bool take(struct capture *c, struct source *s, DAT_ETH_FRAME *f)
 /* Returns whether no option can reject a frame, or end the capture at one. */
 static bool keeps_all(const struct capture *c)
 {
-	return !c->filtered && !c->o->direction && !c->o->size && (!c->o->count || c->mode == STATS);
+	return frame_filter_is_open(&c->filter) && !c->o->size && (!c->o->count || c->mode == STATS);
 }
 
 /* HOT: take() of all frames of a batch, if keeps_all(): then no losses wait for the next frame that is kept. */
@@ -583,9 +504,9 @@ static void add_rules(struct capture *c, struct source *s, const char *carrier)
 	struct filter_rules made = { .n = 0 };
 
 	snprintf(made.left, sizeof made.left, "%s", o->filter);
-	if (c->filtered && all && !strncmp(carrier, "PACKET", 6) && (!o->snap || o->snap >= RULES_SNAP_MIN))
+	if (c->filter.has_program && all && !strncmp(carrier, "PACKET", 6) && (!o->snap || o->snap >= RULES_SNAP_MIN))
 		filter_rules_make(&made, o->filter, o->promiscuous);
-	if (o->verbose && c->filtered)
+	if (o->verbose && c->filter.has_program)
 		tell_rules(s->device.name, &made);
 	for (unsigned i = 0; i < made.n; i++) {
 		DAT_ETH_RULE rule = made.rules[i];
@@ -631,7 +552,7 @@ static void start(struct capture *c, const struct options *o, enum mode mode)
 	unsigned network_devices = 0;
 
 	*c = (struct capture){ .o = o, .mode = mode };
-	compile_filter(c);
+	frame_filter_open(&c->filter, o->filter, o->direction);
 	for (unsigned i = 0; i < o->interface_count; i++)
 		network_devices += device_make_up(o->interfaces[i], "");
 	if (network_devices && network_devices < o->interface_count)
@@ -649,7 +570,7 @@ static void end(struct capture *c)
 {
 	for (unsigned i = 0; i < c->count; i++)
 		device_close(&c->sources[i].device);
-	pcap_freecode(&c->filter);
+	frame_filter_close(&c->filter);
 }
 
 static struct capture capturing;	/* of capture_run() */
