@@ -27,6 +27,10 @@ enum {
 	MAX_BLOCKS = 32768,		/* 4 GiB */
 	RETIRE_MS = 2,			/* a block that is not full is handed over after this time */
 	FRAME_OVERHEAD = 128,		/* bytes of headers and alignment around a frame */
+	CACHE_LINE = 64,
+	PREFETCH_FRAMES = 6,		/* frames ahead: 6 short ones take as long as a line of another processor */
+	PREFETCH_LINES = 3,		/* the header, and the first bytes of the frame */
+	PREFETCH_BLOCK_LINES = 8,	/* of the next block: its header, and the first frames */
 };
 
 /* The header of a frame. The kernel aligns it; nothing here depends on that. */
@@ -88,6 +92,12 @@ static void give_back_unused(struct eth_ring *ring)
 		give_back(ring, ring->tail);
 }
 
+static ALWAYS_INLINE void prefetch(const void *at, int lines)
+{
+	for (int i = 0; i < lines; i++)
+		__builtin_prefetch((const char *)at + i * CACHE_LINE);
+}
+
 /* Enters block `head`, if the kernel has filled it and the program no longer has it. A number of frames that the block
  * has no room for is cut: when frames do not follow each other, the poll ends all the same. */
 static bool enter(struct eth_port *port)
@@ -110,6 +120,7 @@ static bool enter(struct eth_port *port)
 	ring->block = (const uint8_t *)b;
 	ring->next = b->hdr.bh1.offset_to_first_pkt;
 	ring->use[ring->head % ring->blocks].out = 0;
+	prefetch(block(ring, ring->head + 1), PREFETCH_BLOCK_LINES);
 	return true;
 }
 
@@ -120,22 +131,43 @@ static void leave(struct eth_ring *ring)
 	give_back_unused(ring);
 }
 
-static inline bool lies_in_block(const struct eth_ring *ring, uint64_t at, uint64_t length)
+/* The frames of the entered block that a poll looks at, in variables of that poll. Its end puts back where it is. */
+struct walk {
+	const uint8_t *block;
+	size_t next, size;		/* offset of the next frame; bytes of the block */
+	uint32_t left;
+};
+
+static ALWAYS_INLINE struct walk begin_walk(const struct eth_ring *ring)
 {
-	return at <= ring->block_size && length <= ring->block_size - at;
+	return (struct walk){ ring->block, ring->next, ring->block_size, ring->frames_left };
 }
 
-/* HOT: returns the next frame of the entered block, or NULL if there is none. Its offsets are 32 bits, and the sums 64,
- * so these do not wrap. */
-static ALWAYS_INLINE const frame_header *next_header(struct eth_ring *ring)
+static ALWAYS_INLINE void end_walk(struct eth_ring *ring, const struct walk *walk)
 {
-	const frame_header *h = (const frame_header *)(ring->block + ring->next);
+	ring->next = walk->next;
+	ring->frames_left = walk->left;
+}
 
-	if (unlikely(!ring->frames_left) || unlikely(!lies_in_block(ring, ring->next, TPACKET3_HDRLEN)) ||
-	    unlikely(ring->next + h->tp_mac + (uint64_t)h->tp_snaplen > ring->block_size))
+/* Fetches the lines of a frame that comes later: the processor that received it wrote them, and where a frame begins
+ * stands in the one before, so each would be waited for. Assumes frames of one length; a wrong guess costs little. */
+static ALWAYS_INLINE void prefetch_ahead(const frame_header *h)
+{
+	prefetch((const char *)h + PREFETCH_FRAMES * (size_t)h->tp_next_offset, PREFETCH_LINES);
+}
+
+/* HOT: returns the next frame, or NULL if there is none. Its offsets are 32 bits, and the sums 64, so these do not
+ * wrap. */
+static ALWAYS_INLINE const frame_header *next_header(struct walk *walk)
+{
+	const frame_header *h = (const frame_header *)(walk->block + walk->next);
+
+	if (unlikely(!walk->left) || unlikely(walk->next > walk->size - TPACKET3_HDRLEN) ||
+	    unlikely(walk->next + h->tp_mac + (uint64_t)h->tp_snaplen > walk->size))
 		return NULL;
-	ring->frames_left--;
-	ring->next += h->tp_next_offset;
+	prefetch_ahead(h);
+	walk->left--;
+	walk->next += h->tp_next_offset;
 	return h;
 }
 
@@ -192,8 +224,9 @@ static inline bool may_have_ip(const uint8_t *data, uint32_t length)
 	if (length < ETH_HLEN)
 		return false;
 	memcpy(&type, data + offsetof(struct ethhdr, h_proto), sizeof type);
-	return type == htons(ETH_P_IP) || type == htons(ETH_P_IPV6) || type == htons(ETH_P_8021Q) ||
-	       type == htons(ETH_P_8021AD);
+	if (type == htons(ETH_P_IP) || type == htons(ETH_P_IPV6))
+		return true;
+	return unlikely(type == htons(ETH_P_8021Q)) || unlikely(type == htons(ETH_P_8021AD));
 }
 
 /* Fills *frame with what is known of it but its time and losses. */
@@ -245,14 +278,16 @@ static struct eth_rule *describe(struct eth_port *port, const frame_header *h, s
 static int poll_each(struct eth_port *port, struct dapl_eth_frame *frames, int max, struct rule_tally *tally,
 		     const frame_header **h)
 {
+	struct walk walk = begin_walk(&port->ring);
 	int n = 0;
 
-	while (n < max && (*h = next_header(&port->ring))) {
+	while (n < max && (*h = next_header(&walk))) {
 		struct eth_rule *rule = describe(port, *h, &frames[n]);
 
 		if (rule)
 			eth_tally_frames(tally, rule, 1, frames[n++].wire_length);
 	}
+	end_walk(&port->ring, &walk);
 	return n;
 }
 
@@ -261,10 +296,11 @@ static int poll_all(struct eth_port *port, struct eth_rule *rule, struct dapl_et
 		    struct rule_tally *tally, const frame_header **last)
 {
 	uint64_t time = port->last_time, bytes = 0;
+	struct walk walk = begin_walk(&port->ring);
 	const frame_header *h = NULL;
 	int n;
 
-	for (n = 0; n < max && (h = next_header(&port->ring)); n++) {
+	for (n = 0; n < max && (h = next_header(&walk)); n++) {
 		struct dapl_eth_frame *frame = &frames[n];
 
 		fill(port, h, tag_of(h), packet_type_of(h) == PACKET_OUTGOING, rule, frame);
@@ -275,6 +311,7 @@ static int poll_all(struct eth_port *port, struct eth_rule *rule, struct dapl_et
 		if (unlikely(frame->flags & (ETH_FRAME_IP_BAD | ETH_FRAME_L4_BAD | ETH_FRAME_CUT)))
 			eth_rule_count_faults(port, frame);
 	}
+	end_walk(&port->ring, &walk);
 	*last = h;
 	if (!n)
 		return 0;
