@@ -42,9 +42,12 @@ enum {
 	PCAPNG_OPT_END = 0, PCAPNG_EPB_FLAGS = 2,	/* options */
 };
 
+/* These structures lie in a buffer of bytes. */
+#define PCAPNG_IN_BYTES __attribute__((packed, aligned(1), may_alias))
+
 struct pcapng_packet_head {
 	uint32_t type, block_length, interface, time_high, time_low, captured, length;
-};
+} PCAPNG_IN_BYTES;
 
 struct pcapng_packet_flags {		/* option epb_flags */
 	uint16_t code, size;
@@ -54,25 +57,24 @@ struct pcapng_packet_flags {		/* option epb_flags */
 struct pcapng_packet_tail {		/* behind the bytes of a packet without losses and comment */
 	struct pcapng_packet_flags flags;
 	uint32_t end, block_length;
-};
+} PCAPNG_IN_BYTES;
 
-/* HOT: pcapng_packet() of a packet in one piece, without losses and without a comment. Copies one structure before the
- * bytes of the frame, and one after them. */
+/* HOT: pcapng_packet() of a packet in one piece, without losses and without a comment. Stores what it has, without a
+ * copy of its own. */
 static inline size_t pcapng_plain_packet(uint8_t *to, uint32_t interface, uint64_t time, const uint8_t *bytes,
 					 uint32_t captured, uint32_t length, uint32_t flags)
 {
-	const uint32_t padded = (captured + 3) & ~3u, zero = 0;
+	const uint32_t padded = (captured + 3) & ~3u, padding = 4;
 	const uint32_t block =
 		(uint32_t)(sizeof(struct pcapng_packet_head) + sizeof(struct pcapng_packet_tail)) + padded;
-	const struct pcapng_packet_head head = { PCAPNG_ENHANCED_PACKET, block, interface, (uint32_t)(time >> 32),
-		(uint32_t)time, captured, length };
-	const struct pcapng_packet_tail tail = { { PCAPNG_EPB_FLAGS, sizeof flags, flags }, PCAPNG_OPT_END, block };
+	uint8_t *const data = to + sizeof(struct pcapng_packet_head), *const end = data + padded;
 
-	memcpy(to, &head, sizeof head);
-	to += sizeof head;
-	memcpy(to, bytes, captured);
-	memcpy(to + captured, &zero, sizeof zero);	/* the padding; `tail` overwrites the rest */
-	memcpy(to + padded, &tail, sizeof tail);
+	memset(end - padding, 0, padding);	/* the head and the bytes overwrite the rest */
+	*(struct pcapng_packet_head *)to = (struct pcapng_packet_head){ PCAPNG_ENHANCED_PACKET, block,
+		interface, (uint32_t)(time >> 32), (uint32_t)time, captured, length };
+	memcpy(data, bytes, captured);
+	*(struct pcapng_packet_tail *)end = (struct pcapng_packet_tail){
+		{ PCAPNG_EPB_FLAGS, sizeof flags, flags }, PCAPNG_OPT_END, block };
 	return block;
 }
 
