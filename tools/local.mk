@@ -267,7 +267,7 @@ test_unit_tools_test_lease_LDADD = $(CMOCKA_LIBS) $(JANSSON_LIBS) -lpthread
 check_PROGRAMS += test/unit/tools/test_rdma
 TESTS += test/unit/tools/test_rdma
 test_unit_tools_test_rdma_SOURCES = test/unit/tools/test_rdma.c tools/datcap/rdma.c tools/datcap/flow.c \
-	tools/datcap/iwarp.c tools/datcap/roce.c tools/datcap/crc.c tools/datcap/output.c tools/datcap/writer.c \
+	tools/datcap/iwarp.c tools/datcap/roce.c tools/datcap/crc.c tools/datcap/output.c \
 	tools/datcap/print.c tools/datcap/pcapng.c tools/cli.c
 test_unit_tools_test_rdma_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 test_unit_tools_test_rdma_LDADD = libdat2.la $(CMOCKA_LIBS) $(JANSSON_LIBS) -lpthread

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* capture.c - `datcap capture` and `datcap stat`: reads the rings of the devices, filters and counts frames, and prints
- * them or hands them to the thread of writer.c. While that thread is behind, frames wait in the rings; those that do
- * not fit are counted as lost "here". */
+ * them, or writes them to a file in the thread of writer.c. While a write blocks, frames wait in the rings; those that
+ * do not fit are counted as lost "here". */
+#include <errno.h>
 #include <jansson.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/once.h"
 #include "datcap.h"
 #include "device.h"
 #include "filter_rules.h"
@@ -24,12 +27,17 @@
 #include "tools/cli.h"
 
 enum {
+	BATCH = 64,			/* frames taken at a time: short ones stay in the first-level cache */
+	LOOK_MS = 200,			/* ms between looks at the thread that writes, and at the clock */
+	STUCK_NS = 10000000,		/* ns: a call of output.c that takes longer was blocked */
 	RING_BYTES = 64 << 20,
 	XDP_FRAMES = 8192,		/* of a receive queue: 16 MiB with the usual MTU, which stay in memory */
 	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, in addition to its own */
 	NAP_MIN_NS = 1000000, NAP_MAX_NS = 20000000,	/* ns of one sleep */
+	LONG_NAP_NS = 40000000,		/* ns of one sleep while few frames come */
+	FEW = 16,			/* few frames fill this part of a ring within a sleep */
 	DRAIN_NS = 500000000,		/* ns; see drain() */
-	NAPS_NS = 40000000,		/* ns of sleeps after the last frame; then it waits for an event */
+	NAPS_NS = 80000000,		/* ns of sleeps after the last frame; then it waits for an event */
 	WAIT_US = 100000,		/* us of one wait, after which a signal is noticed */
 	RULES_SNAP_MIN = 128,		/* bytes that have all headers which the filter's rules compare */
 };
@@ -45,11 +53,18 @@ struct source {			/* a device that is captured */
 	uint64_t lost;			/* frames lost since the last frame that passed the filter */
 };
 
+struct batch {
+	DAT_ETH_FRAME frames[BATCH];
+	DAT_COUNT taken, kept;		/* kept: those that passed the filter, at the start of `frames` */
+};
+
 enum mode { STATS, LINES, FILES };	/* counts frames, prints them, writes them to a file */
 
+/* While a file is written, the thread of writer.c changes what it counts, and the main thread only reads that. */
 struct capture {
 	const struct options *o;
 	enum mode mode;
+	struct batch batch;
 	struct source sources[MAX_DEVICES];
 	unsigned count;
 	char names[MAX_DEVICES * IF_NAMESIZE];	/* of the devices, for a line */
@@ -57,14 +72,18 @@ struct capture {
 	bool output_ended, hardware;
 	const struct source *gone, *broken;	/* one whose device was removed, or whose ring cannot be read */
 	bool terminal;			/* shows the number of frames there */
-	long nap, naps_left;		/* ns: of one sleep; of sleeps left before it waits for an event */
+	long nap, long_nap, naps_left;	/* ns: of one sleep; while few frames come; of sleeps left before it waits for
+					 * an event */
+	uint64_t few, taken;		/* frames: few of them, of a ring; those taken since the last sleep */
 	uint64_t kept, bytes;		/* frames that passed the filter */
 	uint64_t file_bytes;		/* of these frames in the file */
 	uint64_t unwritten;		/* frames that were taken and not written */
-	uint64_t progress;		/* of the writer, at the last call of look_at_writer() */
-	bool behind;			/* at that call batches waited for it */
-	bool stuck;			/* between the last two calls it wrote none of the waiting batches */
-	uint64_t settled, lost_stuck;	/* losses in the ring up to the last settle(); those with `stuck` */
+	uint64_t told;			/* losses that came with frames */
+	uint64_t in_output;		/* ns, monotonic: when a call of output.c began; 0: not within one */
+	uint64_t next_flush;		/* ns, monotonic */
+	bool ending;			/* the main thread ends the capture */
+	pthread_mutex_t lock;		/* guards what follows */
+	uint64_t settled, lost_stuck;	/* losses in the rings: up to settle(); during blocked calls of output.c */
 	uint64_t begin, next_line;	/* ns, monotonic */
 	uint64_t seconds_printed;
 	uint64_t kept_before, bytes_before;	/* at the last line */
@@ -110,21 +129,46 @@ static void read_stats(struct capture *c, DAT_ETH_STATS *sum)
 	}
 }
 
-/* Reads the statistics. Attributes the losses in the rings since the last call to the program if the writer
- * was stuck. */
-static void settle(struct capture *c, DAT_ETH_STATS *s)
+/* Attributes to the program the losses in the rings during a call of output.c. Those that came with frames were before
+ * it. */
+static void settle(struct capture *c)
 {
-	read_stats(c, s);
-	if (c->stuck)
-		c->lost_stuck += s->lost - c->settled;
-	c->settled = s->lost;
+	const uint64_t told = READ_ONCE(c->told);
+	DAT_ETH_STATS s;
+
+	read_stats(c, &s);
+	pthread_mutex_lock(&c->lock);
+	if (told > c->settled)
+		c->settled = told;
+	if (s.lost > c->settled) {
+		c->lost_stuck += s.lost - c->settled;
+		c->settled = s.lost;
+	}
+	pthread_mutex_unlock(&c->lock);
 }
 
-/* "Here" are frames that the program took and did not write, and frames that did not fit into the ring
- * because the writer was stuck. */
-static struct losses losses_of(const struct capture *c, const DAT_ETH_STATS *s)
+static bool is_stuck(uint64_t began)
 {
-	return (struct losses){ s->lost_device, s->lost - c->lost_stuck, c->unwritten + c->lost_stuck };
+	return began && clock_now_ns() - began >= STUCK_NS;
+}
+
+/* Called by the main thread. */
+static void look_at_writer(struct capture *c)
+{
+	if (is_stuck(READ_ONCE(c->in_output)))
+		settle(c);
+}
+
+/* "Here" are frames that the program took and did not write, and frames that did not fit into the ring while the output
+ * was blocked. Those are in `s`. */
+static struct losses losses_of(struct capture *c, const DAT_ETH_STATS *s)
+{
+	uint64_t stuck;
+
+	pthread_mutex_lock(&c->lock);
+	stuck = c->lost_stuck;
+	pthread_mutex_unlock(&c->lock);
+	return (struct losses){ s->lost_device, s->lost - stuck, READ_ONCE(c->unwritten) + stuck };
 }
 
 static void summary(struct capture *c, const DAT_ETH_STATS *s)
@@ -188,11 +232,13 @@ static uint64_t difference(uint64_t before, uint64_t now)
 static void line(struct capture *c, bool to_stdout)
 {
 	DAT_ETH_STATS s;
-	uint64_t frames = c->kept - c->kept_before, bytes = c->bytes - c->bytes_before;
+	const uint64_t kept = READ_ONCE(c->kept), all_bytes = READ_ONCE(c->bytes);
+	uint64_t frames = kept - c->kept_before, bytes = all_bytes - c->bytes_before;
 	struct losses now, lost;
 	char text[100];
 
-	settle(c, &s);
+	look_at_writer(c);
+	read_stats(c, &s);
 	now = losses_of(c, &s);
 	lost = (struct losses){ difference(c->lost_before.device, now.device), now.ring - c->lost_before.ring,
 		now.here - c->lost_before.here };
@@ -209,8 +255,8 @@ static void line(struct capture *c, bool to_stdout)
 			(double)bytes * 8 / 1e6, text);
 	if (to_stdout || prints_json(c))
 		c->output_ended |= !print_flush();
-	c->kept_before = c->kept;
-	c->bytes_before = c->bytes;
+	c->kept_before = kept;
+	c->bytes_before = all_bytes;
 	c->lost_before = now;
 	c->seconds_printed++;
 	c->next_line += 1000000000;
@@ -219,7 +265,7 @@ static void line(struct capture *c, bool to_stdout)
 /* Shows the number of frames on a terminal, over the number of the last second. */
 static void show_count(struct capture *c)
 {
-	fprintf(stderr, "\r%s ", counted(c->kept, "frame"));
+	fprintf(stderr, "\r%s ", counted(READ_ONCE(c->kept), "frame"));
 	c->next_line += 1000000000;
 }
 
@@ -229,16 +275,17 @@ static void show_count(struct capture *c)
 static bool take(struct capture *c, struct source *s, DAT_ETH_FRAME *f)
 {
 	s->lost += f->lost;
+	WRITE_ONCE(c->told, c->told + f->lost);
 	if (!frame_filter_passes(&c->filter, f))
 		return false;
 	f->lost = (DAT_UINT32)s->lost;	/* includes losses before rejected frames */
 	s->lost = 0;
 	s->kept++;
-	c->kept++;
+	WRITE_ONCE(c->kept, c->kept + 1);
 	if (c->o->size)
 		c->file_bytes += output_frame_size(f);
 	c->hardware = f->flags & DAT_ETH_FRAME_HW_TIME;
-	c->bytes += f->wire_length + vlan_tag_size(f);
+	WRITE_ONCE(c->bytes, c->bytes + f->wire_length + vlan_tag_size(f));
 	return true;
 }
 
@@ -249,15 +296,20 @@ static bool keeps_all(const struct capture *c)
 }
 
 /* HOT: take() of all frames of a batch, if keeps_all(): then no losses wait for the next frame that is kept. */
-static void take_all(struct capture *c, struct source *s, struct writer_batch *b)
+static void take_all(struct capture *c, struct source *s, struct batch *b)
 {
 	const DAT_ETH_FRAME *last = &b->frames[b->taken - 1];
+	uint64_t bytes = 0, lost = 0;
 
-	for (DAT_COUNT i = 0; i < b->taken; i++)
-		c->bytes += b->frames[i].wire_length + vlan_tag_size(&b->frames[i]);
+	for (DAT_COUNT i = 0; i < b->taken; i++) {
+		bytes += b->frames[i].wire_length + vlan_tag_size(&b->frames[i]);
+		lost += b->frames[i].lost;
+	}
 	b->kept = b->taken;
 	s->kept += (uint64_t)b->kept;
-	c->kept += (uint64_t)b->kept;
+	WRITE_ONCE(c->told, c->told + lost);
+	WRITE_ONCE(c->bytes, c->bytes + bytes);
+	WRITE_ONCE(c->kept, c->kept + (uint64_t)b->kept);
 	c->hardware = last->flags & DAT_ETH_FRAME_HW_TIME;
 }
 
@@ -281,16 +333,17 @@ static void look_for_devices(struct capture *c)
 }
 
 /* Waits for frames, at most for a moment. While frames keep coming, sleeps instead of waiting for an event:
- * an event costs two switches of threads, and one long sleep is cheaper than several short ones. With several devices
- * it always sleeps: an EVD has the events of one. */
+ * an event costs two switches of threads, and one long sleep is cheaper than several short ones, which find the caches
+ * cold each time. With several devices it always sleeps: an EVD has the events of one. */
 static void wait_for_frames(struct capture *c)
 {
-	const struct timespec nap = { .tv_nsec = c->nap };
+	const struct timespec nap = { .tv_nsec = c->taken <= c->few ? c->long_nap : c->nap };
 	DAT_EVENT event;
 	DAT_COUNT more;
 
+	c->taken = 0;
 	if (c->naps_left > 0) {
-		c->naps_left -= c->nap;
+		c->naps_left -= nap.tv_nsec;
 		nanosleep(&nap, NULL);
 		return;
 	}
@@ -303,26 +356,12 @@ static void wait_for_frames(struct capture *c)
 	look_for_devices(c);
 }
 
-/* Updates c->stuck. Called when the rings are empty, or when all batches wait for the writer. */
-static void look_at_writer(struct capture *c)
-{
-	bool behind, stuck;
-	uint64_t progress = writer_progress(&behind);
-	DAT_ETH_STATS s;
-
-	stuck = behind && c->behind && progress == c->progress;
-	if (stuck != c->stuck)
-		settle(c, &s);
-	c->stuck = stuck;
-	c->behind = behind;
-	c->progress = progress;
-}
-
 /* Fills a batch from the ring of a source. Returns false if there is no frame, or if the ring cannot be read any
  * more. */
-static bool poll_batch(struct capture *c, struct source *s, struct writer_batch *b)
+static bool poll_batch(struct capture *c, struct source *s)
 {
-	DAT_RETURN ret = dat_eth_poll(s->device.ep, b->frames, WRITER_BATCH, &b->taken);
+	struct batch *b = &c->batch;
+	DAT_RETURN ret = dat_eth_poll(s->device.ep, b->frames, BATCH, &b->taken);
 
 	if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
 		return false;
@@ -330,9 +369,8 @@ static bool poll_batch(struct capture *c, struct source *s, struct writer_batch 
 		c->broken = s;
 		return false;
 	}
-	b->ep = s->device.ep;
-	b->device = (unsigned)(s - c->sources);
 	b->kept = 0;
+	c->taken += (uint64_t)b->taken;
 	if (keeps_all(c)) {
 		take_all(c, s, b);
 		return true;
@@ -347,22 +385,22 @@ static bool poll_batch(struct capture *c, struct source *s, struct writer_batch 
 	return true;
 }
 
-/* Takes a batch of frames of each device and releases it, without a writer; prints the frames if it is to. Returns
- * false if there is no frame. */
+/* Takes a batch of frames of each device and releases it; prints the frames if it is to. Returns false if there is no
+ * frame. */
 static bool count_some(struct capture *c)
 {
-	struct writer_batch batch;
+	const struct batch *b = &c->batch;
 	bool any = false;
 
 	for (unsigned i = 0; i < c->count; i++) {
 		struct source *s = &c->sources[i];
 
-		if (!poll_batch(c, s, &batch))
+		if (!poll_batch(c, s))
 			continue;
-		for (DAT_COUNT n = 0; n < batch.kept && c->mode == LINES && !c->output_ended; n++)
-			c->output_ended |= !lines_print(&batch.frames[n], c->count > 1 ? s->device.name : NULL,
+		for (DAT_COUNT n = 0; n < b->kept && c->mode == LINES && !c->output_ended; n++)
+			c->output_ended |= !lines_print(&b->frames[n], c->count > 1 ? s->device.name : NULL,
 							c->o->json);
-		dat_eth_release(s->device.ep, batch.taken);
+		dat_eth_release(s->device.ep, b->taken);
 		any = true;
 	}
 	if (c->mode == LINES)
@@ -370,74 +408,145 @@ static bool count_some(struct capture *c)
 	return any;
 }
 
-/* Takes a batch of frames of each device and hands it to the writer. Returns false if there is no frame; true if there
- * may be frames, but all batches wait for the writer. */
-static bool take_some(struct capture *c)
+/* --- the thread that writes --------------------------------------------------------------- */
+
+static void begin_output(struct capture *c)
 {
-	struct writer_batch *b = NULL;
+	WRITE_ONCE(c->in_output, clock_now_ns());
+}
+
+static void end_output(struct capture *c)
+{
+	if (is_stuck(c->in_output))
+		settle(c);
+	WRITE_ONCE(c->in_output, 0);
+}
+
+/* Takes a batch of frames of each device, appends it to the output and releases it. Returns false if there is no
+ * frame. */
+static bool write_some(struct capture *c)
+{
+	const struct batch *b = &c->batch;
 	bool any = false;
 
-	for (unsigned i = 0; i < c->count && (b = writer_batch()); i++)
-		if (poll_batch(c, &c->sources[i], b)) {
-			writer_put();
-			any = true;
-		}
-	if (!any) {
-		writer_wake();
-		look_at_writer(c);
+	for (unsigned i = 0; i < c->count; i++) {
+		if (!poll_batch(c, &c->sources[i]))
+			continue;
+		begin_output(c);
+		WRITE_ONCE(c->unwritten, c->unwritten + (uint64_t)(b->kept - output_frames(b->frames, b->kept, i)));
+		end_output(c);
+		dat_eth_release(c->sources[i].device.ep, b->taken);
+		any = true;
 	}
-	return any || !b;
+	return any;
+}
+
+/* Writes the buffer of output.c even if it is not full, since few frames would not fill it before the end. */
+static void flush_if_due(struct capture *c)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (now < c->next_flush)
+		return;
+	begin_output(c);
+	output_flush();
+	end_output(c);
+	c->next_flush = now + OUTPUT_FLUSH_NS;
+}
+
+static bool goes_on(const struct capture *c)
+{
+	return !c->gone && !c->broken && !enough(c) && (c->mode == FILES ? output_is_open() : !c->output_ended);
 }
 
 /* Takes the frames that had arrived before the end of the capture. They are in the ring, or the device delivers them
- * within the first nap. Frames that arrive meanwhile are taken, too, for at most DRAIN_NS. If the writer has
- * stopped, the frames are counted as lost. */
+ * within the first nap. Frames that arrive meanwhile are taken, too, for at most DRAIN_NS. If the output has ended, the
+ * frames are counted as lost. */
 static void drain(struct capture *c)
 {
-	const struct timespec nap = { .tv_nsec = NAP_MAX_NS };
-	uint64_t until = clock_now_ns() + DRAIN_NS, kept;
+	struct timespec nap = { .tv_nsec = NAP_MAX_NS };
+	uint64_t until, kept;
 
-	nanosleep(&nap, NULL);
-	if (c->mode == LINES) {
-		while (!c->output_ended && !enough(c) && clock_now_ns() < until && count_some(c))
-			;
+	if (c->gone || c->broken)
 		return;
-	}
-	while (!enough(c) && clock_now_ns() < until && take_some(c))
+	while (nanosleep(&nap, &nap) && errno == EINTR)	/* a signal repeats the request for the end */
 		;
-	c->unwritten = writer_finish();
+	until = clock_now_ns() + DRAIN_NS;
+	while (goes_on(c) && clock_now_ns() < until && (c->mode == FILES ? write_some(c) : count_some(c)))
+		;
+	if (c->mode != FILES || output_is_open())
+		return;
 	kept = c->kept;
 	until = clock_now_ns() + DRAIN_NS;
-	while (writer_has_ended() && !enough(c) && clock_now_ns() < until && count_some(c))
+	while (!enough(c) && clock_now_ns() < until && count_some(c))
 		;
 	c->unwritten += c->kept - kept;
 }
 
-static void loop(struct capture *c)
+/* Takes frames until the main thread ends it, in the thread of writer.c. */
+static void write_all(void *capture)
 {
-	const bool write = c->mode == FILES, stat = c->mode == STATS;
-	DAT_ETH_STATS s;
+	struct capture *c = capture;
 
-	while (!stop_requested && !c->output_ended && !c->gone && !c->broken && !enough(c) && !is_over(c)) {
-		if (write ? take_some(c) : count_some(c))
+	while (!READ_ONCE(c->ending) && !stop_requested && goes_on(c)) {
+		if (write_some(c))
 			c->naps_left = NAPS_NS;
 		else
 			wait_for_frames(c);
-		if ((stat || c->o->stats) && clock_now_ns() >= c->next_line)
-			line(c, stat);
-		else if (c->terminal && clock_now_ns() >= c->next_line)
-			show_count(c);
-		c->output_ended |= write && writer_has_ended();
+		flush_if_due(c);
 	}
-	if (stat)
+	drain(c);
+}
+
+/* --- the main thread ---------------------------------------------------------------------- */
+
+/* Prints what is due. */
+static void print_progress(struct capture *c)
+{
+	if (clock_now_ns() < c->next_line)
 		return;
+	if (c->mode == STATS || c->o->stats)
+		line(c, c->mode == STATS);
+	else if (c->terminal)
+		show_count(c);
+}
+
+static void loop(struct capture *c)
+{
+	while (!stop_requested && goes_on(c) && !is_over(c)) {
+		if (count_some(c))
+			c->naps_left = NAPS_NS;
+		else
+			wait_for_frames(c);
+		print_progress(c);
+	}
+	if (c->mode == LINES)
+		drain(c);
+}
+
+/* Returns how long the main thread waits: up to the next line, and to the end of the capture. */
+static int wait_ms(const struct capture *c)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t until = now + LOOK_MS * (uint64_t)1000000;
+
+	if ((c->o->stats || c->terminal) && c->next_line < until)
+		until = c->next_line;
+	if (c->o->duration > 0 && c->begin + (uint64_t)c->o->duration < until)
+		until = c->begin + (uint64_t)c->o->duration;
+	return until <= now ? 0 : (int)((until - now) / 1000000) + 1;
+}
+
+/* loop() of a capture into a file. */
+static void watch_writer(struct capture *c)
+{
+	writer_start(write_all, c);
+	while (!stop_requested && !c->output_ended && !is_over(c) && !writer_wait(wait_ms(c)))
+		print_progress(c);
+	WRITE_ONCE(c->ending, true);
+	writer_finish();
 	if (c->terminal)
 		fprintf(stderr, "\r");
-	if (!c->gone && !c->broken)
-		drain(c);
-	else if (write)
-		c->unwritten = writer_finish();
-	settle(c, &s);
 }
 
 /* Checks that the device can do what --take and --time need. */
@@ -455,7 +564,14 @@ static void check_device(const struct capture *c, const char *name, const DAT_ET
 		fail("%s: --time sw: the device gives no software time stamps to raw endpoints", name);
 }
 
-/* Creates the ring. Sets the length of sleeps so that 10 Gb/s (1.25 bytes/ns) fill at most half of it. */
+/* `a` is 0 if nothing was set before. */
+static long least(long a, long b)
+{
+	return a && a < b ? a : b;
+}
+
+/* Creates the ring. Sets the length of sleeps so that 10 Gb/s (1.25 bytes/ns) fill at most half of it, or three
+ * quarters if they follow few frames. */
 static void open_ring(struct capture *c, struct source *s, const DAT_ETH_ATTR *attr)
 {
 	long nap;
@@ -466,7 +582,9 @@ static void open_ring(struct capture *c, struct source *s, const DAT_ETH_ATTR *a
 	double ns = (double)frames * frame / 1.25 / 2;
 
 	nap = ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : (long)ns;
-	c->nap = c->nap && c->nap < nap ? c->nap : nap;
+	c->nap = least(c->nap, nap);
+	c->long_nap = least(c->long_nap, nap < NAP_MAX_NS ? nap : least(LONG_NAP_NS, (long)(ns * 1.5)));
+	c->few = (uint64_t)least((long)c->few, frames / FEW);
 	device_receive(&s->device, c->o->xdp, frames, snap);
 }
 
@@ -551,7 +669,7 @@ static void start(struct capture *c, const struct options *o, enum mode mode)
 {
 	unsigned network_devices = 0;
 
-	*c = (struct capture){ .o = o, .mode = mode };
+	*c = (struct capture){ .o = o, .mode = mode, .lock = PTHREAD_MUTEX_INITIALIZER };
 	frame_filter_open(&c->filter, o->filter, o->direction);
 	for (unsigned i = 0; i < o->interface_count; i++)
 		network_devices += device_make_up(o->interfaces[i], "");
@@ -573,7 +691,7 @@ static void end(struct capture *c)
 	frame_filter_close(&c->filter);
 }
 
-static struct capture capturing;	/* of capture_run() */
+static struct capture capturing;
 
 /* Completes the statistics of a device. Called by the thread that writes, too, so it reads nothing that changes. */
 static void complete_statistics(struct pcapng_statistics *statistics)
@@ -616,11 +734,12 @@ int capture_run(const struct options *o)
 	c->terminal = o->file && !o->stats && isatty(STDERR_FILENO);
 	if (c->terminal)
 		fprintf(stderr, "capturing on %s; Ctrl-C ends\n", c->names);
-	if (o->file)
-		writer_start();
-	loop(c);
-	if (o->file)
+	if (o->file) {
+		watch_writer(c);
 		close_output(c);
+	} else {
+		loop(c);
+	}
 	read_stats(c, &s);
 	summary(c, &s);
 	tell_cut(c);
@@ -633,12 +752,12 @@ int capture_run(const struct options *o)
 
 int stat_run(const struct options *o)
 {
-	struct capture c;
+	struct capture *c = &capturing;
 	DAT_ETH_STATS s;
 
-	start(&c, o, STATS);
-	loop(&c);
-	read_stats(&c, &s);
-	end(&c);
-	return status_of(&c, &s);
+	start(c, o, STATS);
+	loop(c);
+	read_stats(c, &s);
+	end(c);
+	return status_of(c, &s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* output.c - writes capture files, in pieces of 1 MiB at most. A file always ends with a whole block or
+/* output.c - writes capture files, in pieces of 128 KiB. A file always ends with a whole block or
  * record, except when the process is killed within a write. */
 #include "output.h"
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "tools/cli.h"
 
 enum {
-	BUFFER = 1 << 20,		/* bytes of one write */
+	BUFFER = 1 << 17,		/* bytes of one write: they are in the second-level cache still */
 	FRAME_MAX = 1 << 18,		/* bytes of a frame and the additions of its block, at most */
 	PCAP_HEADER = 24, PCAP_RECORD = 16,	/* bytes before the first frame, before each frame */
 	STUCK_MS = 1000,		/* ms; a reader of a pipe that is busy for longer is stuck */

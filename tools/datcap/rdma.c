@@ -23,7 +23,7 @@ enum {
 	FIND_NS = OUTPUT_FLUSH_NS,	/* ns between searches for new programs */
 	PAUSE_NS = 1000000,		/* a ring of 8 MiB takes 30 ms to fill at 5 million messages/s */
 	TAKE_MAX = 4096,		/* messages taken between looks at the clocks and at stop_requested */
-	UNWRITTEN_MAX = 1 << 14,	/* messages in the 1 MiB buffer of output.c; each has > 64 bytes */
+	UNWRITTEN_MAX = 1 << 14,	/* messages, more than the buffer of output.c holds */
 };
 
 static struct {

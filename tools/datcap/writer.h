@@ -1,40 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* writer.h - a thread that writes captured frames, so that a slow file or pipe does not stop the reading of
- * the ring. Frames stay in the endpoint's ring until they are copied to the buffer of the next write
- * (output.c, 1 MiB). */
+/* writer.h - the thread that writes a capture file. It takes frames from the rings and copies them to the buffer of
+ * output.c itself, without a queue between two threads. The main thread prints lines, and ends the capture, even while
+ * a write blocks. */
 #ifndef DATCAP_WRITER_H
 #define DATCAP_WRITER_H
 #include <stdbool.h>
-#include <stdint.h>
-#include <dat/udat.h>
-#include <dat/dat_eth_extensions.h>
 
-enum { WRITER_BATCH = 256 };	/* frames taken at a time: 3 instructions of the calls for each */
-
-struct writer_batch {
-	DAT_ETH_FRAME frames[WRITER_BATCH];
-	DAT_EP_HANDLE ep;		/* whose frames they are */
-	unsigned device;		/* its number in the file */
-	DAT_COUNT kept;			/* frames to write, at the start of `frames` */
-	DAT_COUNT taken;		/* frames to release to `ep` then, in the order of the batches */
-};
-
-/* Starts the thread. The output must be open. */
-void writer_start(void);
-/* Returns the batch to fill next. If all batches are full, waits a moment for the thread, and returns NULL
- * if they are full still. */
-struct writer_batch *writer_batch(void);
-/* Hands the batch of writer_batch() over to the thread. Call writer_wake() when no more frames are there. */
-void writer_put(void);
-/* Returns the number of batches written so far. Stores in *behind whether more wait. */
-uint64_t writer_progress(bool *behind);
-/* Wakes the thread if batches wait for it. It releases their frames: until then the device reports them as there. */
-void writer_wake(void);
-/* Returns whether the thread has stopped writing: the pipe has no reader, its reader does not read, or a
- * write has failed, which output_check() reports. */
-bool writer_has_ended(void);
-/* Waits until all batches are written, and ends the thread. Returns the number of frames that were dropped
- * because the thread had stopped writing. */
-uint64_t writer_finish(void);
+/* Starts the thread, which calls `body` once. */
+void writer_start(void (*body)(void *argument), void *argument);
+/* Waits until the thread has returned from `body`, for so many ms at most, or until a signal comes. Returns whether it
+ * has returned. */
+bool writer_wait(int ms);
+/* Waits until the thread has returned from `body`, and ends it. If a signal has requested the end, a write that blocks
+ * is interrupted: output.c checks then before each write that it does not block. */
+void writer_finish(void);
 
 #endif
