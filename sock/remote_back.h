@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remote_back.h - the way of a stream over DAT back to TCP: both directions when one end asks, when the link breaks, and at
- * the end of the connection or the process. */
+/* remote_back.h - the way of a stream over DAT back to TCP: both directions when one end asks, when the link
+ * breaks, and at the end of the connection or the process. */
 #ifndef SOCK_REMOTE_BACK_H
 #define SOCK_REMOTE_BACK_H
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remote_chores.h - what no event tells: streams over DAT that wait for a time are looked at again and again, and so are
- * links whose streams wait for the peer. */
+/* remote_chores.h - what no event tells: streams over DAT that wait for a time are looked at again and again, and
+ * so are links whose streams wait for the peer. */
 #ifndef SOCK_REMOTE_CHORES_H
 #define SOCK_REMOTE_CHORES_H
 

@@ -8,8 +8,8 @@
 
 enum { REMOTE_FRAME = 32 }; /* bytes of a frame in TCP */
 
-/* `position`: of the ring, from which on TCP carries the stream. remote_decode_frame() returns false for what is none of
- * this epoch. */
+/* `position`: of the ring, from which on TCP carries the stream. remote_decode_frame() returns false for what is
+ * none of this epoch. */
 void remote_encode_frame(unsigned char frame[REMOTE_FRAME], const unsigned char key[LINK_KEY], uint32_t epoch,
 			 uint64_t position);
 bool remote_decode_frame(const unsigned char frame[REMOTE_FRAME], const unsigned char key[LINK_KEY], uint32_t epoch,

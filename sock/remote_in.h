@@ -11,11 +11,11 @@
 
 /* Bytes were taken from the ring: the peer gets to know it, now and then. */
 void remote_taken(struct conn *c);
-/* Looks at the head of TCP while an epoch goes on: a frame ends it, as other bytes do that came before the ring had any.
- * Returns false if the peer has lied; the connection is reset. */
+/* Looks at the head of TCP while an epoch goes on: a frame ends it, as other bytes do that came before the ring had
+ * any. Returns false if the peer has lied; the connection is reset. */
 bool remote_look(struct conn *c);
-/* The epoch has ended. Drops bytes of TCP that were taken from the ring. Returns whether all of them have come; then the
- * receiver leaves the epoch, and calls remote_left(). */
+/* The epoch has ended. Drops bytes of TCP that were taken from the ring. Returns whether all of them have come;
+ * then the receiver leaves the epoch, and calls remote_left(). */
 bool remote_skip(struct conn *c);
 void remote_left(struct conn *c);
 /* The bytes in TCP that are the program's. Drops what is not. */

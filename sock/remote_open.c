@@ -20,7 +20,8 @@ static void send_ring(struct remote *r)
 {
 	int side = r->tx == &r->segment->ring[0] ? 0 : 1;
 
-	remote_stream_post(r, RING, (uintptr_t)r->segment + SEGMENT_DATA + !side * (size_t)r->ring, r->exposed.rmr_context, r->ring);
+	remote_stream_post(r, RING, (uintptr_t)r->segment + SEGMENT_DATA + !side * (size_t)r->ring,
+			   r->exposed.rmr_context, r->ring);
 }
 
 /* The connection goes on by these rings. Returns 0 or a DAT_SOCKET_WHY_*. */

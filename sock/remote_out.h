@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remote_out.h - the sending direction of a stream over DAT: epochs of the own ring, writes into the peer's ring, and what
- * the peer tells of it. */
+/* remote_out.h - the sending direction of a stream over DAT: epochs of the own ring, writes into the peer's ring,
+ * and what the peer tells of it. */
 #ifndef SOCK_REMOTE_OUT_H
 #define SOCK_REMOTE_OUT_H
 #include <stdbool.h>

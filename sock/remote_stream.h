@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remote_stream.h - the objects of streams over DAT: their list, their numbers on a link, their memory. The service thread
- * calls these functions, but for those of which it is said that any thread may. */
+/* remote_stream.h - the objects of streams over DAT: their list, their numbers on a link, their memory. The service
+ * thread calls these functions, but for those of which it is said that any thread may. */
 #ifndef SOCK_REMOTE_STREAM_H
 #define SOCK_REMOTE_STREAM_H
 #include <stdint.h>

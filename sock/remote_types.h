@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* remote_types.h - what the files of streams over DAT (remote.h) share: the messages of a stream, its object, and how its
- * atomic members are read and written. Only these files include it.
+/* remote_types.h - what the files of streams over DAT (remote.h) share: the messages of a stream, its object, and
+ * how its atomic members are read and written. Only these files include it.
  *
  * Messages of a stream; `epoch` is the number that the sender of a direction gives to each of its epochs:
  *
@@ -21,8 +21,8 @@
  *	CLOSE	a, c: as of TAKEN. Nothing more is written; CLOSED answers that all of the peer's writes were before
  *
  * When the link breaks, a sender that got AGREE sends the frame, one that did not sends none. A receiver that sent
- * AGREE and got no NOTICE does not know which: it looks whether what comes on TCP is the frame, which begins with the
- * key. */
+ * AGREE and got no NOTICE does not know which: it looks whether what comes on TCP is the frame, which begins with
+ * the key. */
 #ifndef SOCK_REMOTE_TYPES_H
 #define SOCK_REMOTE_TYPES_H
 #include <stdbool.h>
