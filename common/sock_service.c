@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* question: name (8), version (1), kind (1), 1 if it asks for the list (1), zeros (5), key (16)
- * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16), list of addresses (16 each) */
+ * reply: name (8), code (1), zeros (5), qualifier (2), zeros (16), list of addresses (16 each)
+ * datagram: name (8), version (1), kind (1), zeros (6), nonce (16), list of addresses (16 each); LOCATE has none */
 static const char name[8] = "DATSOCK1";
 enum {
 	VERSION_AT = 8,
@@ -127,4 +128,28 @@ unsigned sock_service_decode_adapters(const void *data, size_t size, uint8_t ada
 		count++;
 	}
 	return count;
+}
+
+void sock_service_encode_datagram(uint8_t data[SOCK_SERVICE_REPLY], enum sock_service_datagram kind,
+				  const uint8_t nonce[SOCK_SERVICE_KEY])
+{
+	memset(data, 0, SOCK_SERVICE_REPLY);
+	memcpy(data, name, sizeof name);
+	data[VERSION_AT] = SOCK_SERVICE_VERSION;
+	data[KIND_AT] = (uint8_t)kind;
+	memcpy(data + KEY_AT, nonce, SOCK_SERVICE_KEY);
+}
+
+bool sock_service_decode_datagram(const void *data, size_t size, enum sock_service_datagram *kind,
+				  uint8_t nonce[SOCK_SERVICE_KEY])
+{
+	const uint8_t *bytes = data;
+
+	if (size != SOCK_SERVICE_REPLY || !is_ours(data, size, LIST_AT, KEY_AT, SOCK_SERVICE_REPLY) ||
+	    bytes[VERSION_AT] != SOCK_SERVICE_VERSION ||
+	    (bytes[KIND_AT] != SOCK_SERVICE_LOCATE && bytes[KIND_AT] != SOCK_SERVICE_LOCATED))
+		return false;
+	*kind = bytes[KIND_AT];
+	memcpy(nonce, bytes + KEY_AT, SOCK_SERVICE_KEY);
+	return *kind == SOCK_SERVICE_LOCATED || is_zero(bytes, ADAPTERS_AT, size);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sock_service.h - what libdatsock and datsockd(8) say to each other over a Unix socket (SOCK_SEQPACKET), and what two
- * datsockd say over a DAT connect, in private data.
+ * datsockd say over a DAT connect, in private data, and in datagrams.
  *
  * A process passes the descriptor of a TCP socket to the service of its host, which reads from the socket itself what
  * was said in the handshake, and answers with the key of the connection: both tokens, that of the connector first. Only
@@ -43,7 +43,7 @@ enum sock_service_result {
 	SOCK_SERVICE_OK,
 	SOCK_SERVICE_NO_SOCKET,		/* no descriptor of a TCP socket came with the request, or it was not marked */
 	SOCK_SERVICE_NOT_AWARE,		/* the peer has no libdatsock, or something on the way removed the option */
-	SOCK_SERVICE_NO_ADAPTER,	/* no IA of the service has the connection's local address */
+	SOCK_SERVICE_NO_ADAPTER,	/* no IA of the service is on the interface of the local address */
 	SOCK_SERVICE_BUSY,		/* too many requests of this user */
 	SOCK_SERVICE_LATER,		/* the peer's process does not expect the connection yet */
 	SOCK_SERVICE_NO_PEER,		/* the peer's service does not answer, or refuses */
@@ -91,5 +91,14 @@ bool sock_service_decode_reply(const void *data, size_t size, enum sock_service_
 void sock_service_encode_adapters(uint8_t data[SOCK_SERVICE_REPLY], const uint8_t (*adapters)[16], unsigned count);
 /* Returns their number: 0 for a reply without a list. Of a reply that was decoded. */
 unsigned sock_service_decode_adapters(const void *data, size_t size, uint8_t adapters[SOCK_SERVICE_ADAPTERS][16]);
+
+/* Datagrams by UDP, of SOCK_SERVICE_REPLY bytes, so that a forged sender gets no more than was sent. LOCATE asks which
+ * adapters are on the interface of the address that it is sent to. LOCATED answers with the same nonce; the adapters
+ * are added as to a reply. */
+enum sock_service_datagram { SOCK_SERVICE_LOCATE = 4, SOCK_SERVICE_LOCATED };
+void sock_service_encode_datagram(uint8_t data[SOCK_SERVICE_REPLY], enum sock_service_datagram kind,
+				  const uint8_t nonce[SOCK_SERVICE_KEY]);
+bool sock_service_decode_datagram(const void *data, size_t size, enum sock_service_datagram *kind,
+				  uint8_t nonce[SOCK_SERVICE_KEY]);
 
 #endif

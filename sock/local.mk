@@ -58,7 +58,8 @@ dist_man_MANS += doc/man/datsock.1
 sbin_PROGRAMS = datsockd
 datsockd_SOURCES = tools/sock/datsockd.c tools/sock/clients.c tools/sock/clients.h \
 	tools/sock/dispose.c tools/sock/dispose.h tools/sock/loop.c tools/sock/loop.h tools/sock/paths.c tools/sock/paths.h \
-	tools/sock/point.c tools/sock/point.h \
+	tools/sock/point.c tools/sock/point.h tools/sock/interfaces.c tools/sock/interfaces.h tools/sock/locate.c tools/sock/locate.h \
+	common/local_addresses.c common/local_addresses.h common/rtnl.c common/rtnl.h \
 	tools/sock/attach.c tools/sock/attach.h tools/sock/option.c tools/sock/option.h \
 	common/bpf_code.c common/bpf_code.h common/sock_mark.h common/sock_service.c common/sock_service.h \
 	common/address.c common/address.h common/env.h tools/cli.c tools/cli.h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* sockservice_fuzz.c - any bytes as a message between a process and datsockd, or as private data of a DAT connect
- * between two datsockd (common/sock_service.h): no access outside of them, and what is accepted keeps the promises
- * of the header.
+ * or a datagram between two datsockd (common/sock_service.h): no access outside of them, and what is accepted keeps
+ * the promises of the header.
  *
  * The first byte of an input selects what the others are. */
 #include "common/sock_service.h"
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum kind { REQUEST, ANSWER, QUESTION, REPLY, KINDS };
+enum kind { REQUEST, ANSWER, QUESTION, REPLY, DATAGRAM, KINDS };
 
 static void demand(bool good)
 {
@@ -76,6 +76,21 @@ static void take_reply(const uint8_t *data, size_t size)
 	compare(data, size, again, SOCK_SERVICE_PRIVATE + 16 * count, sizeof again);
 }
 
+static void take_datagram(const uint8_t *data, size_t size)
+{
+	enum sock_service_datagram kind;
+	uint8_t nonce[SOCK_SERVICE_KEY], again[SOCK_SERVICE_REPLY], adapters[SOCK_SERVICE_ADAPTERS][16];
+	unsigned count;
+
+	if (!sock_service_decode_datagram(data, size, &kind, nonce))
+		return;
+	demand(size == SOCK_SERVICE_REPLY);
+	count = sock_service_decode_adapters(data, size, adapters);
+	demand(count <= (kind == SOCK_SERVICE_LOCATED ? SOCK_SERVICE_ADAPTERS : 0));
+	sock_service_encode_datagram(again, kind, nonce);
+	demand(!memcmp(data, again, SOCK_SERVICE_PRIVATE));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum kind kind;
@@ -96,8 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		take_answer(copy, size);
 	else if (kind == QUESTION)
 		take_question(copy, size);
-	else
+	else if (kind == REPLY)
 		take_reply(copy, size);
+	else
+		take_datagram(copy, size);
 	free(copy);
 	return 0;
 }

@@ -129,7 +129,8 @@ def asked(client, sock, wanted=OK):
 
 
 class World:
-    """`links` beside the first one, which the connections use, have an adapter at each end, too."""
+    """`links` beside the first one, which the connections use, have an adapter at each end, too. A link without adapters
+    has the networks 10.78.9.0 and fd79::."""
 
     def __init__(self, place, directory, links=('direct',)):
         self.place = place
@@ -144,6 +145,10 @@ class World:
             namespaces.join(self.a, link, self.b, link)
             for space, host in ((self.a, 1), (self.b, 2)):
                 space.ip('addr', 'add', f'10.78.{number + 3}.{host}/24', 'dev', link)
+        namespaces.join(self.a, 'plain', self.b, 'plain')
+        for space, host in ((self.a, 1), (self.b, 2)):
+            space.ip('addr', 'add', f'10.78.9.{host}/24', 'dev', 'plain')
+            space.ip('addr', 'add', f'fd79::{host}/64', 'dev', 'plain')
         self.table = place.enable()
         self.at_a = Service(directory + '/a', self.a, place, links=links)
         self.at_b = Service(directory + '/b', self.b, place, links=links)

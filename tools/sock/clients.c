@@ -19,6 +19,7 @@
 #include "tools/cli.h"
 #include "tools/sock/attach.h"
 #include "tools/sock/dispose.h"
+#include "tools/sock/locate.h"
 #include "tools/sock/loop.h"
 #include "tools/sock/option.h"
 #include "tools/sock/point.h"
@@ -317,7 +318,7 @@ static void on_expect(struct client *c, const struct sock_service_request *r, in
 {
 	struct paths_of of;
 	enum sock_service_result result = look(r, fd, &of);
-	int ia = result ? -1 : point_for(of.local);
+	int ia = result ? -1 : point_beside(of.local);
 
 	if (!result && ia < 0)
 		ia = point_instead_of(of.local);
@@ -337,7 +338,9 @@ static void on_ask(struct client *c, const struct sock_service_request *r, int f
 	enum sock_service_result result = look(r, fd, &ask.of);
 
 	if (!result && !paths_choose(&ask.of, &ask.path))
-		result = SOCK_SERVICE_NO_ADAPTER;
+		result = point_beside(ask.of.local) < 0	? SOCK_SERVICE_NO_ADAPTER :
+			 locate_ask(&ask.of)		? SOCK_SERVICE_LATER :
+							  SOCK_SERVICE_NO_PEER;
 	if (!result && c->user->asks < USER_ASKS && point_ask(&ask)) {
 		c->user->asks++;
 		return;

@@ -16,6 +16,7 @@
 #include "tools/version.h"
 #include "tools/sock/attach.h"
 #include "tools/sock/clients.h"
+#include "tools/sock/locate.h"
 #include "tools/sock/loop.h"
 #include "tools/sock/point.h"
 
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 {
 	const char *cgroup = NULL, *wrong, *devices[16];
 	unsigned device_count = 0, qualifier = SOCK_SERVICE_QUALIFIER;
-	int c;
+	int c, err;
 
 	cli_init("datsockd", usage_text);
 	opterr = 0;
@@ -166,8 +167,12 @@ int main(int argc, char **argv)
 		point_open(devices[i], (uint16_t)qualifier);
 	if (!device_count)
 		open_all((uint16_t)qualifier);
+	err = locate_open((uint16_t)qualifier);
+	if (err)
+		cli_warn("UDP port %u: %s: only the addresses of adapters are served", qualifier, strerror(err));
 	loop_run(tick);
 	clients_close();
+	locate_close();
 	point_close();
 	return 0;
 }

@@ -20,6 +20,8 @@ struct host {
 	bool without_list;	/* its service knows of none */
 	unsigned count, turn;
 	uint8_t adapters[SOCK_SERVICE_ADAPTERS][16];
+	unsigned beside_count;
+	uint8_t beside[SOCK_SERVICE_ADAPTERS][16];	/* on the interface of this address */
 };
 
 struct choice {
@@ -95,11 +97,15 @@ static bool has(const struct path *paths, unsigned count, const struct path *pat
 static unsigned list_all(const struct paths_of *of, struct path paths[PATHS])
 {
 	const struct host *h = host_of(of->remote);
-	struct path path = { .ia = point_for(of->local) };
+	struct path path = { .ia = point_beside(of->local) };
 	unsigned count = 0;
 
+	for (unsigned i = 0; i < h->beside_count && path.ia >= 0; i++) {
+		memcpy(path.peer, h->beside[i], 16);
+		paths[count++] = path;
+	}
 	memcpy(path.peer, of->remote, 16);
-	if (path.ia >= 0)
+	if (!count && path.ia >= 0 && path.ia == point_for(of->local))
 		paths[count++] = path;
 	for (unsigned i = 0; i < h->count; i++) {
 		memcpy(path.peer, h->adapters[i], 16);
@@ -185,6 +191,14 @@ void paths_learn(const uint8_t remote[16], const uint8_t (*adapters)[16], unsign
 
 	h->count = count;
 	memcpy(h->adapters, adapters, 16 * count);
+}
+
+void paths_locate(const uint8_t remote[16], const uint8_t (*adapters)[16], unsigned count)
+{
+	struct host *h = host_of(remote);
+
+	h->beside_count = count;
+	memcpy(h->beside, adapters, 16 * count);
 }
 
 void paths_tried(const struct path *path, bool reached)

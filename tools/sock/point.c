@@ -8,6 +8,8 @@
 #include "common/address.h"
 #include "common/device_lost.h"
 #include "tools/cli.h"
+#include "tools/sock/interfaces.h"
+#include "tools/sock/locate.h"
 #include "tools/sock/loop.h"
 #include "tools/sock/paths.h"
 
@@ -63,7 +65,7 @@ void point_set_rate(unsigned r)
 	rate = r;
 }
 
-static bool is_too_fast(const uint8_t address[16])
+bool point_is_too_fast(const uint8_t address[16])
 {
 	unsigned hash = 0;
 	struct peer *p;
@@ -105,7 +107,7 @@ static void answer_question(const struct ia *ia, DAT_CR_HANDLE request)
 		return;
 	}
 	address_gid((const struct sockaddr *)cr.remote_ia_address_ptr, from);
-	if (is_too_fast(from)) {
+	if (point_is_too_fast(from)) {
 		dat_cr_reject(request, 0, NULL);	/* it learns nothing, not even that a key is wrong */
 		return;
 	}
@@ -120,7 +122,8 @@ static void answer_question(const struct ia *ia, DAT_CR_HANDLE request)
 
 /* --- own questions ----------------------------------------------------------------------------------------------- */
 
-static void end_ask(struct ask *a, enum sock_service_result result, uint16_t qualifier)
+/* locating: the adapters of the peer's host are being looked for. */
+static void end_ask(struct ask *a, enum sock_service_result result, uint16_t qualifier, bool locating)
 {
 	struct clients_ask what = a->what;
 
@@ -128,7 +131,7 @@ static void end_ask(struct ask *a, enum sock_service_result result, uint16_t qua
 	a->used = false;
 	asks_used--;
 	/* The next question takes the other path. */
-	if (result == SOCK_SERVICE_NO_PEER && paths_has_other(&what.of, &what.path))
+	if (result == SOCK_SERVICE_NO_PEER && (paths_has_other(&what.of, &what.path) || locating))
 		result = SOCK_SERVICE_LATER;
 	clients_answered(&what, result, qualifier);
 }
@@ -169,14 +172,18 @@ static void take_answer(const DAT_EVENT *event)
 	uint16_t qualifier = 0;
 	uint8_t adapters[SOCK_SERVICE_ADAPTERS][16];
 	size_t size = data->private_data_size > 0 ? (size_t)data->private_data_size : 0;
+	bool reached, locating;
 
 	while (a < asks + ASKS && !(a->used && a->ep == data->ep_handle))
 		a++;
 	if (a == asks + ASKS)
 		return;
-	paths_tried(&a->what.path, event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED);
+	reached = event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED;
+	paths_tried(&a->what.path, reached);
+	/* The connection's address at the peer's host may not be that of an adapter. */
+	locating = !reached && event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED && locate_ask(&a->what.of);
 	/* A connection that is established leads to no service of this kind: the end of the endpoint resets it. */
-	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED &&
+	if (reached &&
 	    sock_service_decode_reply(data->private_data, size, &code, &qualifier)) {
 		if (code != SOCK_SERVICE_REFUSE) {
 			paths_learn(a->what.of.remote, (const uint8_t (*)[16])adapters,
@@ -192,7 +199,7 @@ static void take_answer(const DAT_EVENT *event)
 		code = SOCK_SERVICE_WAIT;
 	end_ask(a, code == SOCK_SERVICE_REDIRECT ? SOCK_SERVICE_OK :
 		   code == SOCK_SERVICE_WAIT     ? SOCK_SERVICE_LATER :
-						   SOCK_SERVICE_NO_PEER, qualifier);
+						   SOCK_SERVICE_NO_PEER, qualifier, locating);
 }
 
 /* --- adapters ---------------------------------------------------------------------------------------------------- */
@@ -203,7 +210,7 @@ static void close_ia(struct ia *ia)
 	ia->open = false;
 	for (struct ask *a = asks; a < asks + ASKS; a++)
 		if (a->used && &ias[a->what.path.ia] == ia)
-			end_ask(a, SOCK_SERVICE_NO_PEER, 0);
+			end_ask(a, SOCK_SERVICE_NO_PEER, 0, false);
 	if (ia->watch.fd >= 0)
 		loop_remove(&ia->watch);
 	if (ia->handle)
@@ -349,16 +356,37 @@ int point_for(const uint8_t address[16])
 	return -1;
 }
 
+int point_beside(const uint8_t address[16])
+{
+	int ia = point_for(address);
+
+	for (int i = 0; ia < 0 && i < ia_count; i++)
+		if (ias[i].open && interfaces_join(ias[i].address, address))
+			ia = i;
+	return ia;
+}
+
+unsigned point_list_beside(const uint8_t address[16], uint8_t adapters[SOCK_SERVICE_ADAPTERS][16])
+{
+	unsigned count = 0;
+
+	for (int i = 0; i < ia_count && count < SOCK_SERVICE_ADAPTERS; i++)
+		if (ias[i].open && interfaces_join(ias[i].address, address))
+			memcpy(adapters[count++], ias[i].address, 16);
+	return count;
+}
+
 int point_instead_of(const uint8_t address[16])
 {
-	int open = -1, ia = 0;
+	int open = -1;
+	bool known = false;
 
-	while (ia < ia_count && memcmp(ias[ia].address, address, 16))
-		ia++;
-	for (int i = 0; ia < ia_count && i < ia_count; i++)
+	for (int i = 0; i < ia_count; i++) {
+		known |= !memcmp(ias[i].address, address, 16) || interfaces_join(ias[i].address, address);
 		if (ias[i].open)
 			open = i;
-	return open;
+	}
+	return known ? open : -1;
 }
 
 bool point_is_near(int ia, const uint8_t address[16])

@@ -213,4 +213,32 @@ UNIT_TEST(reply_of_a_service_without_the_list_has_none)
 	assert_int_equal(sock_service_decode_adapters(data, sizeof data, got), 0);
 }
 
+UNIT_TEST(datagrams_have_one_size_and_a_nonce)
+{
+	static const uint8_t adapters[1][16] = { { 1, 2 } };
+	uint8_t data[SOCK_SERVICE_REPLY + 1] = { 0 }, nonce[SOCK_SERVICE_KEY], got[SOCK_SERVICE_ADAPTERS][16];
+	enum sock_service_datagram kind;
+
+	sock_service_encode_datagram(data, SOCK_SERVICE_LOCATE, key);
+	assert_true(sock_service_decode_datagram(data, SOCK_SERVICE_REPLY, &kind, nonce));
+	assert_int_equal(kind, SOCK_SERVICE_LOCATE);
+	assert_memory_equal(nonce, key, sizeof key);
+	assert_false(sock_service_decode_datagram(data, SOCK_SERVICE_REPLY - 1, &kind, nonce));
+	assert_false(sock_service_decode_datagram(data, SOCK_SERVICE_REPLY + 1, &kind, nonce));
+	/* A question has no list. */
+	sock_service_encode_adapters(data, adapters, 1);
+	assert_false(sock_service_decode_datagram(data, SOCK_SERVICE_REPLY, &kind, nonce));
+	sock_service_encode_datagram(data, SOCK_SERVICE_LOCATED, key);
+	sock_service_encode_adapters(data, adapters, 1);
+	assert_true(sock_service_decode_datagram(data, SOCK_SERVICE_REPLY, &kind, nonce));
+	assert_int_equal(kind, SOCK_SERVICE_LOCATED);
+	assert_int_equal(sock_service_decode_adapters(data, SOCK_SERVICE_REPLY, got), 1);
+	assert_memory_equal(got, adapters, 16);
+	for (int i = 8; i < 16; i++) {	/* version, kind, zeros */
+		data[i] ^= 0x80;
+		assert_false(sock_service_decode_datagram(data, SOCK_SERVICE_REPLY, &kind, nonce));
+		data[i] ^= 0x80;
+	}
+}
+
 UNIT_MAIN(NULL, NULL)

@@ -37,6 +37,12 @@ int point_for(const uint8_t address[16])
 	return address[14] < IAS && is_open[address[14]] && !address[15] ? address[14] : -1;
 }
 
+/* Addresses from 100 on are other ones of the interface of an adapter. */
+int point_beside(const uint8_t address[16])
+{
+	return address[14] < IAS && is_open[address[14]] && (!address[15] || address[15] >= 100) ? address[14] : -1;
+}
+
 bool point_is_near(int ia, const uint8_t address[16])
 {
 	return is_open[ia] && address[14] == ia && address[15];
@@ -273,6 +279,41 @@ UNIT_CASE(without_other_paths_the_one_that_rested_longest_is_tried)
 	path = path_by(1);
 	paths_tried(&path, false);
 	assert_int_equal(choose_new(), 0);
+}
+
+/* A connection of other addresses of the interfaces of the first adapters. */
+static struct paths_of other_connection(uint8_t local, uint8_t remote)
+{
+	struct paths_of of = connection();
+
+	memcpy(of.local, at(0, local).bytes, 16);
+	memcpy(of.remote, at(9, remote).bytes, 16);
+	return of;
+}
+
+UNIT_CASE(other_addresses_have_a_path_when_the_peer_was_located)
+{
+	struct paths_of of = other_connection(100, host);
+	struct address adapter = at(0, host);
+	struct path path;
+
+	assert_false(paths_choose(&of, &path));
+	paths_locate(of.remote, (const uint8_t (*)[16])&adapter, 1);
+	assert_int_equal(choose(&of), 0);
+	paths_locate(of.remote, NULL, 0);
+	assert_false(paths_choose(&of, &path));
+}
+
+UNIT_CASE(located_adapter_replaces_the_address_of_the_connection)
+{
+	struct paths_of of = other_connection(0, host);
+	struct address adapter = at(0, host);
+	struct path path;
+
+	assert_true(paths_choose(&of, &path));
+	assert_memory_equal(path.peer, of.remote, 16);
+	paths_locate(of.remote, (const uint8_t (*)[16])&adapter, 1);
+	assert_int_equal(choose(&of), 0);
 }
 
 UNIT_MAIN(NULL, NULL)
