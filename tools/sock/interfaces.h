@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* interfaces.h - which addresses of this host are of one network interface. All addresses are as those of an adapter: IPv4
- * as a mapped address of IPv6. What the kernel has told is used for a second. */
+/* interfaces.h - which addresses of this host are of one network interface. All addresses are as those of an
+ * adapter: IPv4 as a mapped address of IPv6. What the kernel has told is used for a second. */
 #ifndef SOCK_INTERFACES_H
 #define SOCK_INTERFACES_H
 #include <stdbool.h>

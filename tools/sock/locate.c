@@ -57,7 +57,8 @@ static bool send_datagram(const uint8_t data[SOCK_SERVICE_REPLY], const struct s
 	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
 
 	memcpy(&info.ipi6_addr, from, 16);
-	*head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof info), .cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO };
+	*head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof info), .cmsg_level = IPPROTO_IPV6,
+				  .cmsg_type = IPV6_PKTINFO };
 	memcpy(CMSG_DATA(head), &info, sizeof info);
 	return sendmsg(watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == SOCK_SERVICE_REPLY;
 }
