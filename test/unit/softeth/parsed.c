@@ -4,9 +4,7 @@
 #include "test/unit/softeth/parsed.h"
 #include "test/unit/unit.h"
 
-const struct dapl_eth_key no_headers;
-
-struct eth_headers parse_cut(const struct frame *f, size_t length, struct eth_tag stripped)
+struct eth_headers parse_cut(const struct frame *f, size_t length)
 {
 	uint8_t *copy = malloc(length + !length);
 	struct eth_headers headers;
@@ -14,39 +12,19 @@ struct eth_headers parse_cut(const struct frame *f, size_t length, struct eth_ta
 	assert_non_null(copy);
 	memcpy(copy, f->bytes, length);
 	memset(&headers, 255, sizeof headers);
-	eth_match_parse(copy, length, stripped, &headers);
+	eth_match_parse(copy, length, (struct eth_tag){ 0, 0 }, &headers);
 	free(copy);
 	return headers;
 }
 
-struct eth_headers parse(const struct frame *f) { return parse_cut(f, f->length, (struct eth_tag){ 0, 0 }); }
+struct eth_headers parse(const struct frame *f) { return parse_cut(f, f->length); }
 
 void assert_key(const struct dapl_eth_key *found, const struct dapl_eth_key *expected)
 {
 	assert_memory_equal(found, expected, sizeof *found);
 }
 
-static void assert_part(const struct eth_headers *cut, const struct eth_headers *whole)
-{
-	const uint8_t *c = (const uint8_t *)cut, *w = (const uint8_t *)whole;
-
-	for (size_t i = 0; i < sizeof *cut; i++)
-		assert_true(!c[i] || c[i] == w[i]);
-}
-
-void assert_parts(const struct frame *f)
-{
-	const struct eth_headers whole = parse(f);
-	struct eth_headers cut = whole;
-
-	for (size_t length = 0; length < f->length; length++) {
-		cut = parse_cut(f, length, (struct eth_tag){ 0, 0 });
-		assert_part(&cut, &whole);
-	}
-	assert_memory_not_equal(&cut, &whole, sizeof cut);
-}
-
-struct dapl_eth_key key_of_ethernet(uint16_t type)
+static struct dapl_eth_key key_of_ethernet(uint16_t type)
 {
 	return (struct dapl_eth_key){ .dst = { 2, 0, 0, 0, 0, 1 }, .src = { 2, 0, 0, 0, 0, 2 },
 		.ether_type = htons(type) };
@@ -82,11 +60,4 @@ void key_set_ports(struct dapl_eth_key *key, uint16_t to)
 {
 	key->port_src = htons(12345);
 	key->port_dst = htons(to);
-}
-
-void key_clear_ethernet(struct dapl_eth_key *key)
-{
-	memset(key->dst, 0, sizeof key->dst);
-	memset(key->src, 0, sizeof key->src);
-	key->ether_type = key->vlan_tci = 0;
 }

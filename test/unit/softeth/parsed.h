@@ -5,19 +5,13 @@
 #include "dapl/softeth/match.h"
 #include "test/unit/softeth/frames.h"
 
-extern const struct dapl_eth_key no_headers;
-
 /* The first `length` bytes of the frame, in memory that ends behind them: a sanitizer sees if the parser reads on. */
-struct eth_headers parse_cut(const struct frame *f, size_t length, struct eth_tag stripped);
+struct eth_headers parse_cut(const struct frame *f, size_t length);
 struct eth_headers parse(const struct frame *f);
 void assert_key(const struct dapl_eth_key *found, const struct dapl_eth_key *expected);
-/* What is found in each shorter part of the frame is 0 or as in the whole frame, whose last byte counts. */
-void assert_parts(const struct frame *f);
 
-struct dapl_eth_key key_of_ethernet(uint16_t type);
 struct dapl_eth_key key_of_ipv4(uint8_t protocol);	/* behind the Ethernet header of frames.h, as key_of_ipv6() */
 struct dapl_eth_key key_of_ipv6(uint8_t protocol);
 void key_set_ports(struct dapl_eth_key *key, uint16_t to);
-void key_clear_ethernet(struct dapl_eth_key *key);
 
 #endif

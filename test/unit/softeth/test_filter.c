@@ -110,7 +110,7 @@ UNIT_TEST(cut_frame_is_accepted_only_if_it_may_match)
 		const struct dapl_eth_rule rule = rule_of(&f, i % PARTS, 0xff);
 
 		for (size_t length = 0; length < f.length; length++) {
-			const struct eth_headers headers = parse_cut(&f, length, (struct eth_tag){ 0, 0 });
+			const struct eth_headers headers = parse_cut(&f, length);
 			bool matches = eth_match_rule(&rule, &headers);
 
 			if (matches || is_tested(&rule, i % PARTS))
@@ -132,7 +132,7 @@ UNIT_TEST(unreadable_ip_headers_are_accepted_and_readable_ones_rejected)
 		for (unsigned first = 0; first < 256; first++) {
 			f.bytes[ETH_HLEN] = (uint8_t)first;
 			for (size_t length = 0; length <= f.length; length++) {
-				const struct eth_headers headers = parse_cut(&f, length, (struct eth_tag){ 0, 0 });
+				const struct eth_headers headers = parse_cut(&f, length);
 
 				assert_int_equal(accepts_cut(&rule, &f, length), eth_match_rule(&rule, &headers));
 			}
@@ -236,19 +236,6 @@ UNIT_TEST(direction_and_host_are_those_of_the_rule)
 }
 
 /* --- several rules ----------------------------------------------------------------------------------------- */
-
-UNIT_TEST(one_of_several_rules_is_enough)
-{
-	const struct frame four = frame_over(4, IPPROTO_UDP, PORT), six = frame_over(6, IPPROTO_UDP, PORT);
-	const struct dapl_eth_rule of_four = rule_of(&four, PARTS - 1, 0xff), of_six = rule_of(&six, PARTS - 1, 0xff);
-	const struct dapl_eth_rule *rules[] = { &of_four, &of_six };
-	struct frame arp = { .length = 0 };
-
-	frame_put_ethernet(&arp, ETH_P_ARP);
-	assert_int_equal(run(rules, 2, &four, four.length, PACKET_HOST), SNAP);
-	assert_int_equal(run(rules, 2, &six, six.length, PACKET_HOST), SNAP);
-	assert_int_equal(run(rules, 2, &arp, arp.length, PACKET_HOST), 0);
-}
 
 UNIT_TEST(no_rules_accept_nothing_too_many_accept_all)
 {

@@ -49,7 +49,7 @@ static bool finds_entry(const struct frame *f, size_t length)
 {
 	const struct dapl_eth_rule *rule = &any;
 	struct filter_part own = part_of(&rule, 1), others = own;
-	const struct eth_headers headers = parse_cut(f, length, (struct eth_tag){ 0, 0 });
+	const struct eth_headers headers = parse_cut(f, length);
 	uint32_t entry = spread_hash(&spread, &headers) & (spread.size - 1);
 
 	memset(others.bits, 0xff, sizeof others.bits);

@@ -210,15 +210,6 @@ UNIT_CASE(tables_are_kept_for_ten_seconds)
 	assert_string_equal(calls, "r0 r1 r2 t0");	/* no port reads a table when it is freed */
 }
 
-UNIT_CASE(table_needs_memory)
-{
-	no_memory = true;
-	assert_int_equal(eth_group_set(group, second_table), ENOMEM);
-	assert_string_equal(calls, "");
-	assert_table(first_table, UINT64_MAX / 1000000000);
-	assert_int_equal(tables(), 1);
-}
-
 /* An old table is taken off the list before it is known that there is no memory for the new one. */
 UNIT_CASE(old_table_is_freed_without_memory_for_a_new_one)
 {

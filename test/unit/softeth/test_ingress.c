@@ -181,15 +181,6 @@ static void attach_program(void)
 
 /* --- the program ------------------------------------------------------------------------------------------------- */
 
-/* The link keeps the program, which needs no descriptor of its own. */
-TEST(first_rule_that_steers_attaches_a_program)
-{
-	steer_rules(1);
-	renewal_takes("counters make load attach unload");
-	assert_int_equal(port.link, LINK);
-	assert_int_equal(port.counters, COUNTERS);
-}
-
 /* Frames meet the old program or the new one; the counters stay. */
 TEST(program_is_replaced_while_it_is_attached)
 {

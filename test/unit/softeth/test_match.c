@@ -20,20 +20,6 @@ UNIT_FIXTURE(set_up) { frame.length = 0; }
 
 /* --- Ethernet and VLAN ------------------------------------------------------------------------------- */
 
-TEST(frame_of_another_protocol_has_addresses_and_type)
-{
-	const struct dapl_eth_key arp = key_of_ethernet(ETH_P_ARP);
-	struct eth_headers h;
-
-	frame_put_ethernet(&frame, ETH_P_ARP);
-	frame_put_ipv4(&frame, IPPROTO_UDP);
-	h = parse(&frame);
-	assert_key(&h.outer, &arp);
-	assert_key(&h.inner, &no_headers);
-	assert_false(h.outer_fragmented);
-	assert_false(h.inner_fragmented);
-}
-
 TEST(type_is_read_behind_two_tags)
 {
 	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
@@ -43,41 +29,6 @@ TEST(type_is_read_behind_two_tags)
 	FRAME_PUT(&frame, "\xe0\x07\x81\x00\x00\x09\x08\x00");
 	frame_put_ipv4(&frame, IPPROTO_ICMP);
 	assert_outer(&expected);
-}
-
-TEST(third_tag_is_the_type)
-{
-	struct dapl_eth_key expected = key_of_ethernet(ETH_P_8021Q);
-
-	expected.vlan_tci = htons(7);
-	frame_put_ethernet(&frame, ETH_P_8021Q);
-	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x81\x00\x00\x0a\x08\x00");
-	frame_put_ipv4(&frame, IPPROTO_ICMP);
-	assert_outer(&expected);
-}
-
-/* The kernel has taken it from the frame, so the one in the bytes is the second. */
-TEST(stripped_tag_is_the_first)
-{
-	const struct eth_tag stripped = { ETH_P_8021Q, 0x2003 };
-	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_ICMP);
-	struct eth_headers h;
-
-	expected.vlan_tci = htons(0x2003);
-	frame_put_ethernet_ipv4(&frame, IPPROTO_ICMP);
-	h = parse_cut(&frame, frame.length, stripped);
-	assert_key(&h.outer, &expected);
-	set_up(NULL);
-	frame_put_ethernet(&frame, ETH_P_8021Q);
-	FRAME_PUT(&frame, "\x00\x07\x08\x00");
-	frame_put_ipv4(&frame, IPPROTO_ICMP);
-	h = parse_cut(&frame, frame.length, stripped);
-	assert_key(&h.outer, &expected);
-	set_up(NULL);
-	frame_put_ethernet(&frame, ETH_P_8021Q);
-	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x08\x00");
-	h = parse_cut(&frame, frame.length, stripped);
-	assert_int_equal(h.outer.ether_type, htons(ETH_P_8021Q));
 }
 
 /* --- IP ------------------------------------------------------------------------------------------- */
@@ -107,41 +58,6 @@ TEST(ports_are_those_of_tcp_udp_and_sctp)
 		frame_put_ethernet(&frame, ETH_P_IPV6);
 		frame_put_ipv6(&frame, rows[i].protocol);
 		frame_put_udp(&frame, 53);
-		h = parse(&frame);
-		assert_key(&h.outer, &v6);
-	}
-}
-
-TEST(ipv4_options_are_skipped)
-{
-	struct dapl_eth_key expected = key_of_ipv4(IPPROTO_TCP);
-
-	frame_put_ethernet_ipv4(&frame, IPPROTO_TCP);
-	frame.bytes[ETH_HLEN] = 0x47;
-	FRAME_PUT(&frame, "\x01\x01\x01\x01\x01\x01\x01\x00");
-	frame_put_udp(&frame, 80);
-	key_set_ports(&expected, 80);
-	assert_outer(&expected);
-}
-
-TEST(header_of_another_version_is_not_read)
-{
-	static const uint8_t of_ipv4[] = { 0x65, 0x55, 0x44, 0x40 }, of_ipv6[] = { 0x41, 0x71 };
-	const struct dapl_eth_key v4 = key_of_ethernet(ETH_P_IP), v6 = key_of_ethernet(ETH_P_IPV6);
-	struct eth_headers h;
-
-	frame_put_ethernet_ipv4(&frame, IPPROTO_UDP);
-	frame_put_udp(&frame, 53);
-	for (size_t i = 0; i < sizeof of_ipv4; i++) {
-		frame.bytes[ETH_HLEN] = of_ipv4[i];
-		h = parse(&frame);
-		assert_key(&h.outer, &v4);
-	}
-	set_up(NULL);
-	frame_put_ethernet(&frame, ETH_P_IPV6);
-	frame_put_ipv6(&frame, IPPROTO_UDP);
-	for (size_t i = 0; i < sizeof of_ipv6; i++) {
-		frame.bytes[ETH_HLEN] = of_ipv6[i];
 		h = parse(&frame);
 		assert_key(&h.outer, &v6);
 	}
@@ -193,22 +109,6 @@ TEST(fragments_of_ipv6_are_told_apart)
 	expect_fragments(ETH_HLEN + 42, rows, sizeof rows / sizeof *rows, key_of_ipv6(IPPROTO_UDP));
 }
 
-/* Hop-by-hop options, routing and destination options say how long they are. */
-TEST(extension_headers_are_skipped)
-{
-	struct dapl_eth_key expected = key_of_ipv6(IPPROTO_TCP);
-
-	key_set_ports(&expected, 80);
-	frame_put_ethernet(&frame, ETH_P_IPV6);
-	frame_put_ipv6(&frame, IPPROTO_HOPOPTS);
-	FRAME_PUT(&frame, "\x2b\x00\x01\x04\x00\x00\x00\x00");
-	FRAME_PUT(&frame,
-		  "\x3c\x02\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10");
-	FRAME_PUT(&frame, "\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
-	frame_put_udp(&frame, 80);
-	assert_outer(&expected);
-}
-
 TEST(extension_headers_have_a_limit)
 {
 	for (unsigned n = 6; n <= 7; n++) {
@@ -226,50 +126,6 @@ TEST(extension_headers_have_a_limit)
 			key_set_ports(&expected, 80);
 		h = parse(&frame);
 		assert_key(&h.outer, &expected);
-	}
-}
-
-/* --- frames that are cut off ---------------------------------------------------------------------- */
-
-TEST(header_that_is_cut_off_is_0)
-{
-	frame_put_ethernet(&frame, ETH_P_8021AD);
-	FRAME_PUT(&frame, "\x00\x07\x81\x00\x00\x09\x86\xdd");
-	frame_put_ipv6(&frame, IPPROTO_FRAGMENT);
-	FRAME_PUT(&frame,
-		  "\x3c\x00\x00\x01\x00\x00\x00\x07\x06\x01\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
-	FRAME_PUT(&frame, "\x30\x39\x00\x50");
-	assert_parts(&frame);
-	set_up(NULL);
-	frame_put_ethernet_ipv4(&frame, IPPROTO_SCTP);
-	frame.bytes[ETH_HLEN] = 0x46;
-	FRAME_PUT(&frame, "\x01\x01\x01\x00\x30\x39\x00\x50");
-	assert_parts(&frame);
-}
-
-/* With a byte less, the fields of the header are not known. */
-TEST(headers_are_read_once_they_are_complete)
-{
-	static const struct { size_t length, offset; } rows[] = {
-#define UNTIL(length, field) { length, offsetof(struct dapl_eth_key, field) }
-		UNTIL(14, dst[0]), UNTIL(18, ether_type), UNTIL(38, ip_version), UNTIL(46, port_src),
-		UNTIL(46, port_dst),
-#undef UNTIL
-	};
-
-	frame_put_ethernet(&frame, ETH_P_8021Q);
-	FRAME_PUT(&frame, "\x00\x07\x08\x00");
-	frame_put_ipv4(&frame, IPPROTO_TCP);
-	frame.bytes[18] = 0x46;
-	FRAME_PUT(&frame, "\x01\x01\x01\x00\x30\x39\x00\x50");
-	assert_int_equal(frame.length, 46);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct eth_headers less = parse_cut(&frame, rows[i].length - 1, (struct eth_tag){ 0, 0 });
-		struct eth_headers enough = parse_cut(&frame, rows[i].length, (struct eth_tag){ 0, 0 });
-		const uint8_t *without = (const uint8_t *)&less.outer, *with = (const uint8_t *)&enough.outer;
-
-		assert_int_equal(without[rows[i].offset] | without[rows[i].offset + 1], 0);
-		assert_int_not_equal(with[rows[i].offset] | with[rows[i].offset + 1], 0);
 	}
 }
 

@@ -6,7 +6,6 @@
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
 #include <sys/uio.h>
-#include "dapl/softeth/counters.h"
 #include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/spread.h"
@@ -208,31 +207,6 @@ UNIT_CASE(frames_lie_in_the_ring_in_the_order_of_the_kernel)
 	assert_int_equal(port.stats.received_bytes, 1560);
 }
 
-UNIT_CASE(poll_gives_what_fits_and_goes_on_there)
-{
-	hand_over_frames(3);
-	hand_over_frames(2);
-	polls(2, 2);
-	polls(2, 2);				/* of two blocks */
-	assert_ptr_equal(frames[1].data, data_of((struct tpacket3_hdr *)(memory + BLOCK + FIRST)));
-	polls(0, 0);
-	polls(2, 1);
-	polls(2, 0);
-}
-
-UNIT_CASE(frames_that_no_rule_wants_are_skipped)
-{
-	store(UNWANTED, 60);
-	store(WANTED, 61);
-	store(UNWANTED, 62);
-	hand_over();
-	polls(1, 1);
-	assert_int_equal(frames[0].length, 61);
-	polls(1, 0);
-	releases(1);
-	assert_true(kernel_has(0));
-}
-
 UNIT_CASE(block_without_wanted_frames_goes_back_at_once)
 {
 	store(UNWANTED, 60);
@@ -244,19 +218,6 @@ UNIT_CASE(block_without_wanted_frames_goes_back_at_once)
 }
 
 /* --- blocks go back --------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(block_goes_back_with_its_last_frame)
-{
-	hand_over_frames(3);
-	hand_over_frames(2);
-	polls(PLACES, 5);
-	releases(2);
-	assert_false(kernel_has(0));
-	releases(2);				/* the last of one, the first of the next */
-	assert_true(kernel_has(0) && !kernel_has(1));
-	releases(1);
-	assert_true(kernel_has(1));
-}
 
 UNIT_CASE(block_that_is_polled_in_parts_stays_until_all_were_seen)
 {
@@ -285,20 +246,6 @@ UNIT_CASE(more_than_was_polled_cannot_be_released)
 	releases(3);
 	assert_true(kernel_has(0) && !kernel_has(1));
 	assert_int_equal(packet_ring_release(&port, 1), EINVAL);
-}
-
-UNIT_CASE(full_ring_gives_nothing_until_a_block_went_back)
-{
-	for (int i = 0; i < BLOCKS; i++)
-		hand_over_frames(1);
-	polls(PLACES, BLOCKS);
-	polls(PLACES, 0);			/* its blocks are not new ones */
-	releases(1);
-	polls(PLACES, 0);
-	hand_over_frames(2);
-	polls(PLACES, 2);
-	releases(BLOCKS + 1);
-	assert_true(kernel_has(0) && kernel_has(1) && kernel_has(2));
 }
 
 /* A fast port has filled 2^32 blocks in some hours. Their number in the ring is no power of two. */

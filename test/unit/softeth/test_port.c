@@ -14,7 +14,6 @@
 #include "dapl/softeth/group.h"
 #include "dapl/softeth/packet_ring.h"
 #include "dapl/softeth/port.h"
-#include "dapl/softeth/port_filter.h"
 #include "dapl/softeth/port_types.h"
 #include "dapl/softeth/spread.h"
 #include "test/unit/softeth/steps.h"

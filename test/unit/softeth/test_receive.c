@@ -482,15 +482,4 @@ TEST(losses_of_the_device_are_counted_from_the_opening_on)
 	assert_true(device_losses() == ~(uint64_t)0);
 }
 
-TEST(counters_are_those_of_the_port)
-{
-	struct dapl_eth_stats stats;
-
-	port.stats = (struct dapl_eth_stats){ .size = sizeof stats, .received = 1, .received_bytes = 2, .sent = 3,
-		.sent_bytes = 4, .lost = 5, .late = 6, .bad = 7 };
-	dapl_softeth_ops.stats(&port, &stats);
-	stats.lost_device = 0;
-	assert_memory_equal(&stats, &port.stats, sizeof stats);
-}
-
 UNIT_MAIN(NULL, NULL)

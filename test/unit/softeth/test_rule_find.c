@@ -3,7 +3,6 @@
  * time and the member of a group; rules that leave a port and come back; groups that the socket joins. Order and
  * memberships are test_rules.c's. */
 #include <linux/filter.h>
-#include "dapl/softeth/counters.h"
 #include "dapl/softeth/rule_find.h"
 #include "dapl/softeth/rules.h"
 #include "dapl/softeth/spread.h"
@@ -146,15 +145,6 @@ UNIT_CASE(first_rule_that_matches_gets_the_frame)
 	assert_ptr_equal(find(1), of_other);
 	frame.bytes[5] = 4;
 	assert_ptr_equal(find(1), of_all);
-}
-
-UNIT_CASE(frame_that_no_rule_matches_is_left)
-{
-	const struct dapl_eth_rule other = to_address(3, 0);
-
-	assert_null(find(1));
-	attach(&other, 0);
-	assert_null(find(1));
 }
 
 UNIT_CASE(rule_that_drops_hides_the_later_ones)

@@ -416,30 +416,11 @@ UNIT_CASE(older_times_are_forgotten_before_a_frame_is_sent)
 
 /* --- batches ---------------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(batch_leaves_by_one_call)
-{
-	batch_leaves(5, 0, 5);
-	assert_null(wrong);
-	assert_steps("batch");
-	assert_left(5);
-	no_memory = true;		/* that of the first batch is used again */
-	assert_int_equal(send_batch(5), 0);
-	assert_steps("batch");
-}
-
 UNIT_CASE(batch_has_a_largest_size)
 {
 	batch_leaves(MANY, 0, BATCH);
 	assert_steps("batch");
 	assert_left(BATCH);
-}
-
-UNIT_CASE(rest_of_a_batch_is_sent_at_once)
-{
-	accepts = 2;
-	batch_leaves(5, 0, 5);
-	assert_steps("batch batch batch");
-	assert_left(5);
 }
 
 UNIT_CASE(error_of_a_frame_is_that_behind_those_that_left)
@@ -489,14 +470,6 @@ UNIT_CASE(batch_is_tried_again_on_a_device_that_was_down)
 	errors[1] = 0;
 	errors[2] = ENETDOWN;		/* once more, after frames have left */
 	assert_int_equal(send_batch(4), 0);
-}
-
-UNIT_CASE(batch_notices_a_missing_carrier)
-{
-	port.bypass = true;
-	errors[0] = ENOBUFS;
-	assert_int_equal(send_batch(4), ENETDOWN);
-	assert_steps("batch flags");
 }
 
 UNIT_CASE(batch_with_a_message_to_segment_ends_the_bypass)

@@ -105,32 +105,6 @@ UNIT_CASE(lowest_bits_of_the_hash_select_the_owner)
 	assert_int_equal(spread_owner(spread, 0xfffffffe, UINT64_MAX), 2);
 }
 
-UNIT_CASE(frame_goes_by_the_table_of_its_time)
-{
-	assert_true(spread_announce(spread, second_table));
-	assert_int_equal(spread_owner(spread, 0, 1000), 0);	/* not begun */
-	spread_begin(spread, 1000);
-	assert_int_equal(spread_owner(spread, 0, 999), 0);
-	assert_int_equal(spread_owner(spread, 0, 1000), 5);
-	assert_true(spread_announce(spread, first_table));
-	spread_begin(spread, 2000);
-	assert_int_equal(spread_owner(spread, 0, 999), 0);
-	assert_int_equal(spread_owner(spread, 1, 1999), 5);
-	assert_int_equal(spread_owner(spread, 1, 2000), 1);
-}
-
-UNIT_CASE(withdrawn_table_has_never_been)
-{
-	struct spread_table *withdrawn;
-
-	assert_true(spread_announce(spread, second_table));
-	withdrawn = spread_withdraw(spread);
-	assert_memory_equal(withdrawn->owner, second_table, sizeof second_table);
-	withdrawn->older = NULL;
-	spread_free_tables(withdrawn);
-	assert_int_equal(spread_owner(spread, 0, UINT64_MAX), 0);
-}
-
 /* Of a frame that may still be on its way, the filters must know each table that it can go by. */
 UNIT_CASE(bits_are_of_all_tables_that_are_valid)
 {
@@ -148,21 +122,6 @@ UNIT_CASE(bits_are_of_all_tables_that_are_valid)
 	assert_int_equal(bits[0], 1 << 2 | 1 << 3);
 	assert_false(spread_bits(spread, 0, 1500, bits));
 	assert_int_equal(bits[0], 0);
-}
-
-UNIT_CASE(tables_of_the_past_are_outdated)
-{
-	struct spread_table *outdated;
-
-	assert_true(spread_announce(spread, second_table));
-	spread_begin(spread, 1000);
-	assert_null(spread_outdated(spread, 500));	/* a frame of 600 goes by the first */
-	outdated = spread_outdated(spread, 1500);
-	assert_non_null(outdated);
-	assert_memory_equal(outdated->owner, first_table, sizeof first_table);
-	spread_free_tables(outdated);
-	assert_int_equal(spread_owner(spread, 0, 1500), 5);
-	assert_null(spread_outdated(spread, 1500));	/* the newest stays */
 }
 
 UNIT_CASE(groups_are_numbered_in_their_order)
