@@ -45,40 +45,6 @@ static void assert_insn(int at, uint8_t op, int dst, int src, int off, int32_t i
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
 
-TEST(instruction_has_what_it_is_given)
-{
-	bpf_emit(&code, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
-	bpf_emit(&code, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
-	bpf_load_map(&code, 1, 77);
-	assert_int_equal(code.n, 4);
-	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
-	assert_insn(1, BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, INT32_MIN);
-	/* a number of 64 bits: two instructions */
-	assert_insn(2, BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, 77);
-	assert_insn(3, 0, 0, 0, 0, 0);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_insn(0, BPF_STX | BPF_MEM | BPF_DW, 10, 6, -8, 0);
-}
-
-TEST(jumps_lead_to_their_labels)
-{
-	int end = bpf_label(&code), middle = bpf_label(&code);
-
-	bpf_jump_if(&code, BPF_JEQ, 4, 99, end);
-	bpf_jump(&code, middle);
-	emit(2);
-	bpf_here(&code, middle);
-	bpf_jump(&code, end);
-	bpf_jump_if(&code, BPF_JLT, 2, -1, end);
-	bpf_here(&code, end);
-	emit(1);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_insn(0, BPF_JMP32 | BPF_JEQ | BPF_K, 4, 0, 5, 99);
-	assert_insn(1, BPF_JMP | BPF_JA, 0, 0, 2, 0);
-	assert_insn(4, BPF_JMP | BPF_JA, 0, 0, 1, 0);
-	assert_insn(5, BPF_JMP32 | BPF_JLT | BPF_K, 2, 0, 0, -1);
-}
-
 TEST(program_has_a_longest_length)
 {
 	int end = bpf_label(&code);
@@ -115,18 +81,6 @@ TEST(assembler_needs_memory)
 		assert_int_equal(bpf_code_begin(&other), ENOMEM);
 		bpf_code_end(&other);
 	}
-}
-
-TEST(pointer_is_compared_whole)
-{
-	int end = bpf_label(&code);
-
-	bpf_jump_if_null(&code, 7, end);
-	emit(1);
-	bpf_here(&code, end);
-	emit(1);
-	assert_int_equal(bpf_resolve(&code), 0);
-	assert_insn(0, BPF_JMP | BPF_JEQ | BPF_K, 7, 0, 1, 0);
 }
 
 UNIT_MAIN(NULL, NULL)

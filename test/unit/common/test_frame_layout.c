@@ -93,20 +93,6 @@ UNIT_TEST(udp_behind_each_number_of_tags_is_found)
 	assert_false(eth_layout_read(frame, length, &(struct eth_layout){ 0 }));
 }
 
-UNIT_TEST(options_of_both_headers_are_skipped)
-{
-	struct eth_layout l;
-
-	ethernet(0, 0x0800);
-	ipv4(60, IPPROTO_TCP, 60 + 1);
-	tcp(60);
-	length++;
-	l = read_it();
-	assert_int_equal(l.l4, 14 + 60);
-	assert_int_equal(l.payload, 14 + 60 + 60);
-	assert_int_equal(eth_checksum_offset(&l), 16);
-}
-
 UNIT_TEST(ipv6_extension_headers_are_skipped)
 {
 	struct eth_layout l;
@@ -290,25 +276,6 @@ UNIT_TEST(pieces_have_the_sum_of_the_whole)
 
 			assert_int_equal(eth_sum_fold(eth_sum_pieces(iov, 3, 5, 50, 0)), expected);
 		}
-}
-
-UNIT_TEST(pseudo_header_has_addresses_protocol_and_length)
-{
-	struct eth_layout l;
-
-	ethernet(0, 0x0800);
-	ipv4(20, IPPROTO_UDP, 8 + 2);
-	memcpy(frame + 14 + 12, "\x01\x02\x03\x04\x05\x06\x07\x08", 8);
-	length += 8 + 2;
-	l = read_it();
-	assert_int_equal(eth_sum_fold(eth_sum_pseudo(frame, &l)), 0x0102 + 0x0304 + 0x0506 + 0x0708 + 17 + 10);
-	ethernet(0, 0x86dd);
-	ipv6(IPPROTO_UDP, 8);
-	frame[14 + 8] = 1;
-	frame[14 + 39] = 2;
-	length += 8;
-	l = read_it();
-	assert_int_equal(eth_sum_fold(eth_sum_pseudo(frame, &l)), 0x0100 + 2 + 17 + 8);
 }
 
 /* Each kind of large frame that Linux has. */

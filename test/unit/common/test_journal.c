@@ -6,7 +6,6 @@
 #include "common/trace.h"
 #include "test/unit/unit.h"
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 static char dir[] = "/tmp/dapl-journal-XXXXXX", path[64], error_text[4096];
@@ -175,20 +174,6 @@ UNIT_CASE(fields_arrive)
 
 static void without_fields(void) { log_line(2, "a warning"); }
 
-UNIT_CASE(unknown_fields_are_left_out)
-{
-	use("4");
-	assert_string_equal(errors_of(without_fields), "");
-	assert_true(receive());
-	assert_string_equal(field("MESSAGE"), "dapl: a warning");
-	assert_string_equal(field("PRIORITY"), "4");
-	assert_string_equal(field("DAPL_CLASS"), "5C4");
-	assert_null(field("MESSAGE_ID"));
-	assert_null(field("DAPL_IA"));
-	assert_null(field("DAPL_OBJECT"));
-	assert_null(field("DAPL_ERRNO"));
-}
-
 UNIT_CASE(messages_of_an_open_name_the_adapter)
 {
 	use("4");
@@ -205,13 +190,6 @@ UNIT_CASE(messages_of_an_open_name_the_adapter)
 	assert_null(field("DAPL_IA"));
 }
 
-UNIT_CASE(destination_5_includes_standard_error)
-{
-	use("5");
-	assert_string_equal(errors_of(report), "dapl: connect: refused\n");
-	assert_true(receive());
-}
-
 static void six(void)
 {
 	use("6");
@@ -223,15 +201,6 @@ UNIT_CASE(unknown_numbers_give_a_line_and_the_default)
 	assert_string_equal(errors_of(six), "dapl: T_DEST is \"6\"; expected a number from 0 to 5; "
 			    "ignored\ndapl: connect: refused\n");
 	assert_false(receive());
-}
-
-UNIT_CASE(any_bytes_arrive)
-{
-	use("4");
-	log_line(1, "one\ntwo=\x01\xff\xfe\n");
-	assert_true(receive());
-	assert_string_equal(field("MESSAGE"), "dapl: one\ntwo=\x01\xff\xfe\n");
-	assert_string_equal(field("PRIORITY"), "3");
 }
 
 /* Returns a message that no datagram of a socket with default buffers carries. The caller frees it. */
@@ -324,25 +293,6 @@ UNIT_CASE(full_queue_does_not_block)
 	while (receive())
 		taken++;
 	assert_true(taken > 0);
-}
-
-UNIT_CASE(counted_messages_have_the_id)
-{
-	int told = 0, counted = 0, n;
-
-	use("4");
-	for (int i = 0; i < 15; i++) {
-		report();
-		while (receive())
-			told++;
-	}
-	log_flush();
-	while (receive()) {
-		assert_string_equal(field("MESSAGE_ID"), "9ef3cfafcd534ed4aac4b4a22062b7d8");
-		assert_int_equal(sscanf(field("MESSAGE"), "dapl: %d more like this", &n), 1);
-		counted += n;
-	}
-	assert_int_equal(told + counted, 15);
 }
 
 /* A program closes all descriptors, and its next file gets the socket's number. */

@@ -104,18 +104,6 @@ UNIT_TEST(waiter_of_a_mutex_sleeps)
 	pthread_join(waiter, NULL);
 }
 
-/* A release of an awaited mutex is a system call. */
-UNIT_TEST(mutex_taken_without_sleep_is_as_it_was_found)
-{
-	struct dapl_mutex mutex = DAPL_MUTEX_INIT(RANK_EP);
-
-	dapl_mutex_wait(&mutex, MUTEX_HELD);
-	assert_int_equal(mutex.state, MUTEX_HELD);
-	mutex.state = MUTEX_FREE;
-	dapl_mutex_wait(&mutex, MUTEX_AWAITED);
-	assert_int_equal(mutex.state, MUTEX_AWAITED);
-}
-
 static struct dapl_cond reached;
 static int stage, waiting;
 

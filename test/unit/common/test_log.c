@@ -63,18 +63,6 @@ TEST(lines_have_a_prefix_and_a_mask)
 	assert_false(log_on(4));
 }
 
-TEST(the_mask_is_decimal_or_hexadecimal)
-{
-	init_with("T_TYPE", "0xff");
-	assert_int_equal(log_mask, 0xff);
-	init_with("T_TYPE", "0");
-	assert_int_equal(log_mask, 0);
-	init_with("T_TYPE", "010");
-	assert_int_equal(log_mask, 10);
-	init_with("T_TYPE", "0XFFFFFFFF");
-	assert_int_equal(log_mask, 0xffffffff);
-}
-
 TEST(the_level_widens_the_mask)
 {
 	static const unsigned masks[] = { 3, 3, 3, ~0u, ~0u };
@@ -119,18 +107,6 @@ TEST(wrong_values_are_reported_and_ignored)
 		assert_string_equal(err, expected);
 		assert_int_equal(log_mask, 3);
 	}
-}
-
-TEST(numbers_have_bounds)
-{
-	unsigned long value = 7;
-
-	setenv("T_NUMBER", "0x10", 1);
-	assert_true(log_env_number("T_NUMBER", 16, 16, &value));
-	assert_int_equal(value, 16);
-	unsetenv("T_NUMBER");
-	assert_false(log_env_number("T_NUMBER", 0, 9, &value));
-	assert_int_equal(value, 16);
 }
 
 static void a_long_line(void)

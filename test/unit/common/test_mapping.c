@@ -59,22 +59,6 @@ UNIT_TEST(shared_file_has_its_inode_and_offset)
 	close(fd);
 }
 
-UNIT_TEST(private_file_is_not_shared)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int fd = memfd_create("file", MFD_CLOEXEC);
-	struct mapping m;
-	char *at;
-
-	assert_true(fd >= 0 && !ftruncate(fd, (off_t)page));
-	at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
-	assert_true(at != MAP_FAILED && look_up(at, &m));
-	assert_false(m.shared);
-	assert_int_not_equal(m.inode, 0);
-	munmap(at, page);
-	close(fd);
-}
-
 UNIT_TEST(unmapped_address_is_in_none)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -84,21 +68,6 @@ UNIT_TEST(unmapped_address_is_in_none)
 	assert_true(at != MAP_FAILED);
 	munmap(at, page);
 	assert_false(look_up(at, &m));
-}
-
-UNIT_TEST(mappings_come_in_order_of_addresses)
-{
-	FILE *list = mapping_open();
-	struct mapping m;
-	uintptr_t last = 0;
-
-	assert_non_null(list);
-	while (mapping_next(list, &m)) {
-		assert_true(m.from >= last && m.to > m.from);
-		last = m.to;
-	}
-	assert_true(feof(list));
-	fclose(list);
 }
 
 UNIT_MAIN(NULL, NULL)

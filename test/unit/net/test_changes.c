@@ -61,16 +61,6 @@ static void add_link(int index, const char *name)
 
 /* --- interfaces ------------------------------------------------------------------------------------- */
 
-UNIT_CASE(new_interface_is_a_link_that_came)
-{
-	const struct dat_net_change *change = change_of(message_link(RTM_NEWLINK, ETH0, "eth0", 1500, UP));
-
-	assert_change(change, DAT_NET_LINK, 0, 1);
-	assert_string_equal(change->netdev, "eth0");
-	assert_int_equal(net_link_by_index(&c.table, ETH0)->mtu, 1500);
-	assert_change(change_of(message_link(RTM_NEWLINK, ETH1, "eth1", 1500, IFF_UP)), DAT_NET_LINK, 0, 0);
-}
-
 UNIT_CASE(each_difference_of_an_interface_is_told_once)
 {
 	static const struct {

@@ -418,19 +418,6 @@ UNIT_CASE(narrow_source_is_of_use_on_this_host_only)
 	assert_int_equal(routes("192.0.2.1", DAT_NET_ALL), 0);
 }
 
-UNIT_CASE(deprecated_source_comes_last)
-{
-	struct net_address *old = add_address(ETH0, "192.0.2.2"), *new = add_address(ETH0, "192.0.2.1");
-
-	old->deprecated = true;
-	add_entry("old", old, DAT_NET_SOFT);
-	add_entry("new", new, DAT_NET_SOFT);
-	add_answer(old, 0, ETH0, NULL);
-	add_answer(new, 0, ETH0, NULL);
-	assert_int_equal(routes("203.0.113.9", 0), 2);
-	assert_string_equal(list[0].ia, "new");
-}
-
 UNIT_CASE(link_local_source_is_of_use_on_its_link_only)
 {
 	struct sockaddr_storage to = ip("fe80::9");

@@ -103,15 +103,6 @@ static const struct net_address *read_address(const char *text, unsigned flags)
 
 /* --- reading --------------------------------------------------------------------------------------- */
 
-TEST(all_interfaces_are_kept_in_their_order)
-{
-	assert_int_equal(net_table_read(&table, NULL), 0);
-	assert_int_equal(table.link_count, LINKS);
-	for (int i = 0; i < LINKS; i++)
-		assert_int_equal(table.links[i].index, i + 1);
-	net_table_free(&table);
-}
-
 /* A dump that a change interrupts may have an interface twice, or not at all. */
 TEST(interrupted_dump_is_made_again_from_the_start)
 {
@@ -161,14 +152,6 @@ TEST(shortage_of_memory_is_returned)
 		assert_int_equal(net_table_read(&table, NULL), ENOMEM);
 		net_table_free(&table);
 	}
-}
-
-TEST(freed_table_has_no_memory)
-{
-	assert_int_equal(net_table_read(&table, NULL), 0);
-	net_table_free(&table);
-	assert_null(table.links);
-	assert_null(table.addresses);
 }
 
 /* --- addresses -------------------------------------------------------------------------------------- */
