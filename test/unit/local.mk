@@ -532,7 +532,6 @@ unit_soft = \
 	test/unit/soft/test_shm_rx \
 	test/unit/soft/test_rings \
 	test/unit/soft/test_rmem_map \
-	test/unit/soft/test_rq \
 	test/unit/soft/test_sealed_file \
 	test/unit/soft/test_segment \
 	test/unit/soft/test_shm \
@@ -571,11 +570,10 @@ test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops \
 	-Wl,--wrap=epoll_wait,--wrap=poll,--wrap=clock_gettime,--wrap=getsockopt
 conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_steps)
 conn_steps_wraps = -Wl,-u,dapl_device_ops,--wrap=soft_progress_lock,--wrap=soft_conn_step,--wrap=dapl_task_queue \
-	-Wl,--wrap=epoll_ctl,--wrap=close,--wrap=getsockname,--wrap=setsockopt,--wrap=calloc,--wrap=malloc,--wrap=free
+	-Wl,--wrap=epoll_ctl,--wrap=close,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_soft_test_cm_conn_SOURCES = test/unit/soft/test_cm_conn.c $(conn_steps)
 test_unit_soft_test_cm_conn_LDADD = $(unit_soft_libs)
-test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps) -Wl,--wrap=attach_offer_end \
-	-Wl,--wrap=shm_segment_put,--wrap=shm_conn_free,--wrap=soft_flush_qp,--wrap=cm_set_state
+test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps) -Wl,--wrap=shm_conn_free,--wrap=cm_set_state
 test_unit_soft_test_cm_conn_upcalls_SOURCES = test/unit/soft/test_cm_conn_upcalls.c $(conn_steps)
 test_unit_soft_test_cm_conn_upcalls_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_conn_upcalls_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
@@ -652,7 +650,6 @@ test_unit_soft_test_revoke_SOURCES = test/unit/soft/test_revoke.c $(mapped)
 test_unit_soft_test_revoke_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(mapped)
 test_unit_soft_test_rmem_map_LDADD = $(unit_soft_libs)
-test_unit_soft_test_rq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_SOURCES = test/unit/soft/test_shm.c $(soft_ends)
 test_unit_soft_test_shm_LDADD = $(unit_soft_libs)
 copies = test/unit/soft/copies.c test/unit/soft/copies.h $(soft_ends)
@@ -708,9 +705,7 @@ test_unit_soft_test_qp_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue
 test_unit_soft_test_post_SOURCES = test/unit/soft/test_post.c $(stream_test)
 test_unit_soft_test_post_LDADD = $(unit_soft_libs)
-test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_unexpected_deliver,--wrap=soft_progress_srq_posted \
-	-Wl,--wrap=shm_conn_post_cma,--wrap=soft_requester_complete,--wrap=soft_ud_send
+test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_ud_send
 test_unit_soft_test_post_request_SOURCES = test/unit/soft/test_post_request.c $(stream_test)
 test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_SOURCES = test/unit/soft/test_qp_life.c $(stream_test)
@@ -814,13 +809,9 @@ test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_que
 	-Wl,--wrap=dapl_up_async
 test_unit_soft_test_sealed_file_SOURCES = test/unit/soft/test_sealed_file.c $(descriptors)
 test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
+test_unit_soft_test_segment_SOURCES = test/unit/soft/test_segment.c $(device_harness)
 test_unit_soft_test_segment_LDADD = $(unit_soft_libs)
-test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=soft_responder_send_begin,--wrap=soft_responder_send_end \
-	-Wl,--wrap=soft_responder_write_begin,--wrap=soft_responder_write_end \
-	-Wl,--wrap=soft_requester_response_begin,--wrap=soft_requester_response_end \
-	-Wl,--wrap=soft_responder_read,--wrap=soft_responder_atomic,--wrap=soft_responder_immediate \
-	-Wl,--wrap=soft_requester_atomic,--wrap=soft_requester_acked,--wrap=soft_requester_terminated
+test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_responder_send_begin
 test_unit_soft_test_attach_message_SOURCES = test/unit/soft/test_attach_message.c $(descriptors)
 test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_harness)
@@ -838,7 +829,7 @@ unit_softeth = \
 	test/unit/softeth/test_change test/unit/softeth/test_filter test/unit/softeth/test_filter_hash \
 	test/unit/softeth/test_group test/unit/softeth/test_ingress \
 	test/unit/softeth/test_match \
-	test/unit/softeth/test_match_tunnels test/unit/softeth/test_receive test/unit/softeth/test_port \
+	test/unit/softeth/test_receive test/unit/softeth/test_port \
 	test/unit/softeth/test_place test/unit/softeth/test_packet_ring test/unit/softeth/test_ring_open \
 	test/unit/softeth/test_rule_find test/unit/softeth/test_rules \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
@@ -868,8 +859,6 @@ test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--w
 	-Wl,--wrap=interface_request_index,--wrap=eth_xdp_sockets,--wrap=syscall,--wrap=close,--wrap=calloc
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
 test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_match_tunnels_SOURCES = test/unit/softeth/test_match_tunnels.c $(softeth_parsed)
-test_unit_softeth_test_match_tunnels_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_receive_SOURCES = test/unit/softeth/test_receive.c $(softeth_control)
 test_unit_softeth_test_receive_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \

@@ -6,11 +6,8 @@
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/obj/rnic.h"
-#include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/ud.h"
-#include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/shm/shm_segment.h"
 #include "test/unit/soft/conn_steps.h"
 #include "test/unit/unit.h"
 
@@ -18,22 +15,18 @@ struct dapl_device dev;
 struct soft_qp qp;
 struct dapl_conn *conn;
 int owner;
-char offer, segment;
 struct shm_conn rings;
 unsigned progress_locks;
-uint32_t watched;
 struct told told;
 int allocations_left;
 static int alive;			/* allocations that were not freed */
 static bool conn_is_freed;
-static bool in_cm_set, in_data_set, attach_in_set;	/* epoll sets that the sockets are in */
-static bool resets;			/* the socket, when it is closed */
+static bool in_cm_set, in_data_set;	/* epoll sets that the sockets are in */
 static struct soft_pd pd;
 
 /* --- the calls ------------------------------------------------------------------------------------------------ */
 
-REPLACE(attach_offer_end, shm_segment_put, shm_conn_free, cm_set_state, dapl_task_queue, epoll_ctl, close)
-REPLACE(getsockname, setsockopt, soft_flush_qp)
+REPLACE(shm_conn_free, cm_set_state, dapl_task_queue, epoll_ctl, close)
 EXTEND(soft_progress_lock, soft_conn_step, calloc, malloc, free)
 
 static bool is_held(const struct dapl_mutex *mutex) { return mutex->state != MUTEX_FREE; }
@@ -71,41 +64,10 @@ enum dapl_conn_step __wrap_soft_conn_step(const struct dapl_conn *c)
 	return __real_soft_conn_step(c);
 }
 
-/* It takes a lock that comes before that of the queue pair. */
-struct shm_segment *__wrap_attach_offer_end(struct attach_offer *o)
-{
-	if (!o)
-		return NULL;
-	assert_ptr_equal(o, &offer);
-	assert_false(is_held(&qp.lock));
-	step("offer_end");
-	return (struct shm_segment *)&segment;
-}
-
-void __wrap_shm_segment_put(struct shm_segment *s)
-{
-	if (!s)
-		return;
-	assert_ptr_equal(s, &segment);
-	step("segment_put");
-}
-
 void __wrap_shm_conn_free(struct shm_conn *shm)
 {
 	if (shm)
 		step("rings_free");
-}
-
-/* It revokes the access of the peer, for which it needs the connection. */
-void __wrap_soft_flush_qp(struct soft_qp *q, uint32_t culprit, enum ibv_wc_status status)
-{
-	assert_ptr_equal(q, &qp);
-	assert_ptr_equal(q->conn, conn);
-	assert_ptr_equal(conn->qp, q);
-	assert_true(is_held(&q->lock));
-	assert_int_equal(culprit, 0);
-	assert_int_equal(status, IBV_WC_SUCCESS);
-	step("flush");
 }
 
 void __wrap_cm_set_state(struct dapl_conn *c, enum soft_conn_state state, const char *why)
@@ -128,9 +90,6 @@ void dapl_up_established(void *o, struct dapl_conn *c, const struct dapl_establi
 	assert_ptr_equal(o, &owner);
 	assert_ptr_equal(c, conn);
 	no_lock_is_held();
-	told.established = *info;
-	if (info->ud)
-		told.peer = *info->ud;
 	step("established");
 }
 
@@ -139,7 +98,6 @@ void dapl_up_failed(void *o, struct dapl_conn *c, enum dapl_conn_failure why, co
 	assert_ptr_equal(o, &owner);
 	assert_ptr_equal(c, conn);
 	no_lock_is_held();
-	told.failure = why;
 	told.pdata = pdata;
 	told.length = length;
 	step("failed");
@@ -166,44 +124,24 @@ void dapl_up_released(void *o)
 
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
-	bool *in = epoll == DATA_EPOLL ? &in_data_set : fd == SOCKET ? &in_cm_set : &attach_in_set;
+	bool *in = epoll == DATA_EPOLL ? &in_data_set : &in_cm_set;
 
-	assert_true(epoll == EPOLL || (epoll == DATA_EPOLL && fd == SOCKET));
-	assert_true(fd == SOCKET || fd == ATTACH);
+	assert_true(epoll == EPOLL || epoll == DATA_EPOLL);
+	assert_int_equal(fd, SOCKET);
 	assert_int_equal(*in, op != EPOLL_CTL_ADD);
 	if (step_fails(epoll == EPOLL ? "watch" : "data"))
 		return -1;
 	if (op != EPOLL_CTL_DEL)
 		assert_ptr_equal(event->data.ptr, epoll == EPOLL ? (void *)conn : &conn->progress.input);
 	*in = op != EPOLL_CTL_DEL;
-	watched = *in ? event->events : 0;
 	return 0;
 }
 
 int __wrap_close(int fd)
 {
-	assert_true(fd == SOCKET || fd == ATTACH);
-	assert_false(fd == SOCKET ? in_cm_set || in_data_set : attach_in_set);
-	step_of(fd == SOCKET ? "socket" : "attach", fd == SOCKET && resets ? "reset" : "close");
-	return 0;
-}
-
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t length)
-{
-	const struct linger *linger = value;
-
 	assert_int_equal(fd, SOCKET);
-	assert_int_equal(name, SO_LINGER);
-	resets = linger->l_onoff && !linger->l_linger;
-	return 0;
-}
-
-int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *length)
-{
-	assert_int_equal(fd, SOCKET);
-	assert_int_equal(*length, sizeof(struct sockaddr_storage));
-	set_address((struct sockaddr_storage *)address, LOCAL_PORT);
-	return step("getsockname");
+	assert_false(in_cm_set || in_data_set);
+	return step("socket:close");
 }
 
 static bool may_allocate(void)
@@ -268,8 +206,8 @@ int conn_begin(void **state)
 	alive = 0;
 	allocations_left = -1;
 	conn_is_freed = false;
-	progress_locks = watched = 0;
-	in_cm_set = in_data_set = attach_in_set = resets = false;
+	progress_locks = 0;
+	in_cm_set = in_data_set = false;
 	forget_steps();
 	conn = cm_conn_new(&dev);
 	assert_non_null(conn);
@@ -301,19 +239,12 @@ struct ibv_ah *new_ah(void)
 	return ah;
 }
 
-void begin_attach(void)
-{
-	conn->cm->attach_fd = ATTACH;
-	attach_in_set = true;
-}
-
 void left_is_at(const char *expected, const char *file, int line)
 {
 	char objects[128];
 
-	snprintf(objects, sizeof objects, "%s%s%s%s%s", in_cm_set ? "cm " : "", in_data_set ? "data " : "",
-		 attach_in_set ? "attach " : "", dev.half_open.count ? "half_open " : "",
-		 conn_is_freed ? "freed" : conn->up ? "upcall" : "");
+	snprintf(objects, sizeof objects, "%s%s%s%s", in_cm_set ? "cm " : "", in_data_set ? "data " : "",
+		 dev.half_open.count ? "half_open " : "", conn_is_freed ? "freed" : conn->up ? "upcall" : "");
 	words_are_at(objects, expected, file, line);
 }
 

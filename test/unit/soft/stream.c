@@ -4,7 +4,6 @@
 #include "common/container_of.h"
 #include "common/lock.h"
 #include "dapl/core/base/settings.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"

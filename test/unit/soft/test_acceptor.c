@@ -10,7 +10,6 @@
 #include "dapl/soft/cm/handshake.h"
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/obj/conn.h"
 #include "test/unit/printed.h"
 #include "test/unit/soft/foreign_peer.h"

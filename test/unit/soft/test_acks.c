@@ -2,7 +2,6 @@
 /* test_acks.c - when an acknowledgement is sent at once, when it waits, and what sends one that waits: over TCP on
  * a connection in memory, through rings between two devices. */
 #include "common/lock.h"
-#include "dapl/core/base/service.h"
 #include "dapl/soft/progress/acks.h"
 #include "dapl/soft/progress/owner_state.h"
 #include "dapl/soft/progress/progress.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_attach.c - offers of shared memory and their tokens; what an initiator of the same and of another process gets;
  * what is refused, and what is left of it. This process listens for the other one, too. */
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include "dapl/soft/obj/rnic.h"
@@ -18,7 +17,6 @@
 #include "dapl/core/base/service.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/progress/progress.h"
 #include "test/unit/child.h"
 #include "test/unit/descriptors.h"
 #include "test/unit/device_harness.h"
@@ -189,41 +187,12 @@ static void expect_no_segment(int fd, int err)
 
 /* --- the acceptor ----------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(token_holds_the_server_and_the_offer)
-{
-	struct dapl_conn *offering = NULL;
-	struct shm_process *process;
-	uint64_t name, key;
-
-	make_offer();
-	memcpy(&name, token, 8);
-	memcpy(&key, token + 8, 8);
-	assert_int_equal(name, attach_server_name());
-	process = offer_take(key, devices[0], &offering);
-	assert_ptr_equal(process, devices[0]->shm.process);
-	assert_ptr_equal(offering, &conn);
-	shm_process_put(process);
-}
-
 UNIT_CASE(unwanted_memory_is_not_offered)
 {
 	devices[0]->want_shm = false;
 	assert_null(try_offer(devices[0]));
 	assert_int_equal(errno, 0);
 	assert_null(devices[0]->shm.process);
-}
-
-UNIT_CASE(offer_needs_a_process)
-{
-	int epoll;
-
-	soft_progress_lock(devices[0]);
-	epoll = devices[0]->data_epoll;
-	devices[0]->data_epoll = -1;
-	assert_null(attach_offer_new(devices[0], &conn, token));
-	assert_int_equal(errno, EBADF);
-	devices[0]->data_epoll = epoll;
-	soft_progress_unlock(devices[0]);
 }
 
 UNIT_CASE(offer_needs_a_server)
@@ -263,18 +232,6 @@ UNIT_CASE(device_of_this_process_gets_the_segment_at_once)
 	assert_int_equal(devices[1]->shm.process->refs, 1);
 }
 
-UNIT_CASE(acceptor_of_the_same_device_is_named)
-{
-	struct shm_segment *segment;
-	struct dapl_conn *acceptor;
-	int fd;
-
-	make_offer();
-	assert_int_equal(begin(devices[0], &fd, &segment, &acceptor), SOFT_ATTACH_DONE);
-	assert_ptr_equal(acceptor, &conn);
-	shm_segment_put(segment);
-}
-
 UNIT_CASE(offer_is_valid_once)
 {
 	struct shm_segment *segment;
@@ -299,19 +256,6 @@ UNIT_CASE(no_offer_is_no_error)
 }
 
 /* --- an initiator of another process ---------------------------------------------------------------------------- */
-
-UNIT_CASE(other_process_is_asked)
-{
-	struct attach_request request;
-	int fds[ATTACH_REQUEST_FDS], fd = ask();
-
-	assert_int_equal(attach_receive_request(accepted, &request, fds), 1);
-	assert_int_equal(request.key, 77);
-	assert_int_equal(request.process, devices[1]->shm.process->id);
-	for (int i = 0; i < ATTACH_REQUEST_FDS; i++)
-		close(fds[i]);
-	close(fd);
-}
 
 UNIT_CASE(full_backlog_is_tried_again)
 {
@@ -360,14 +304,6 @@ UNIT_CASE(reply_brings_the_segment)
 	shm_segment_put(segment);
 	assert_int_equal(devices[1]->shm.process->refs, 1);
 	close(fd);
-}
-
-UNIT_CASE(acceptor_that_closes_gives_nothing)
-{
-	int fd = ask();
-
-	close_one(&accepted);
-	expect_no_segment(fd, ECONNRESET);	/* it had not read the request */
 }
 
 UNIT_CASE(segment_that_can_shrink_is_refused)

@@ -55,21 +55,6 @@ UNIT_CASE(request_comes_with_its_descriptors)
 	expect_and_close(fds, ATTACH_REQUEST_FDS);
 }
 
-UNIT_CASE(reply_comes_with_the_segment_first)
-{
-	struct attach_reply sent = { .process = 6 }, got;
-	struct stat status;
-	int fds[ATTACH_REPLY_FDS];
-
-	assert_int_equal(attach_send_reply(pair[0], &sent, pair[0], &own), 0);
-	assert_int_equal(attach_receive_reply(pair[1], &got, fds), 1);
-	assert_int_equal(got.process, 6);
-	assert_int_equal(fstat(fds[0], &status), 0);
-	assert_true(S_ISSOCK(status.st_mode));
-	close(fds[0]);
-	expect_and_close(fds + 1, PROCESS_FDS);
-}
-
 /* Sends bytes with so many descriptors. */
 static void send_raw(const void *bytes, size_t length, int count)
 {

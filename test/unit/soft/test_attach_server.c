@@ -2,7 +2,6 @@
 /* test_attach_server.c - a process without the token cannot attach to the memory of a connection; the server listens
  * at two names, one of them a file, and goes on without what it cannot have. */
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -13,7 +12,6 @@
 #include "dapl/soft/shm/attach.h"
 #include "dapl/soft/shm/attach_server.h"
 #include "dapl/soft/shm/attach_socket.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "dapl/soft/tunables.h"
 #include "test/unit/unit.h"

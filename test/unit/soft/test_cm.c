@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 #include "dapl/soft/cm/cm.h"
 #include "dapl/soft/cm/conn.h"
-#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/cm/liveness.h"
@@ -270,17 +269,6 @@ UNIT_CASE(state_selects_the_reader)
 	}
 }
 
-UNIT_CASE(input_of_an_open_connection_ends_it)
-{
-	conn.cm->in_cm = true;
-	conn.state = SOFT_OPEN;
-	join_data_path();
-	shutdown(peer, SHUT_WR);
-	input();
-	expect_log("");
-	ended_with(SOFT_UP_CLOSED, 0);
-}
-
 UNIT_CASE(stale_event_is_ignored)
 {
 	conn.state = SOFT_WAIT_REPLY;
@@ -290,17 +278,6 @@ UNIT_CASE(stale_event_is_ignored)
 	conn.state = SOFT_ATTACHING;
 	input();
 	expect_log("initiator_attach_ready ");
-}
-
-UNIT_CASE(listener_is_told_from_a_connection)
-{
-	conn.cm->in_cm = true;
-	conn.state = SOFT_CONNECTING;
-	events[0].data.u64 = (uintptr_t)&port | 1;
-	events[1].data.ptr = &conn;
-	event_count = 2;
-	dev.cm.watch.ready(&dev.cm.watch);
-	expect_log("listen_ready initiator_connecting ");
 }
 
 /* --- deadlines -------------------------------------------------------------------------------------------------- */
@@ -446,17 +423,6 @@ UNIT_CASE(released_connection_stays_for_its_last_frames)
 	assert_int_equal(conn.up, 0);
 }
 
-UNIT_CASE(released_ring_needs_no_lingering)
-{
-	struct shm_conn shm = { .conn = &conn };
-
-	conn.state = SOFT_CLOSING;
-	conn.shm = &shm;
-	conn.stream.tx.shut = true;
-	soft_cm_release(&conn);
-	ended_with(SOFT_UP_DEAD, 0);
-}
-
 UNIT_CASE(released_request_is_refused)
 {
 	conn.state = SOFT_REQUESTED;
@@ -508,16 +474,6 @@ UNIT_CASE(closing_device_waits_a_limited_time)
 	assert_int_equal(polls, CLOSE_FLUSH_MS / CLOSE_POLL_MS);
 	assert_int_equal(polled.events, 0);	/* a ring makes no socket writable */
 	assert_true(LIST_EMPTY(&dev.cm.conns));
-	soft_cm_open(&dev);
-}
-
-UNIT_CASE(closing_device_sends_nothing_for_others)
-{
-	conn.state = SOFT_OPEN;
-	soft_cm_close(&dev);
-	assert_int_equal(polls, 0);
-	expect_log("watch_stop timer_drain flush flush ");
-	ended_with(SOFT_UP_DEAD, 0);
 	soft_cm_open(&dev);
 }
 

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_cm_conn.c - what cm/conn.c does with a connection: what it tells of it, its place in the epoll set, its life,
- * its queue pair, and its end. test_cm_conn_upcalls.c tests what its task tells core. */
+/* test_cm_conn.c - what cm/conn.c tells of a connection, how it watches its socket, its queue pair, and its end.
+ * test_cm_conn_upcalls.c tests what its task tells core. */
 #include <sys/epoll.h>
 #include "common/clock.h"
 #include "dapl/soft/cm/conn.h"
-#include "dapl/soft/cm/half_open.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "dapl/soft/wire/wire.h"
 #include "test/unit/soft/conn_steps.h"
 #include "test/unit/unit.h"
-
-static void attach(void)
-{
-	conn->qp = &qp;
-	qp.conn = conn;
-	soft_qp_set_state(&qp, IBV_QPS_RTS);
-}
 
 /* --- what is told of a connection ---------------------------------------------------------------------------- */
 
@@ -34,23 +24,6 @@ static struct dapl_conn_cause explain(void)
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, conn_begin, conn_end)
-
-CASE(connection_that_has_not_failed_tells_its_step)
-{
-	struct dapl_conn_cause cause;
-
-	for (int attached = 0; attached < 2; attached++) {
-		conn->qp = attached ? &qp : NULL;
-		conn->state = SOFT_WAIT_REPLY;
-		conn->cause.err = EIO;		/* not set yet */
-		conn->cause.text = "stale";
-		cause = explain();
-		assert_int_equal(cause.step, DAPL_STEP_REPLY);
-		assert_int_equal(cause.err, 0);
-		assert_int_equal(cause.code_kind, DAPL_CODE_NONE);
-		assert_null(cause.text);
-	}
-}
 
 CASE(first_failure_is_told_for_good)
 {
@@ -109,24 +82,6 @@ CASE(carrier_is_a_word)
 
 /* --- the socket ----------------------------------------------------------------------------------------------- */
 
-CASE(socket_is_added_once_and_changed_then)
-{
-	lock();
-	cm_watch(conn, EPOLLOUT);
-	assert_int_equal(watched, EPOLLOUT);
-	cm_watch(conn, EPOLLIN);
-	assert_int_equal(watched, EPOLLIN);
-	left_is("cm");
-	cm_unwatch(conn);
-	cm_unwatch(conn);
-	left_is("");
-	cm_watch(conn, EPOLLIN);
-	unlock();
-	left_is("cm");
-	assert_false(conn->progress.unwatched);
-	assert_int_equal(conn->stream.io_error, 0);
-}
-
 CASE(socket_that_cannot_be_watched_ends_the_connection_soon)
 {
 	failing = "watch";
@@ -139,120 +94,7 @@ CASE(socket_that_cannot_be_watched_ends_the_connection_soon)
 	assert_int_equal(conn->stream.io_error, ENOBUFS);
 }
 
-CASE(only_a_connection_without_request_is_half_open)
-{
-	lock();
-	for (int i = SOFT_NEW; i <= SOFT_CLOSED; i++) {
-		conn->state = i;
-		conn->cm->deadline_ns = 1;
-		if (i == SOFT_WAIT_REQUEST)
-			soft_half_open_add(conn);
-		cm_leave_handshake(conn);
-		assert_int_equal(conn->cm->deadline_ns, 0);
-		left_is("");
-	}
-	unlock();
-}
-
-CASE(attaching_ends_once)
-{
-	begin_attach();
-	lock();
-	cm_end_attach(conn);
-	left_is("attach:close");
-	assert_int_equal(conn->cm->attach_fd, -1);
-	cm_end_attach(conn);
-	unlock();
-	left_is("");
-}
-
-static void close_socket(void)
-{
-	lock();
-	cm_close_socket(conn);
-	unlock();
-}
-
-CASE(closing_leaves_every_set)
-{
-	conn->state = SOFT_WAIT_REQUEST;
-	lock();
-	soft_half_open_add(conn);
-	cm_watch(conn, EPOLLIN);
-	unlock();
-	begin_attach();
-	conn->cm->offer = (struct attach_offer *)&offer;
-	conn->cm->deadline_ns = 1;
-	close_socket();
-	left_is("attach:close closed:ended offer_end segment_put socket:close");
-	assert_null(conn->cm->offer);
-	assert_int_equal(conn->fd, -1);
-	assert_int_equal(conn->cm->deadline_ns, 0);
-	assert_false(conn->cm->in_cm);
-	assert_true(conn->stream.tx.shut);
-	close_socket();			/* nothing is left to do */
-	left_is("");
-}
-
-CASE(closing_tells_a_failure_from_an_end)
-{
-	conn->state = SOFT_OPEN;
-	conn->caused = true;
-	lock();
-	soft_progress_add(conn);
-	unlock();
-	left_is("data");
-	close_socket();
-	left_is("closed:failed socket:close");
-}
-
-/* The socket carries no data, and the peer has sent its close notification: no TIME_WAIT is needed. */
-CASE(socket_beside_rings_is_reset_after_the_close_notification)
-{
-	static const char *const steps_of[2][2] = {
-		{ "socket:close", "socket:close" }, { "socket:close", "socket:reset" },
-	};
-
-	for (int shm = 0; shm < 2; shm++)
-		for (int notified = 0; notified < 2; notified++) {
-			conn->fd = SOCKET;
-			conn->state = SOFT_CLOSED;
-			conn->shm = shm ? &rings : NULL;
-			conn->stream.rx.close_notice = notified;
-			close_socket();
-			left_is(steps_of[shm][notified]);
-		}
-}
-
-CASE(local_address_is_learned_once)
-{
-	lock();
-	cm_learn_address(conn);
-	left_is("getsockname");
-	assert_int_equal(port_of(&conn->local), LOCAL_PORT);
-	set_address(&conn->local, DEVICE_PORT);
-	cm_learn_address(conn);
-	unlock();
-	left_is("");
-	assert_int_equal(port_of(&conn->local), DEVICE_PORT);
-}
-
 /* --- life ------------------------------------------------------------------------------------------------------ */
-
-CASE(new_connection_has_no_socket_and_room_for_a_header)
-{
-	struct dapl_conn *fresh = cm_conn_new(&dev);
-
-	assert_ptr_equal(fresh->dev, &dev);
-	assert_ptr_equal(fresh->events, &cm_conn_events);
-	assert_int_equal(fresh->state, SOFT_NEW);
-	assert_int_equal(fresh->fd, -1);
-	assert_int_equal(fresh->cm->attach_fd, -1);
-	assert_int_equal(fresh->cm->frame_need, WIRE_MPA_HEADER);
-	assert_ptr_equal(fresh->cm->frame, fresh->cm->short_frame);
-	assert_non_null(soft_unexpected_new(fresh, 0, 0));
-	cm_conn_free(fresh);
-}
 
 CASE(connection_without_memory_leaves_nothing)
 {
@@ -306,18 +148,6 @@ static int attach_qp(bool ud)
 	return err;
 }
 
-CASE(queue_pair_is_attached_with_what_core_asks_for)
-{
-	assert_int_equal(attach_qp(false), 0);
-	assert_ptr_equal(qp.conn, conn);
-	assert_ptr_equal(conn->qp, &qp);
-	assert_ptr_equal(conn->owner, &qp);
-	assert_int_equal(conn->stream.reads_out, 3);
-	assert_int_equal(conn->stream.reads_in, 5);
-	assert_int_equal(conn->cm->qos, DAPL_QOS_LATENCY);
-	assert_int_equal(conn->cm->tuning.ack_timeout, 7);
-}
-
 CASE(refused_queue_pair_changes_nothing)
 {
 	struct dapl_conn other = { .dev = &dev };
@@ -333,36 +163,11 @@ CASE(refused_queue_pair_changes_nothing)
 	}
 }
 
-/* A queue pair of datagrams has any number of associations under way. */
-CASE(associations_share_a_queue_pair)
-{
-	soft_qp_set_state(&qp, IBV_QPS_RTS);
-	assert_int_equal(attach_qp(true), 0);
-	assert_ptr_equal(conn->qp, &qp);
-	assert_ptr_equal(conn->owner, &qp);
-	assert_null(qp.conn);
-}
-
 static void detach(void)
 {
 	lock();
 	cm_detach(&qp);
 	unlock();
-}
-
-CASE(detached_queue_pair_is_flushed_if_it_was_connected)
-{
-	for (int connected = 0; connected < 2; connected++) {
-		attach();
-		soft_qp_set_state(&qp, connected ? IBV_QPS_RTS : IBV_QPS_INIT);
-		detach();
-		left_is(connected ? "flush" : "");
-		assert_null(qp.conn);
-		assert_null(conn->qp);
-	}
-	soft_qp_set_state(&qp, IBV_QPS_RTS);
-	detach();
-	left_is("");
 }
 
 CASE(associations_forget_their_queue_pair)
@@ -384,37 +189,6 @@ CASE(associations_forget_their_queue_pair)
 
 /* --- the end --------------------------------------------------------------------------------------------------- */
 
-static void fail_with(int err, const char *text)
-{
-	lock();
-	cm_fail(conn, DAPL_CONN_TIMED_OUT, err, text);
-	unlock();
-}
-
-CASE(failed_handshake_is_closed_and_told)
-{
-	conn->state = SOFT_WAIT_REPLY;
-	conn->qp = &qp;
-	conn->cm->offer = (struct attach_offer *)&offer;
-	fail_with(ETIMEDOUT, "late");
-	left_is("closed:failed offer_end segment_put socket:close task upcall");
-	assert_int_equal(conn->up, SOFT_UP_FAILED);
-	assert_int_equal(conn->cm->failure, DAPL_CONN_TIMED_OUT);
-	assert_int_equal(conn->cause.step, DAPL_STEP_REPLY);
-	assert_int_equal(conn->cause.err, ETIMEDOUT);
-	assert_int_equal(conn->cause.code_kind, DAPL_CODE_NONE);
-	assert_int_equal(conn->cause.code, 0);
-	assert_string_equal(conn->cause.text, "late");
-}
-
-CASE(handshake_without_a_queue_pair_fails_too)
-{
-	conn->state = SOFT_CONNECTING;
-	fail_with(0, "text");
-	left_is("closed:failed socket:close task upcall");
-	assert_int_equal(conn->cause.err, 0);
-}
-
 CASE(stream_ends_disorderly_with_a_cause)
 {
 	for (int attached = 0; attached < 2; attached++) {
@@ -433,28 +207,6 @@ CASE(stream_ends_disorderly_with_a_cause)
 		assert_int_equal(conn->cause.err, EPIPE);
 		assert_string_equal(conn->cause.text, "gone");
 	}
-}
-
-CASE(end_of_the_peers_stream_closes_the_socket)
-{
-	conn->state = SOFT_CLOSING;
-	lock();
-	cm_conn_events.ended(conn);
-	unlock();
-	left_is("closed:ended socket:close");
-	assert_ptr_equal(LIST_FIRST(&dev.cm.conns), conn);
-}
-
-CASE(end_of_the_peers_stream_retires_a_released_connection)
-{
-	conn->state = SOFT_CLOSING;
-	conn->cm->released = true;
-	lock();
-	cm_conn_events.ended(conn);
-	unlock();
-	left_is("closed:ended socket:close task upcall");
-	assert_true(LIST_EMPTY(&dev.cm.conns));
-	assert_int_equal(conn->up, SOFT_UP_DEAD);
 }
 
 UNIT_MAIN(NULL, NULL)

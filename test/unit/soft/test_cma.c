@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
 #include "test/unit/soft/copies.h"
 #include "test/unit/unit.h"

@@ -3,7 +3,6 @@
  * resizing. Progress is replaced by a script of the test, which runs during a poll. */
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
-#include "dapl/soft/progress/owner.h"
 #include "dapl/soft/progress/progress.h"
 #include "dapl/soft/verbs/post.h"
 #include "test/unit/unit.h"

@@ -98,22 +98,6 @@ CASE(invalidation_of_another_key_fails)
 	assert_int_equal(stream_poll(&s, &wc, 1), 0);
 }
 
-CASE(failed_receive_returns_what_goes_to_the_peer)
-{
-	struct ibv_wc wc;
-
-	assert_true(stream_receive(&s, 9, 0, 64));
-	dapl_mutex_lock(&s.qp->lock);
-	assert_true(soft_qp_take_receive(s.qp));
-	assert_int_equal(soft_deliver_failed(s.qp, IBV_WC_LOC_LEN_ERR, WIRE_TERM_TOO_LONG), WIRE_TERM_TOO_LONG);
-	dapl_mutex_unlock(&s.qp->lock);
-	wc = completion();
-	assert_int_equal(wc.wr_id, 9);
-	assert_int_equal(wc.status, IBV_WC_LOC_LEN_ERR);
-	assert_int_equal(wc.opcode, IBV_WC_RECV);
-	assert_int_equal(s.conn->stream.delivered, 0);
-}
-
 CASE(receives_are_announced_by_number)
 {
 	struct soft_unexpected waits = { .op = WIRE_SEND };

@@ -6,13 +6,9 @@
 #include "config.h"
 #include "test/unit/soft/device_ends.h"
 #include "test/unit/soft/device_tests.h"
-#include <ifaddrs.h>
-#include <net/if.h>
-#include "common/address.h"
 #include "common/log.h"
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/obj/rnic.h"
-#include "test/unit/printed.h"
 #include "test/unit/unit.h"
 
 static void device_opens_by_interface_address_and_name(void **state)

@@ -82,17 +82,6 @@ static void query(void)
 
 /* --- names and addresses ------------------------------------------------------------------------------------- */
 
-CASE(names_are_those_of_the_device)
-{
-	query();
-	assert_string_equal(attr.device, "soft_eth7");
-	assert_string_equal(attr.netdev, "eth7");
-	assert_int_equal(attr.netdev_index, INDEX);
-	assert_string_equal(attr.vendor, "software RNIC");
-	assert_int_equal(attr.port, 1);
-	assert_true(attr.iwarp);
-}
-
 CASE(address_has_no_port)
 {
 	query();
@@ -181,24 +170,6 @@ CASE(nothing_is_missing)
 	assert_false(attr.no_empty_receive);
 }
 
-/* test_qp_life, test_srq, test_cq, test_requester and test_acceptor show that more is refused. */
-CASE(limits_are_those_that_objects_keep)
-{
-	const struct ibv_device_attr *limits = &attr.limits;
-
-	query();
-	assert_int_equal(limits->max_qp_wr, SOFT_MAX_WR);
-	assert_int_equal(limits->max_srq_wr, SOFT_MAX_WR);
-	assert_int_equal(limits->max_sge, SOFT_MAX_SGE);
-	assert_int_equal(attr.max_read_sge, SOFT_MAX_SGE);
-	assert_int_equal(attr.max_inline, SOFT_MAX_INLINE);
-	assert_int_equal(limits->max_cqe, SOFT_MAX_CQE);
-	assert_int_equal(attr.max_message, SOFT_MAX_MESSAGE);
-	assert_int_equal(attr.pdata_connect, WIRE_PDATA_MAX);
-	assert_int_equal(attr.pdata_accept, WIRE_PDATA_MAX);
-	assert_int_equal(attr.pdata_reject, WIRE_PDATA_MAX);
-}
-
 /* All endpoints together may have the reads of each. */
 CASE(reads_of_a_connection_fit_its_parameters)
 {
@@ -226,16 +197,6 @@ CASE(numbers_of_qps_and_cqs_are_limited_by_descriptors)
 		assert_int_equal(attr.limits.max_qp, cases[i].most);
 		assert_int_equal(attr.limits.max_cq, cases[i].most);
 	}
-}
-
-/* A consumer reads them as the numbers of its objects. */
-CASE(numbers_of_other_objects_are_known)
-{
-	query();
-	assert_int_equal(attr.limits.max_mr, SOFT_MAX_MR);
-	assert_int_equal(attr.limits.max_mw, SOFT_MAX_MR);
-	assert_int_equal(attr.limits.max_pd, SOFT_MAX_PD);
-	assert_int_equal(attr.limits.max_srq, SOFT_MAX_SRQ);
 }
 
 UNIT_MAIN(NULL, NULL)

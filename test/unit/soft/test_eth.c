@@ -2,7 +2,6 @@
 /* test_eth.c - raw Ethernet QPs of the software device (eth/eth.c): loading of the library, their life, rules and
  * groups. Receives are test_eth_receive.c's matter, sends test_eth_send.c's. */
 #include <sys/eventfd.h>
-#include "dapl/soft/eth/send.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/eth_port.h"
 #include "test/unit/unit.h"
@@ -94,30 +93,6 @@ CASE(clock_of_stamps_is_the_systems)
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
-CASE(other_qps_have_no_port)
-{
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
-	struct ibv_qp *qp;
-
-	assert_int_equal(dapl_device_ops.create_qp(&eth_device, NULL, &attr, &qp), 0);
-	assert_null(eth_of(qp));
-	assert_ptr_equal(qp->context, &eth_device.verbs);
-	assert_int_equal(dapl_device_ops.reset_qp(&eth_device, qp), 0);
-	assert_int_equal(dapl_device_ops.error_qp(qp), 0);
-	assert_int_equal(dapl_device_ops.destroy_qp(qp), 0);
-	assert_steps("create reset error destroy ");
-}
-
-/* Others do not see that there are raw ones: these have a context of their own. */
-CASE(raw_qp_has_operations_of_its_own)
-{
-	assert_ptr_not_equal(raw->context, &eth_device.verbs);
-	assert_ptr_equal(raw->context->ops.post_send, soft_eth_post_send);
-	assert_ptr_not_equal(raw->context->ops.post_recv, eth_device.verbs.ops.post_recv);
-	assert_ptr_equal(raw->context->ops.poll_cq, eth_device.verbs.ops.poll_cq);
-	assert_int_equal(eth_of(raw)->timer, -1);
-}
-
 CASE(qp_that_cannot_be_made_leaves_nothing)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RAW_PACKET };
@@ -130,19 +105,6 @@ CASE(qp_that_cannot_be_made_leaves_nothing)
 	around.create_error = EINVAL;
 	assert_int_equal(soft_eth_create_qp(&eth_device, NULL, &attr, &qp), EINVAL);
 	assert_null(qp);
-}
-
-CASE(begin_opens_the_network_device)
-{
-	eth_device.eth_bypass = true;
-	raw_renew(false, 5);
-	eth_device.eth_bypass = false;
-	assert_true(around.bypass);
-	assert_int_equal(around.config.ring_frames, 5);
-	assert_false(around.watching);
-	raw_renew(false, 0);
-	assert_false(around.bypass);
-	assert_int_equal(around.reports, 0);
 }
 
 CASE(failed_begin_names_its_cause)

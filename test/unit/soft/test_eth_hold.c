@@ -62,20 +62,6 @@ TEST(frame_that_waits_is_not_held)
 	assert_left(0, 2);
 }
 
-/* What a rate keeps back of them has waited, so a late timer is made up for. */
-TEST(held_frames_keep_the_rate)
-{
-	set_rate(RATE, 0);
-	post_flags(0, ETH_SEND_MORE);
-	post_flags(1, ETH_SEND_MORE);
-	post(2);
-	assert_left(0, 1);
-	now += LENGTH * US / 2;
-	await_timer();
-	assert_left(0, 2);
-	assert_true(timer_wait == LENGTH * US / 2);
-}
-
 /* --- times of departure ----------------------------------------------------------------------------------------- */
 
 TEST(send_completes_with_the_time_at_which_it_left)

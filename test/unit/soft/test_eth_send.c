@@ -9,17 +9,6 @@
 
 /* --- at once ---------------------------------------------------------------------------------------------------- */
 
-TEST(frame_leaves_while_it_is_posted)
-{
-	post(0);
-	post(1);
-	assert_left(0, 2);
-	assert_all_completed(0, 2);
-	assert_int_equal(completions[1].opcode, IBV_WC_SEND);
-	assert_int_equal(batches, 0);
-	assert_null(eth.pending);
-}
-
 TEST(send_completes_as_the_port_says)
 {
 	static const struct {
@@ -264,14 +253,6 @@ TEST(frame_that_fails_does_not_stop_those_behind_it)
 	assert_completed(3, IBV_WC_SUCCESS);
 	assert_int_equal(left_count, 3);
 	assert_true(eth.pace.next_ns == now + 3 * LENGTH * US);
-}
-
-TEST(failed_frames_are_part_of_a_batch)
-{
-	fill_ring(QUEUE);
-	error_of[0] = EMSGSIZE;
-	await_timer();
-	assert_int_equal(left_count, BATCH - 1);
 }
 
 TEST(batch_has_a_limit_of_segments)

@@ -80,29 +80,6 @@ CASE(access_ends_before_requests_complete)
 	assert_int_equal(qp.qp.state, IBV_QPS_ERR);
 }
 
-CASE(queue_pair_is_flushed_once)
-{
-	flush(7, IBV_WC_LOC_PROT_ERR);
-	flush(8, IBV_WC_REM_ACCESS_ERR);
-	assert_string_equal(order, "rce");
-	assert_int_equal(qp.flush_culprit, 7);
-	assert_int_equal(qp.flush_status, IBV_WC_LOC_PROT_ERR);
-	assert_int_equal(conn.cause.code, IBV_WC_LOC_PROT_ERR);
-}
-
-CASE(flush_waits_for_a_peer_that_is_within_a_write)
-{
-	within_a_write = true;
-	for (int passive = 0; passive < 2; passive++) {
-		set_up(state);
-		within_a_write = true;
-		conn.passive = passive;
-		flush(7, IBV_WC_LOC_PROT_ERR);
-		assert_string_equal(order, "rcw");
-		assert_int_equal(qp.flush_culprit, 7);	/* for the service thread */
-	}
-}
-
 CASE(queue_pair_without_a_connection_is_flushed)
 {
 	qp.conn = NULL;

@@ -8,7 +8,6 @@
 #include "dapl/soft/cm/half_open.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/fork.h"
-#include "dapl/soft/obj/random.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"
 #include "test/unit/unit.h"
@@ -218,29 +217,6 @@ UNIT_TEST(calls_of_a_child_have_no_effect)
 }
 
 /* --- state of the process ------------------------------------------------------------------------------------ */
-
-UNIT_TEST(child_draws_other_random_numbers)
-{
-	struct dapl_device dev = { .datagrams.fd = -1 };
-	uint64_t of_child;
-	pid_t child;
-	int up[2];
-
-	init_device(&dev);
-	OK(pipe(up));
-	soft_random();			/* more of them are ready now */
-	child = fork_child();
-	if (!child) {
-		of_child = soft_random_64();
-		_exit(write(up[1], &of_child, sizeof of_child) != sizeof of_child);
-	}
-	expect_success(child);
-	assert_int_equal(read(up[0], &of_child, sizeof of_child), sizeof of_child);
-	assert_true(of_child != soft_random_64());
-	close(up[0]);
-	close(up[1]);
-	soft_fork_remove_device(&dev);
-}
 
 static void add_half_open(struct dapl_device *dev, struct dapl_conn *conns, struct soft_cm_conn *cms, unsigned n)
 {

@@ -77,26 +77,6 @@ TEST(each_length_is_padded_to_four)
 		}
 }
 
-TEST(short_payloads_are_copied)
-{
-	uint8_t bytes[2 * LARGE], first = payload[0];
-
-	put(false, BATCH_COPY_MAX);
-	assert_int_equal(batch.iovs, 1);
-	payload[0] ^= 0xff;
-	flatten(bytes);
-	assert_int_equal(bytes[WIRE_FPDU_LENGTH + WIRE_TAGGED], first);
-}
-
-TEST(long_payloads_are_sent_in_place)
-{
-	put(false, LARGE);
-	assert_int_equal(batch.iovs, 3);
-	assert_ptr_equal(batch.iov[1].iov_base, payload);
-	assert_int_equal(batch.iov[1].iov_len, LARGE);
-	assert_true(batch.used < LARGE);
-}
-
 TEST(pieces_are_joined_in_their_order)
 {
 	struct iovec pieces[] = { { payload, 10 }, { payload + 10, 1 }, { payload + 11, LARGE - 11 } };
@@ -106,14 +86,6 @@ TEST(pieces_are_joined_in_their_order)
 	set_up(NULL);
 	fpdu_put(&batch, true, &segment, NULL, 0, pieces, 2, 11);
 	expect_batch(11, true);
-}
-
-TEST(body_stands_between_header_and_payload)
-{
-	struct iovec piece = { payload + 4, 6 };
-
-	fpdu_put(&batch, true, &segment, payload, 4, &piece, 1, 6);
-	expect_batch(10, true);
 }
 
 TEST(fpdus_follow_each_other)

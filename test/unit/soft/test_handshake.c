@@ -3,13 +3,10 @@
  * datagram association ends its handshake. The socket is one of a pair: what is sent can be read from the other. */
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include "common/address.h"
 #include "common/clock.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/cm/conn.h"
-#include "dapl/soft/cm/conn_state.h"
 #include "dapl/soft/cm/handshake.h"
-#include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
@@ -17,7 +14,6 @@
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/shm/revoke.h"
-#include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/shm/process.h"
 #include "dapl/soft/shm/shm_conn.h"
 #include "dapl/soft/shm/shm_segment.h"
@@ -183,20 +179,6 @@ UNIT_CASE(trailer_names_the_queue_pair_of_datagrams_only)
 	assert_int_equal(handshake_trailer(&conn).qpn, 0);
 }
 
-UNIT_CASE(association_needs_no_socket_any_more)
-{
-	static const struct wire_trailer peer = { .qpn = 0x654321, .qkey = 0x888, .udp_port = 5555 };
-
-	associate(&peer);
-	assert_int_equal(conn.local.ss_family, AF_UNIX);
-	assert_int_equal(conn.cm->peer.qpn, 0x654321);
-	assert_int_equal(conn.cm->peer.qkey, 0x888);
-	assert_int_equal(address_port((struct sockaddr *)&((struct soft_ah *)conn.cm->peer.ah)->address), 5555);
-	assert_int_equal(conn.fd, -1);
-	assert_int_equal(conn.cm->deadline_ns, 0);
-	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
-}
-
 UNIT_CASE(association_without_an_address_handle_fails)
 {
 	static const struct wire_trailer peer = { .qpn = 1 };
@@ -215,36 +197,6 @@ UNIT_CASE(association_without_an_address_handle_fails)
 }
 
 /* --- streams -------------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(stream_begins_with_first_numbers)
-{
-	qp.sq_head = qp.sq_tail = 17;
-	conn.cm->tuning = (struct dapl_conn_tuning){ .ack_timeout = 20, .ack_retry = 7 };
-	dapl_mutex_lock(&dev.progress_lock);
-	cm_watch(&conn, EPOLLOUT);
-	dapl_mutex_unlock(&dev.progress_lock);
-	establish();
-	assert_int_equal(conn.state, SOFT_OPEN);
-	assert_int_equal(qp.state, IBV_QPS_RTS);
-	assert_int_equal(conn.stream.tx.cursor.wqe, 17);
-	assert_int_equal(qp.read_next, 17);
-	assert_int_equal(conn.stream.tx.cursor.msn_send, 1);
-	assert_int_equal(conn.stream.tx.cursor.msn_read, 1);
-	assert_int_equal(conn.stream.tx.cursor.msn_atomic, 1);
-	assert_int_equal(conn.stream.tx.cursor.msn_dapl, 1);
-	assert_int_equal(conn.stream.rx.msn_send, 1);
-	assert_int_equal(conn.stream.rx.msn_read, 1);
-	assert_int_equal(conn.stream.rx.msn_atomic, 1);
-	assert_int_equal(conn.stream.rx.msn_dapl, 1);
-	assert_int_equal(conn.stream.rx.part_need, 4);
-	assert_non_null(conn.stream.answers);
-	assert_int_equal(conn.local.ss_family, AF_UNIX);
-	assert_int_equal(conn.cm->deadline_ns, 0);
-	assert_false(conn.cm->in_cm);
-	assert_int_not_equal(dev.cm.sweep_ns, 0);	/* the peer is watched for its end */
-	assert_int_equal(did.sends, 1);
-	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
-}
 
 /* The side that sends first, what it sends first, and the deadline of a side that waits. */
 UNIT_CASE(each_side_knows_which_sends_first)
@@ -376,15 +328,6 @@ UNIT_CASE(stream_without_memory_for_answers_fails)
 	did.no_memory = true;
 	establish();
 	expect_failure(ENOMEM);
-}
-
-UNIT_CASE(agreed_rings_are_used)
-{
-	conn.passive = true;
-	agree_on_rings(some_memory());
-	assert_non_null(conn.shm);
-	assert_int_equal(conn.state, SOFT_OPEN);
-	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
 
 /* The peer uses the rings already, so that TCP is no way out. */

@@ -8,7 +8,6 @@
 #include "dapl/soft/cm/liveness.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/random.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/shm/attach_socket.h"
 #include "test/unit/printed.h"

@@ -2,7 +2,6 @@
 /* test_large.c - protocols of large payloads: reads by CMA or through the ring, and the rendezvous of large writes
  * and sends, which the target copies. */
 #include "common/clock.h"
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/progress/progress.h"
 #include "test/unit/soft/copies.h"
 #include "test/unit/unit.h"

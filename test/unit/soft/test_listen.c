@@ -6,7 +6,6 @@
 #include "dapl/core/base/settings.h"
 #include "dapl/soft/cm/listen.h"
 #include "dapl/soft/obj/rnic.h"
-#include "dapl/soft/progress/progress.h"
 #include "test/unit/printed.h"
 #include "test/unit/soft/foreign_peer.h"
 #include "test/unit/unit.h"

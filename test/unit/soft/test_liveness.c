@@ -105,16 +105,6 @@ UNIT_CASE(deadline_is_swept_in_time)
 	assert_int_equal(sweep_us, 2000);
 }
 
-UNIT_CASE(unlimited_patience_needs_no_sweep)
-{
-	conn.cm->tuning.ack_timeout = 0 + 1;
-	cm_watch_liveness(&conn);
-	assert_int_equal(sweeps, 0);
-	conn.cm->tuning.ack_timeout = 0;
-	cm_watch_liveness(&conn);
-	assert_int_equal(sweep_us, SOFT_PATIENCE_MS / 4 * 1000);
-}
-
 /* Whether the peer is lost so many ms from now; its last acknowledgement came ack_ms before that. */
 static bool lost_after(unsigned ms, unsigned ack_ms)
 {

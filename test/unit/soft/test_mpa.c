@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_mpa.c - MPA frames of a handshake on a socket: whole, in pieces, and malformed. */
+/* test_mpa.c - MPA frames of a handshake on a socket: what follows them, and malformed ones. */
 #include "dapl/soft/cm/mpa.h"
 #include "dapl/soft/cm/conn.h"
 #include "dapl/soft/obj/rnic.h"
@@ -41,22 +41,6 @@ static const struct wire_mpa enhanced = { .flags = WIRE_MPA_S | WIRE_MPA_CRC, .r
 	.p2p_write = true, .ird = 3, .ord = 5 };
 static const struct wire_mpa plain = { .flags = WIRE_MPA_CRC, .revision = 1 };
 
-UNIT_CASE(request_arrives_with_its_private_data)
-{
-	const uint8_t *data;
-	size_t length;
-
-	assert_true(mpa_send(&sender, &enhanced, NULL, "hello", 5));
-	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
-	data = mpa_data(&receiver, &length);
-	assert_int_equal(length, 5);
-	assert_memory_equal(data, "hello", 5);
-	assert_int_equal(receiver.cm->mpa.ird, 3);
-	assert_int_equal(receiver.cm->mpa.ord, 5);
-	assert_int_equal(receiver.cm->mpa.revision, 2);
-	assert_true(receiver.cm->mpa.p2p && receiver.cm->mpa.p2p_write && !receiver.cm->mpa.p2p_read);
-}
-
 UNIT_CASE(only_a_frame_with_much_private_data_takes_memory)
 {
 	uint8_t data[WIRE_PDATA_MAX] = { [0] = 1, [WIRE_TRAILER] = 2, [WIRE_PDATA_MAX - 1] = 3 };
@@ -86,62 +70,6 @@ UNIT_CASE(frame_without_memory_is_bad)
 	assert_int_equal(receiver.stream.io_error, ENOMEM);
 }
 
-UNIT_CASE(request_without_enhanced_data_negotiates_nothing)
-{
-	const uint8_t *data;
-	size_t length;
-
-	assert_true(mpa_send(&sender, &plain, NULL, NULL, 0));
-	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
-	data = mpa_data(&receiver, &length);
-	assert_non_null(data);
-	assert_int_equal(length, 0);
-	assert_int_equal(receiver.cm->mpa.ird, WIRE_ORD_NONE);
-	assert_int_equal(receiver.cm->mpa.ord, WIRE_ORD_NONE);
-}
-
-UNIT_CASE(trailer_stands_before_the_private_data)
-{
-	struct wire_trailer trailer = { .version = WIRE_TRAILER_VERSION, .qpn = 77 }, got;
-	struct wire_mpa reply = enhanced;
-	const uint8_t *data;
-	size_t length;
-
-	reply.reply = true;
-	receiver.passive = false;
-	assert_true(mpa_send(&sender, &reply, &trailer, "x", 1));
-	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
-	data = mpa_data(&receiver, &length);
-	assert_int_equal(length, WIRE_TRAILER + 1);
-	assert_true(wire_trailer_get(data, &got));
-	assert_int_equal(got.qpn, 77);
-	assert_int_equal(data[WIRE_TRAILER], 'x');
-}
-
-/* The frame of a request with the private data "hello". Returns its length. */
-static size_t take_frame(uint8_t bytes[WIRE_MPA_MAX])
-{
-	ssize_t n;
-
-	assert_true(mpa_send(&sender, &enhanced, NULL, "hello", 5));
-	n = recv(receiver.fd, bytes, WIRE_MPA_MAX, 0);
-	assert_int_equal(n, WIRE_MPA_HEADER + WIRE_MPA_ENHANCED + 5);
-	return (size_t)n;
-}
-
-UNIT_CASE(frame_may_be_cut_anywhere)
-{
-	uint8_t bytes[WIRE_MPA_MAX];
-	size_t length = take_frame(bytes);
-
-	for (size_t i = 0; i < length; i++) {
-		assert_int_equal(mpa_receive(&receiver), GOT_PART);
-		assert_int_equal(send(sender.fd, bytes + i, 1, 0), 1);
-	}
-	assert_int_equal(mpa_receive(&receiver), GOT_ALL);
-	assert_memory_equal(receiver_cm.frame, bytes, length);
-}
-
 UNIT_CASE(stream_behind_the_frame_stays_in_the_socket)
 {
 	char next[8];
@@ -153,29 +81,10 @@ UNIT_CASE(stream_behind_the_frame_stays_in_the_socket)
 	assert_memory_equal(next, "FPDU", 4);
 }
 
-UNIT_CASE(end_within_a_frame_is_bad)
-{
-	uint8_t bytes[WIRE_MPA_MAX];
-	size_t length = take_frame(bytes);
-
-	assert_int_equal(send(sender.fd, bytes, length - 1, 0), (int)length - 1);
-	shutdown(sender.fd, SHUT_WR);
-	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
-	assert_int_equal(receiver.stream.io_error, 0);
-}
-
 UNIT_CASE(end_before_a_frame_is_an_end)
 {
 	shutdown(sender.fd, SHUT_WR);
 	assert_int_equal(mpa_receive(&receiver), GOT_END);
-}
-
-UNIT_CASE(error_of_the_socket_is_kept)
-{
-	close(receiver.fd);
-	receiver.fd = -1;
-	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
-	assert_int_equal(receiver.stream.io_error, EBADF);
 }
 
 UNIT_CASE(reply_in_place_of_a_request_is_bad)

@@ -156,19 +156,6 @@ UNIT_CASE(withdrawal_ends_permissions_for_good)
 	assert_false(mr_permit_still_valid(&permit));
 }
 
-UNIT_CASE(revoked_grant_ends_permissions)
-{
-	struct soft_region r = region(0xa00, RW);
-	struct mr_permit permit;
-
-	mr_dir_publish(&process, &r);
-	assert_true(mr_permit_find(&conn, 0xa00, RW, &permit));
-	grant.pd = 0;
-	assert_false(mr_permit_is_valid(&permit));
-	grant.pd = other_pd.id;
-	assert_false(mr_permit_still_valid(&permit));
-}
-
 /* Only writers are waited for. */
 UNIT_CASE(withdrawal_tells_whether_peers_may_be_writing)
 {
@@ -207,16 +194,6 @@ UNIT_CASE(permission_covers_its_range_and_no_more)
 		if (mr_permit_covers(&permit, cases[i].remote, cases[i].length) != cases[i].covered)
 			fail_msg("case %zu", i);
 	}
-}
-
-UNIT_CASE(closed_directory_has_no_descriptors)
-{
-	int fd = process.window_file;
-
-	mr_dir_close(&process);
-	assert_int_equal(fcntl(fd, F_GETFD), -1);
-	assert_int_equal(process.window_file, -1);
-	mr_dir_close(&process);		/* nothing is closed twice */
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -2,7 +2,6 @@
 /* test_offers.c - offers to share memory: each is taken once, by its key, and keeps what its taker left until it
  * ends. The devices and their processes are real, no peer is. */
 #include "dapl/core/base/settings.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/offers.h"
 #include "dapl/soft/shm/shm_segment.h"
 #include "test/unit/child.h"
@@ -116,14 +115,6 @@ UNIT_CASE(keys_differ_and_are_never_0)
 		assert_null(attach_offer_end(more[i]));
 }
 
-UNIT_CASE(connection_is_told_to_its_own_device_only)
-{
-	expect_taken(key, devices[1], NULL);
-	end_it(NULL);
-	offer = offer_new(devices[0], &conn, &key);
-	expect_taken(key, devices[0], &conn);
-}
-
 UNIT_CASE(offer_that_has_ended_is_not_taken)
 {
 	end_it(NULL);
@@ -182,18 +173,6 @@ UNIT_CASE(no_offer_has_no_error_and_no_segment)
 
 	assert_int_equal(attach_offer_error(NULL, &peer), 0);
 	assert_null(attach_offer_end(NULL));
-}
-
-UNIT_CASE(child_has_no_offers)
-{
-	struct dapl_conn *told = NULL;
-	pid_t child;
-
-	child = fork_child();	/* core's handlers call those of this table */
-	if (!child)
-		_exit(offer_take(key, NULL, &told) != NULL);
-	expect_success(child);
-	expect_taken(key, NULL, NULL);
 }
 
 UNIT_MAIN(open_devices, close_devices)

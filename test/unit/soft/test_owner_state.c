@@ -90,14 +90,6 @@ UNIT_TEST(owners_have_different_names)
 			assert_string_not_equal(soft_owner_name(a), soft_owner_name(b));
 }
 
-UNIT_TEST(new_device_is_driven_by_the_service_thread)
-{
-	static struct dapl_device fresh;
-
-	assert_int_equal(fresh.progress.owner, OWNER_SERVICE_THREAD);
-	assert_false(soft_owner_polls(&fresh));
-}
-
 /* In a child: a build that checks locks aborts. Returns the owner afterwards, or -1 after an abort. */
 static int owner_after(int from, int to, bool *reported)
 {

@@ -43,16 +43,6 @@ UNIT_TEST(the_rate_is_exact)
 	}
 }
 
-UNIT_TEST(a_late_queue_makes_up_for_it)
-{
-	struct pace pace = { .rate = 0 };
-	uint64_t took;
-
-	pace_set(&pace, 1000000000, 0);		/* 12 us a frame, served 100 us late */
-	took = send_all(&pace, SECOND, 10001, FRAME, 100000) - SECOND;
-	assert_true(took <= 10000ull * FRAME * 8 + 200000);
-}
-
 UNIT_TEST(a_long_delay_is_no_claim)
 {
 	struct pace pace = { .rate = 0 };
@@ -85,19 +75,6 @@ UNIT_TEST(a_pause_allows_one_frame_or_the_burst)
 	for (now = 100 * SECOND; pace_due(&pace) <= now; at_once++)
 		pace_charge(&pace, now, FRAME, 0);
 	assert_int_equal(at_once, 5);
-}
-
-UNIT_TEST(the_end_of_a_rate_lets_frames_leave)
-{
-	struct pace pace = { .rate = 0 };
-
-	pace_set(&pace, 8000, 0);
-	pace_charge(&pace, SECOND, FRAME, 0);
-	assert_true(pace_due(&pace) > SECOND);
-	pace_set(&pace, 0, 0);
-	assert_true(!pace_due(&pace));
-	pace_set(&pace, 8000, 0);
-	assert_true(!pace_due(&pace));
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -122,17 +122,6 @@ static void reap(int n)
 		done(&ends[0]);
 }
 
-UNIT_TEST(pending_rings_are_found_by_one_poll)
-{
-	open_many(MANY);
-	soft_progress_lock(target());
-	for (int i = 0; i < MANY; i++)
-		send_and_poll(i * 37 % MANY);
-	soft_progress_unlock(target());
-	reap(MANY);
-	close_many(MANY);
-}
-
 UNIT_TEST(busy_ring_is_polled_without_a_mark)
 {
 	int sent = 0;
@@ -151,29 +140,6 @@ UNIT_TEST(busy_ring_is_polled_without_a_mark)
 	soft_progress_unlock(target());
 	reap(sent + 3);
 	close_many(MANY);
-}
-
-/* The number of rings changes with the last that opens and the first that closes. */
-UNIT_TEST(few_rings_are_polled_without_marks)
-{
-	open_many(FEW + 1);
-	soft_progress_lock(target());
-	assert_int_equal(target()->rings.numbered, FEW + 1);
-	send_and_poll(FEW);
-	assert_true(pending(12));
-	soft_progress_unlock(target());
-	close_one(3);
-	soft_progress_lock(target());
-	assert_int_equal(target()->rings.numbered, 0);
-	assert_int_equal(target()->rings.unmarked, 0);
-	for (int i = 0; i <= FEW; i++)
-		if (i != 3)
-			assert_false(pending(i));
-	soft_progress_unlock(target());
-	reap(2 + FEW);
-	all[3][0] = all[FEW][0];
-	all[3][1] = all[FEW][1];
-	close_many(FEW);
 }
 
 /* A hostile peer can set any bit. */

@@ -4,7 +4,6 @@
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/progress/progress.h"
-#include "dapl/soft/rdmap/requester_done.h"
 #include "dapl/soft/rdmap/transmit.h"
 #include "dapl/soft/rdmap/ud.h"
 #include "dapl/soft/rdmap/unexpected.h"
@@ -16,31 +15,12 @@
 
 enum { INLINE_MAX = 64, SGES = 4 };	/* of the queue pair of a stream */
 
-static unsigned deliveries;		/* of unexpected messages */
-static const struct soft_srq *posted_srq;	/* for whose waiting QPs progress was asked to deliver */
-static bool by_cma;			/* the last request is executed by CMA */
-static unsigned completions_asked, datagrams;
+static unsigned datagrams;
 static int ud_err;
 static enum ibv_wc_status ud_status;
 static struct soft_qp *bare;		/* a second queue pair, without a connection */
 
-REPLACE(soft_unexpected_deliver, soft_progress_srq_posted, shm_conn_post_cma, soft_requester_complete, soft_ud_send)
-
-void __wrap_soft_unexpected_deliver(struct soft_qp *qp)
-{
-	assert_ptr_equal(qp, s.qp);
-	deliveries++;
-}
-
-void __wrap_soft_progress_srq_posted(struct soft_srq *srq) { posted_srq = srq; }
-
-bool __wrap_shm_conn_post_cma(struct soft_qp *qp, struct dapl_conn *conn)
-{
-	assert_ptr_equal(conn, qp->conn);
-	return by_cma;
-}
-
-void __wrap_soft_requester_complete(struct soft_qp *qp) { completions_asked++; }
+REPLACE(soft_ud_send)
 
 int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status)
 {
@@ -50,32 +30,10 @@ int __wrap_soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum i
 	return ud_err;
 }
 
-static void reset(void)
-{
-	deliveries = completions_asked = datagrams = 0;
-	posted_srq = NULL;
-	by_cma = false;
-	ud_err = 0;
-	ud_status = IBV_WC_SUCCESS;
-}
-
-static int set_up(void **state)
-{
-	reset();
-	return stream_test_open_blocked(state);
-}
-
 UNIT_FIXTURE(set_up_shared_queue)
 {
-	reset();
 	stream_open(&s, &(struct stream_options){ .peer_is_dapl = true, .srq = true });
 	s.conn->stream.tx.blocked = true;
-}
-
-static int tear_down(void **state)
-{
-	by_cma = false;
-	return stream_test_close(state);
 }
 
 static int open_bare(enum ibv_qp_type type)
@@ -85,7 +43,9 @@ static int open_bare(enum ibv_qp_type type)
 	struct ibv_qp *made;
 	int err;
 
-	reset();
+	datagrams = 0;
+	ud_err = 0;
+	ud_status = IBV_WC_SUCCESS;
 	err = soft_qp_create(stream_device.dev, stream_device.pd, &attr, &made);
 	bare = (struct soft_qp *)made;
 	return err;
@@ -126,25 +86,9 @@ static void set_failed(struct soft_qp *qp, bool flush_waits)
 
 #define BARE(name) UNIT_TEST_WITH(name, set_up_unconnected, tear_down_bare)
 #define DATAGRAM(name) UNIT_TEST_WITH(name, set_up_datagrams, tear_down_bare)
-#define SHARED(name) UNIT_TEST_WITH(name, set_up_shared_queue, tear_down)
+#define SHARED(name) UNIT_TEST_WITH(name, set_up_shared_queue, stream_test_close)
 
 /* --- what a send queue takes --------------------------------------------------------------------------------- */
-
-UNIT_CASE(requests_before_the_refused_one_are_posted)
-{
-	struct ibv_send_wr wr[STREAM_WRS + 2] = { { 0 } }, *bad = NULL;
-
-	for (uint32_t i = 0; i < STREAM_WRS + 2; i++) {
-		wr[i].wr_id = i;
-		wr[i].opcode = IBV_WR_SEND;
-		wr[i].next = i < STREAM_WRS + 1 ? &wr[i + 1] : NULL;
-	}
-	assert_int_equal(soft_qp_post_send(&s.qp->qp, wr, &bad), ENOMEM);
-	assert_ptr_equal(bad, &wr[STREAM_WRS]);
-	assert_int_equal(s.qp->sq_tail - s.qp->sq_head, STREAM_WRS);
-	for (uint32_t i = 0; i < STREAM_WRS; i++)
-		assert_int_equal(soft_swqe(s.qp, i)->wr_id, i);
-}
 
 BARE(unconnected_queue_takes_no_request)
 {
@@ -179,28 +123,6 @@ BARE(request_waits_for_the_flush_before_it)
 	assert_int_equal(bare->sq_tail, 1);
 	assert_int_equal(soft_swqe(bare, 0)->wr_id, 3);
 	bare->flush_waits = false;
-}
-
-UNIT_CASE(request_executed_by_cma_completes_at_once)
-{
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
-
-	assert_int_equal(post(s.qp, &wr), 0);
-	assert_int_equal(completions_asked, 0);
-	by_cma = true;
-	assert_int_equal(post(s.qp, &wr), 0);
-	assert_int_equal(completions_asked, 1);
-}
-
-UNIT_CASE(caller_may_hold_the_lock)
-{
-	struct ibv_send_wr wr = { .wr_id = 8, .opcode = IBV_WR_SEND }, *bad = NULL;
-
-	stream_test_lock();
-	assert_int_equal(soft_qp_post_send_locked(s.qp, &wr, &bad), 0);
-	stream_test_unlock();
-	assert_int_equal(s.qp->sq_tail, 1);
-	assert_int_equal(soft_swqe(s.qp, 0)->wr_id, 8);
 }
 
 BARE(bind_is_refused_or_flushed_as_other_requests_are)
@@ -311,15 +233,6 @@ BARE(failed_queue_flushes_receives_at_once)
 	bare->flush_waits = false;
 }
 
-UNIT_CASE(receive_takes_messages_that_came_before_it)
-{
-	assert_true(stream_receive(&s, 1, 0, 8));
-	assert_int_equal(deliveries, 0);
-	assert_non_null(soft_unexpected_new(s.conn, WIRE_SEND, 0));
-	assert_true(stream_receive(&s, 2, 0, 8));
-	assert_int_equal(deliveries, 1);
-}
-
 SHARED(queue_pair_with_a_shared_queue_takes_no_receive)
 {
 	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad = NULL;
@@ -340,16 +253,6 @@ SHARED(shared_queue_takes_receives_until_it_is_full)
 	assert_ptr_equal(bad, &wr[STREAM_WRS]);
 	for (uint32_t i = 0; i < STREAM_WRS; i++)
 		assert_int_equal(soft_rwqe(&s.srq->rq, i)->wr_id, i);
-	assert_null(posted_srq);
-}
-
-SHARED(receive_of_the_shared_queue_is_for_the_waiting)
-{
-	stream_test_lock();
-	assert_false(soft_qp_take_receive(s.qp));
-	stream_test_unlock();
-	assert_true(stream_receive(&s, 1, 0, 8));
-	assert_ptr_equal(posted_srq, s.srq);
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -31,63 +31,6 @@ static const struct soft_swqe *kept(struct ibv_send_wr *wr)
 
 /* --- what a request keeps ------------------------------------------------------------------------------------ */
 
-CASE(write_and_read_keep_their_target)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ };
-	struct ibv_sge sge[] = { stream_test_sge(0, 100), stream_test_sge(200, 23) };
-	const struct soft_swqe *wqe;
-
-	for (uint32_t i = 0; i < 3; i++) {
-		struct ibv_send_wr wr = { .wr_id = 70 + i, .opcode = opcodes[i], .sg_list = sge, .num_sge = 2,
-			.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE, .imm_data = htonl(5),
-			.wr.rdma = { .remote_addr = 0x1234567890, .rkey = 0x777 } };
-
-		wqe = kept(&wr);
-		assert_int_equal(wqe->wr_id, 70 + i);
-		assert_int_equal(wqe->opcode, opcodes[i]);
-		assert_int_equal(wqe->flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
-		assert_int_equal(wqe->state, SOFT_POSTED);
-		assert_int_equal(wqe->length, 123);
-		assert_int_equal(wqe->remote, 0x1234567890);
-		assert_int_equal(wqe->rkey, 0x777);
-		assert_int_equal(wqe->sges, 2);
-		assert_memory_equal(wqe->sge, sge, sizeof sge);
-	}
-}
-
-CASE(atomic_keeps_its_operands)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD };
-	struct ibv_sge sge = stream_test_sge(0, 8);
-	const struct soft_swqe *wqe;
-
-	for (int i = 0; i < 2; i++) {
-		struct ibv_send_wr wr = { .opcode = opcodes[i], .sg_list = &sge, .num_sge = 1,
-			.wr.atomic = { .remote_addr = 16, .rkey = 3, .compare_add = 5, .swap = 9 } };
-
-		wqe = kept(&wr);
-		assert_int_equal(wqe->remote, 16);
-		assert_int_equal(wqe->rkey, 3);
-		assert_int_equal(wqe->atomic.compare_add, 5);
-		assert_int_equal(wqe->atomic.swap, 9);
-		assert_int_equal(wqe->length, 8);
-	}
-}
-
-CASE(word_of_a_request_is_its_immediate_or_its_key)
-{
-	static const enum ibv_wr_opcode immediate[] = { IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM };
-	static const enum ibv_wr_opcode key[] = { IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV };
-
-	for (int i = 0; i < 2; i++) {
-		struct ibv_send_wr wr = { .opcode = immediate[i], .imm_data = htonl(0x01020304) };
-
-		assert_int_equal(kept(&wr)->word, 0x01020304);
-		wr = (struct ibv_send_wr){ .opcode = key[i], .invalidate_rkey = 0x05060708 };
-		assert_int_equal(kept(&wr)->word, 0x05060708);
-	}
-}
-
 CASE(nothing_of_an_earlier_request_is_left)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = 1 };

@@ -107,30 +107,6 @@ static uint64_t signals(int fd)
 
 /* --- this process ---------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(own_process_is_made_once)
-{
-	struct shm_process *own = shm_process_own(dev);
-
-	assert_non_null(own);
-	assert_ptr_equal(dev->shm.process, own);
-	assert_ptr_equal(shm_process_own(dev), own);
-	assert_int_equal(own->refs, 1);
-	assert_int_equal(*own->sleep_count, 1);
-	assert_ptr_equal(own->sleep_count, &own->mr_dir->sleep_count);
-}
-
-UNIT_CASE(each_own_process_has_an_id_of_its_own)
-{
-	struct shm_process *first = shm_process_own(dev), *second;
-
-	assert_non_null(first);
-	dev->shm.process = NULL;
-	second = shm_process_own(dev);
-	assert_non_null(second);
-	assert_int_not_equal(first->id, second->id);
-	shm_process_put(first);
-}
-
 /* As in a service without standard input, output and error. */
 UNIT_CASE(own_process_may_have_descriptor_0)
 {
@@ -158,20 +134,6 @@ UNIT_CASE(own_process_can_be_accessed_if_that_is_wanted)
 	}
 }
 
-UNIT_CASE(wake_up_reaches_the_data_epoll_set)
-{
-	struct epoll_event event;
-
-	assert_non_null(shm_process_own(dev));
-	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 0);
-	shm_notify_self(dev->shm.process);
-	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 1);
-	assert_ptr_equal(event.data.ptr, &dev->shm.wake_input);
-	dev->shm.wake_input.serve(&dev->shm.wake_input, EPOLLIN, true);
-	shm_notify_clear(dev);
-	assert_int_equal(epoll_wait(dev->data_epoll, &event, 1, 0), 0);
-}
-
 UNIT_CASE(process_that_cannot_be_made_leaves_nothing)
 {
 	for (int i = 1; i <= 6; i++) {	/* the process, the eventfd, two files, and their mappings */
@@ -197,23 +159,6 @@ UNIT_CASE(process_that_cannot_be_watched_is_not_made)
 	dev->data_epoll = epoll;
 }
 
-UNIT_CASE(peers_get_what_makes_the_process_known)
-{
-	int fds[PROCESS_FDS];
-	void *map;
-
-	assert_non_null(shm_process_own(dev));
-	shm_process_fds(dev->shm.process, fds);
-	assert_int_equal(fds[0], dev->shm.process->wake_fd);
-	assert_true(sealed_file_check(fds[1], sizeof(struct shm_mr_dir)));
-	assert_true(sealed_file_check(fds[2], sizeof(struct shm_pending)));
-	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[1], 0);
-	assert_ptr_not_equal(map, MAP_FAILED);
-	*dev->shm.process->sleep_count = 77;
-	assert_int_equal(*(uint32_t *)map, 77);
-	munmap(map, 4096);
-}
-
 UNIT_CASE(peers_cannot_write_to_the_directory)
 {
 	void *map;
@@ -232,51 +177,6 @@ UNIT_CASE(peers_cannot_write_to_the_directory)
 }
 
 /* --- peers ------------------------------------------------------------------------------------------------------ */
-
-UNIT_CASE(peer_is_known_by_its_descriptors)
-{
-	int fds[PROCESS_FDS], writable;
-	struct shm_process *peer;
-
-	make_peer(fds);
-	writable = dup(fds[1]);
-	peer = shm_process_of_peer(ID, fds);
-	assert_non_null(peer);
-	assert_int_equal(peer->id, ID);
-	assert_int_equal(peer->wake_fd, fds[0]);
-	assert_true(is_open(fds[0]));
-	assert_false(is_open(fds[1]) || is_open(fds[2]));
-	assert_int_equal(pwrite(writable, "\5", 1, 0), 1);
-	assert_int_equal(*peer->sleep_count, 5);
-	peer->pending->any = 1;			/* this side may write there */
-	close(writable);
-	shm_process_put(peer);
-	assert_false(is_open(fds[0]));
-}
-
-UNIT_CASE(known_peer_is_found_by_its_id)
-{
-	int fds[PROCESS_FDS], again[PROCESS_FDS];
-	struct shm_process *peer = know_peer(fds);
-
-	assert_ptr_equal(know_peer(again), peer);
-	assert_int_equal(peer->refs, 2);
-	assert_int_equal(peer->wake_fd, fds[0]);
-	assert_false(is_open(again[0]) || is_open(again[1]) || is_open(again[2]));
-	shm_process_put(peer);
-	assert_true(is_open(fds[0]));
-	shm_process_put(peer);
-}
-
-UNIT_CASE(device_of_this_process_is_no_new_peer)
-{
-	struct shm_process *own = shm_process_own(dev);
-	int fds[PROCESS_FDS];
-
-	make_peer(fds);
-	assert_ptr_equal(shm_process_of_peer(own->id, fds), own);
-	shm_process_put(own);
-}
 
 UNIT_CASE(peer_without_references_is_forgotten)
 {
@@ -371,16 +271,6 @@ UNIT_CASE(sleeping_peer_is_woken_once)
 		assert_int_equal(signals(fds[0]), 0);
 	}
 	shm_process_put(peer);
-}
-
-UNIT_CASE(own_wake_up_is_signaled_each_time)
-{
-	shm_notify_clear(dev);		/* there is nothing to clear yet */
-	assert_non_null(shm_process_own(dev));
-	shm_notify_self(dev->shm.process);
-	shm_notify_self(dev->shm.process);
-	assert_int_equal(signals(dev->shm.process->wake_fd), 2);
-	shm_notify_clear(dev);		/* does not block */
 }
 
 /* --- fork -------------------------------------------------------------------------------------------------------- */

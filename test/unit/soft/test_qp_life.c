@@ -241,29 +241,6 @@ UNIT_CASE(requests_have_room_for_segments_and_inline_data)
 	}
 }
 
-UNIT_CASE(attributes_are_kept)
-{
-	struct ibv_srq *srq = make_srq(3);
-	const struct ibv_qp *qp;
-
-	attr.qp_context = &attr;
-	attr.sq_sig_all = 1;
-	attr.srq = srq;
-	assert_int_equal(create(), 0);
-	qp = &made->qp;
-	assert_ptr_equal(qp->context, &stream_device.dev->verbs);
-	assert_ptr_equal(qp->qp_context, &attr);
-	assert_ptr_equal(qp->pd, stream_device.pd);
-	assert_ptr_equal(qp->send_cq, stream_device.cq);
-	assert_ptr_equal(qp->recv_cq, stream_device.cq);
-	assert_ptr_equal(qp->srq, srq);
-	assert_true(made->sig_all);
-	assert_null(made->rq.ring);		/* its receives are the shared ones */
-	assert_int_equal(attr.cap.max_recv_wr, 0);
-	destroy();
-	assert_int_equal(soft_srq_destroy(srq), 0);
-}
-
 UNIT_CASE(number_is_free_and_not_reserved)
 {
 	struct soft_qp *first;
@@ -308,16 +285,6 @@ UNIT_CASE(objects_of_a_queue_pair_stay)
 }
 
 /* --- error, reset, destroy --------------------------------------------------------------------------------------- */
-
-UNIT_CASE(error_flushes_what_was_posted)
-{
-	assert_int_equal(create(), 0);
-	post_receives();
-	assert_int_equal(soft_qp_error(&made->qp), 0);
-	assert_int_equal(made->qp.state, IBV_QPS_ERR);
-	expect_completion(1, IBV_WC_WR_FLUSH_ERR);
-	expect_completion(2, IBV_WC_WR_FLUSH_ERR);
-}
 
 UNIT_CASE(reset_leaves_empty_queues)
 {

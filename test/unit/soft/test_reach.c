@@ -68,17 +68,6 @@ static void start_child(uint64_t id, int seals)
 		skip();		/* the system forbids process_vm_readv() */
 }
 
-UNIT_CASE(living_peer_is_reached)
-{
-	start_child(peer.id, -1);
-	assert_true(reach_memory(&peer));
-	assert_int_equal(peer.reach, SOFT_REACH_YES);
-	assert_int_equal(peer.pid, child);
-	assert_true(peer.window_file >= 0 && peer.pidfd >= 0);
-	assert_false(reach_process_has_ended(&peer));
-	assert_true(reach_memory(&peer));
-}
-
 UNIT_CASE(peer_that_denies_access_is_not_reached)
 {
 	directory->pid = 0;

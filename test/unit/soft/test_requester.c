@@ -155,24 +155,6 @@ CASE(long_send_is_cut_into_full_segments)
 	assert_int_equal(cur.charged, SOFT_CHARGE + 2 * UNTAGGED + 1);
 }
 
-CASE(long_write_names_the_place_of_each_segment)
-{
-	post(IBV_WR_RDMA_WRITE, 2 * TAGGED);
-	fills(2);
-	for (int i = 0; i < 2; i++) {
-		struct segment is = segment(i);
-
-		assert_true(is.tagged);
-		assert_int_equal(is.op, WIRE_WRITE);
-		assert_int_equal(is.stag, stream_device.open->rkey);
-		assert_int_equal(is.to, REMOTE + i * TAGGED);
-		assert_int_equal(is.last, i == 1);
-		assert_memory_equal(is.body, stream_device.memory->local + i * TAGGED, is.length);
-	}
-	assert_int_equal(soft_swqe(s.qp, 0)->seq, 1);
-	assert_int_equal(cur.charged, 0);	/* a write waits for no receive */
-}
-
 CASE(large_segments_are_whole_cache_lines)
 {
 	s.conn->stream.mulpdu = WIRE_UNTAGGED + FPDU_ALIGN_MIN + FPDU_ALIGN + FPDU_ALIGN - 1;
@@ -201,28 +183,6 @@ CASE(immediate_follows_its_write)
 	assert_int_equal(segment(3).msn, 2);
 	assert_int_equal(cur.charged, 2 * SOFT_CHARGE);
 	assert_false(cur.second);
-}
-
-CASE(read_request_names_source_and_sink)
-{
-	struct segment is;
-
-	post(IBV_WR_RDMA_READ, 300);
-	post(IBV_WR_RDMA_READ, 300);
-	assert_int_equal(fill(), STEP_NOTHING);
-	is = segment(1);
-	assert_int_equal(is.op, WIRE_READ_REQUEST);
-	assert_int_equal(is.qn, WIRE_QN_READ);
-	assert_int_equal(is.msn, 2);
-	assert_int_equal(is.length, WIRE_READ_REQUEST_LENGTH);
-	assert_int_equal(wire_get32(is.body), STREAM_SINK + 2);
-	assert_int_equal(wire_get64(is.body + 4), 0);
-	assert_int_equal(wire_get32(is.body + 12), 300);
-	assert_int_equal(wire_get32(is.body + 16), stream_device.open->rkey);
-	assert_int_equal(wire_get64(is.body + 20), REMOTE);
-	assert_int_equal(soft_swqe(s.qp, 1)->seq, 2);
-	assert_int_equal(cur.reads, 2);
-	assert_int_equal(cur.seq, 0);		/* its answer acknowledges it */
 }
 
 CASE(atomics_have_their_operands_and_masks)
@@ -279,16 +239,6 @@ CASE(nothing_is_sent_behind_a_request_that_failed)
 	post(IBV_WR_SEND, 8)->state = SOFT_DONE;
 	post(IBV_WR_SEND, 8);
 	fills(0);
-}
-
-CASE(request_without_a_segment_ends_the_batch)
-{
-	post(IBV_WR_SEND, 8);
-	assert_true(stream_bind(&s, 2, 0, 64));
-	post(IBV_WR_SEND, 8);
-	assert_int_equal(fill(), STEP_LOCAL);
-	assert_int_equal(b.frames, 1);
-	assert_int_equal(cur.wqe, 1);
 }
 
 CASE(faulty_request_is_not_framed)
@@ -462,32 +412,6 @@ CASE(read_is_answered_in_full_segments)
 	assert_true(segment(2).last);
 	assert_int_equal(cur.answer, 2);
 	assert_int_equal(cur.answered, 0);
-}
-
-CASE(atomic_is_answered_with_the_value_before)
-{
-	ask(0, 0)->atomic = true;
-	ask(0, 0)->atomic = true;
-	s.conn->stream.answers[1].sink_to = 0x1122334455667788;
-	assert_int_equal(fill(), STEP_NOTHING);
-	assert_int_equal(segment(1).op, WIRE_ATOMIC_RESPONSE);
-	assert_int_equal(segment(1).qn, WIRE_QN_ATOMIC);
-	assert_int_equal(segment(1).msn, 2);
-	assert_int_equal(segment(1).length, WIRE_ATOMIC_RESPONSE_LENGTH);
-	assert_int_equal(wire_get32(segment(1).body), 0x5151);
-	assert_true(wire_get64(segment(1).body + 4) == 0x1122334455667788);
-}
-
-CASE(source_that_went_away_ends_the_stream)
-{
-	ask(0, 8)->stag = 12345;
-	assert_int_equal(fill(), STEP_BROKEN);
-	assert_true(b.answer);
-	assert_int_equal(b.term, WIRE_TERM_STAG);
-	ask(STREAM_REGION, 1);
-	s.conn->stream.tx.cursor.answer = 1;
-	assert_int_equal(fill(), STEP_BROKEN);
-	assert_int_equal(b.term, WIRE_TERM_BOUNDS);
 }
 
 /* The CRC is made of a copy, which is the batch's only one. */

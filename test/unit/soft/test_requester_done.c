@@ -43,19 +43,6 @@ static int acknowledge(uint32_t delivered, uint64_t consumed)
 
 /* --- order of completions ------------------------------------------------------------------------ */
 
-CASE(acknowledgement_completes_up_to_its_message)
-{
-	post_sent(1, IBV_WR_SEND, 1);
-	post_sent(2, IBV_WR_RDMA_WRITE, 2);
-	post_sent(3, IBV_WR_SEND, 3);
-	assert_int_equal(acknowledge(2, 0), WIRE_TERM_NONE);
-	expect_completion(1, IBV_WC_SUCCESS);
-	expect_completion(2, IBV_WC_SUCCESS);
-	expect_no_completion();
-	assert_int_equal(acknowledge(3, 0), WIRE_TERM_NONE);
-	expect_completion(3, IBV_WC_SUCCESS);
-}
-
 CASE(message_numbers_may_wrap)
 {
 	s.conn->stream.peer_delivered = UINT32_MAX - 1;
@@ -85,14 +72,6 @@ CASE(done_request_waits_for_those_before_it)
 		expect_completion(id, IBV_WC_SUCCESS);
 }
 
-CASE(request_that_was_not_sent_is_not_complete)
-{
-	post(1, IBV_WR_SEND);
-	s.conn->stream.tx.cursor.seq = 1;
-	assert_int_equal(acknowledge(1, 0), WIRE_TERM_NONE);
-	expect_no_completion();
-}
-
 CASE(unsignaled_request_has_no_completion)
 {
 	post_sent(1, IBV_WR_SEND, 1)->flags = 0;
@@ -103,23 +82,6 @@ CASE(unsignaled_request_has_no_completion)
 	expect_no_completion();
 	assert_int_equal(s.qp->sq_head, s.qp->sq_tail);
 	s.posted -= 2;
-}
-
-CASE(failed_request_ends_the_stream)
-{
-	struct soft_swqe *failed;
-
-	post_sent(1, IBV_WR_SEND, 1);
-	failed = post_sent(2, IBV_WR_SEND, 2);
-	failed->state = SOFT_DONE;
-	failed->status = IBV_WC_LOC_PROT_ERR;
-	post_sent(3, IBV_WR_SEND, 2);
-	assert_int_equal(acknowledge(1, 0), WIRE_TERM_NONE);
-	expect_completion(1, IBV_WC_SUCCESS);
-	expect_completion(2, IBV_WC_LOC_PROT_ERR);
-	expect_completion(3, IBV_WC_WR_FLUSH_ERR);
-	assert_true(s.conn->stream.tx.terminate);
-	assert_int_equal(s.qp->state, IBV_QPS_ERR);
 }
 
 /* --- acknowledgements -------------------------------------------------------------------------------- */
@@ -219,22 +181,6 @@ CASE(response_continues_where_its_last_segment_ended)
 	assert_int_equal(response(STREAM_SINK + 1, 16, LENGTH - 16, true), WIRE_TERM_NONE);
 }
 
-CASE(end_of_a_response_completes_the_read)
-{
-	post_sent(1, IBV_WR_RDMA_READ, 1);
-	post_sent(2, IBV_WR_RDMA_READ, 2);
-	for (uint32_t i = 1; i <= 2; i++) {
-		assert_int_equal(response(STREAM_SINK + i, 0, LENGTH, true), WIRE_TERM_NONE);
-		stream_test_lock();
-		soft_requester_response_end(s.qp, s.conn);
-		stream_test_unlock();
-		assert_false(s.conn->stream.rx.read_open);
-		assert_int_equal(s.conn->stream.reads_done, i);
-		expect_completion(i, IBV_WC_SUCCESS);
-		expect_no_completion();
-	}
-}
-
 static int answer_atomic(uint32_t id, uint64_t value)
 {
 	uint8_t body[WIRE_ATOMIC_RESPONSE_LENGTH];
@@ -246,18 +192,6 @@ static int answer_atomic(uint32_t id, uint64_t value)
 	term = soft_requester_atomic(s.qp, s.conn, body);
 	stream_test_unlock();
 	return term;
-}
-
-CASE(answer_to_an_atomic_is_stored)
-{
-	uint64_t stored;
-
-	post_sent(3, IBV_WR_ATOMIC_FETCH_AND_ADD, 9);
-	assert_int_equal(answer_atomic(9, 0x1122334455667788), WIRE_TERM_NONE);
-	memcpy(&stored, stream_device.memory->local + 3 * LENGTH, sizeof stored);
-	assert_true(stored == 0x1122334455667788);
-	assert_int_equal(s.conn->stream.reads_done, 1);
-	expect_completion(3, IBV_WC_SUCCESS);
 }
 
 CASE(answer_to_another_atomic_is_refused)
@@ -295,21 +229,6 @@ static void execute(void)
 	stream_test_lock();
 	soft_requester_execute_local(s.conn);
 	stream_test_unlock();
-}
-
-CASE(bind_and_invalidation_are_executed_here)
-{
-	struct soft_swqe *invalidate;
-
-	assert_true(stream_bind(&s, 1, 0, LENGTH));
-	execute();
-	expect_completion(1, IBV_WC_SUCCESS);
-	assert_int_equal(s.conn->stream.tx.cursor.wqe, 1);
-	invalidate = post(2, IBV_WR_LOCAL_INV);
-	invalidate->word = s.window->mw.rkey;
-	execute();
-	expect_completion(2, IBV_WC_SUCCESS);
-	assert_int_equal(s.conn->stream.tx.cursor.wqe, 2);
 }
 
 CASE(failed_invalidation_completes_after_those_before_it)

@@ -32,77 +32,6 @@ static int send_end(void)
 
 #define CASE(name) UNIT_TEST_WITH(name, stream_test_open_blocked, stream_test_close)
 
-CASE(send_takes_one_receive)
-{
-	struct soft_rx *rx = &s.conn->stream.rx;
-
-	assert_true(stream_receive(&s, 1, 0, RECEIVE));
-	assert_true(stream_receive(&s, 2, 0, RECEIVE));
-	rx->send_offset = 999;			/* of the Send before */
-	assert_int_equal(send_begin(WIRE_SEND_INV, 77, 20), WIRE_TERM_NONE);
-	assert_int_equal(rx->sink, SOFT_SINK_RECV);
-	assert_int_equal(rx->send_op, WIRE_SEND_INV);
-	assert_int_equal(rx->send_word, 77);
-	assert_int_equal(rx->send_offset, 0);
-	assert_int_equal(s.qp->taken->wr_id, 1);
-	rx->send_offset = 20;
-	assert_int_equal(send_begin(WIRE_SEND, 0, 44), WIRE_TERM_NONE);
-	assert_int_equal(rx->send_op, WIRE_SEND_INV);
-	assert_int_equal(rx->send_offset, 20);
-	assert_int_equal(s.qp->taken->wr_id, 1);
-	assert_int_equal(s.conn->stream.consumed, SOFT_CHARGE);
-	assert_int_equal(s.qp->rq.tail - s.qp->rq.head, 1);
-}
-
-CASE(send_beyond_its_receive_fails_it)
-{
-	assert_true(stream_receive(&s, 1, 0, RECEIVE));
-	assert_true(stream_receive(&s, 2, 0, RECEIVE));
-	assert_int_equal(send_begin(WIRE_SEND, 0, RECEIVE + 1), WIRE_TERM_TOO_LONG);
-	expect_completion(1, IBV_WC_LOC_LEN_ERR);
-	s.conn->stream.rx.send_open = false;
-	assert_int_equal(send_begin(WIRE_SEND, 0, RECEIVE), WIRE_TERM_NONE);
-	s.conn->stream.rx.send_offset = RECEIVE;
-	assert_int_equal(send_begin(WIRE_SEND, 0, 1), WIRE_TERM_TOO_LONG);
-	expect_completion(2, IBV_WC_LOC_LEN_ERR);
-}
-
-CASE(send_without_a_receive_is_kept)
-{
-	struct soft_unexpected *first;
-
-	assert_int_equal(send_begin(WIRE_SEND_IMM, 77, 20), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_UNEXPECTED);
-	assert_int_equal(s.conn->stream.consumed, 0);
-	first = TAILQ_FIRST(&s.conn->stream.unexpected);
-	assert_ptr_equal(s.conn->stream.rx.unexpected, first);
-	assert_int_equal(first->op, WIRE_SEND_IMM);
-	assert_int_equal(first->word, 77);
-	assert_int_equal(send_end(), WIRE_TERM_NONE);
-	assert_true(first->complete);
-	assert_null(s.conn->stream.rx.unexpected);
-	assert_int_equal(s.conn->stream.arrived, 1);
-	assert_int_equal(s.conn->stream.delivered, 0);
-	/* the next one does not overtake it */
-	s.qp->conn = NULL;			/* so that the receive is not used up at once */
-	assert_true(stream_receive(&s, 1, 0, RECEIVE));
-	s.qp->conn = s.conn;
-	assert_int_equal(send_begin(WIRE_SEND, 0, 20), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->stream.rx.sink, SOFT_SINK_UNEXPECTED);
-	assert_false(s.qp->taken_valid);
-	assert_int_equal(send_end(), WIRE_TERM_NONE);	/* delivers what it can */
-	expect_completion(1, IBV_WC_SUCCESS);
-	expect_no_completion();
-}
-
-CASE(unexpected_sends_beyond_the_window_are_refused)
-{
-	s.conn->stream.unexpected_bytes = SOFT_WINDOW - SOFT_CHARGE;
-	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
-	assert_int_equal(send_end(), WIRE_TERM_NONE);
-	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NO_BUFFER);
-}
-
 CASE(send_beyond_the_largest_message_is_refused)
 {
 	assert_int_equal(send_begin(WIRE_SEND, 0, 0), WIRE_TERM_NONE);
@@ -275,21 +204,6 @@ static int read_of(uint32_t stag, uint64_t from, uint32_t length)
 	s.conn->stream.rx.seg = (struct wire_segment){ .op = WIRE_READ_REQUEST, .msn = 9 };
 	LOCKED(term, soft_responder_read(s.qp, s.conn, body));
 	return term;
-}
-
-CASE(read_is_queued_for_its_answer)
-{
-	const struct soft_answer *answer = s.conn->stream.answers;
-
-	assert_int_equal(read_of(stream_device.constant->rkey, 100, 200), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->stream.answer_tail, 1);
-	assert_false(answer->atomic);
-	assert_int_equal(answer->stag, stream_device.constant->rkey);
-	assert_int_equal(answer->from, 100);
-	assert_int_equal(answer->length, 200);
-	assert_int_equal(answer->sink_stag, 0x5151);
-	assert_int_equal(answer->sink_to, 7000);
-	assert_int_equal(answer->msn, 9);
 }
 
 CASE(read_of_other_memory_is_refused)

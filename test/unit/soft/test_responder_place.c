@@ -27,15 +27,6 @@ static int place(uint32_t length, int max)
 	return n;
 }
 
-static void placed(uint32_t length)
-{
-	stream_test_lock();
-	soft_responder_placed(s.conn, length);
-	stream_test_unlock();
-}
-
-static char *local(uint32_t offset) { return stream_device.memory->local + offset; }
-
 static void take_receive(void)
 {
 	assert_true(stream_receive(&s, 1, AT, LENGTH));
@@ -47,23 +38,6 @@ static void take_receive(void)
 }
 
 #define CASE(name) UNIT_TEST_WITH(name, stream_test_open, stream_test_close)
-
-CASE(send_goes_into_its_receive)
-{
-	take_receive();
-	s.conn->stream.rx.payload_left = 30;
-	assert_int_equal(place(10, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, local(AT));
-	assert_int_equal(iov[0].iov_len, 10);
-	placed(10);
-	assert_int_equal(place(20, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, local(AT + 10));
-	placed(20);
-	assert_int_equal(s.conn->stream.rx.payload_left, 0);
-	assert_int_equal(s.conn->stream.rx.payload_done, 30);
-	assert_int_equal(s.conn->stream.rx.send_offset, 30);
-	assert_int_equal(s.conn->stream.consumed, 30);
-}
 
 CASE(receive_whose_memory_went_away_fails)
 {
@@ -78,27 +52,6 @@ static void keep_send(void)
 {
 	s.conn->stream.rx.sink = SOFT_SINK_UNEXPECTED;
 	s.conn->stream.rx.unexpected = soft_unexpected_new(s.conn, WIRE_SEND, 0);
-}
-
-CASE(unexpected_send_grows)
-{
-	struct soft_unexpected *unexpected;
-
-	keep_send();
-	unexpected = s.conn->stream.rx.unexpected;
-	s.conn->stream.rx.payload_left = 300;
-	assert_int_equal(place(100, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, unexpected->data);
-	placed(100);
-	assert_int_equal(place(200, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, unexpected->data + 100);
-	assert_int_equal(iov[0].iov_len, 200);
-	assert_true(unexpected->capacity >= 300);
-	placed(200);
-	assert_int_equal(unexpected->length, 300);
-	assert_int_equal(s.conn->stream.unexpected_bytes, SOFT_CHARGE + 300);
-	assert_int_equal(s.conn->stream.rx.send_offset, 300);
-	assert_int_equal(s.conn->stream.consumed, 0);
 }
 
 CASE(peer_far_beyond_its_window_is_refused)
@@ -144,28 +97,6 @@ CASE(end_of_a_write_is_collected_first)
 	assert_int_equal(iov[0].iov_len, 5);
 }
 
-CASE(end_of_a_write_becomes_visible_at_once)
-{
-	struct soft_rx *rx = &s.conn->stream.rx;
-	char *end = stream_device.memory->open + 16;
-
-	memset(end, 'x', 8);
-	begin_write(stream_device.open->rkey, 4, 20, 8);
-	placed(12);
-	assert_int_equal(rx->write_to, 16);
-	assert_int_equal(place(3, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, rx->tail);
-	assert_int_equal(iov[0].iov_len, 3);
-	memcpy(rx->tail, "123", 3);
-	placed(3);
-	assert_memory_equal(end, "xxxxxxxx", 8);
-	assert_int_equal(place(5, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, rx->tail + 3);
-	memcpy(rx->tail + 3, "45678", 5);
-	placed(5);
-	assert_memory_equal(end, "12345678", 8);
-}
-
 CASE(write_checks_its_memory_each_time)
 {
 	begin_write(12345, 0, 20, 0);
@@ -195,16 +126,6 @@ static void start_read(void)
 	s.conn->stream.rx.sink = SOFT_SINK_READ;
 	s.conn->stream.rx.read_wqe = 0;
 	s.conn->stream.rx.payload_left = LENGTH;
-}
-
-CASE(answer_goes_into_the_memory_of_its_read)
-{
-	start_read();
-	placed(24);
-	assert_int_equal(s.conn->stream.rx.read_offset, 24);
-	assert_int_equal(place(40, PLACES), 1);
-	assert_ptr_equal(iov[0].iov_base, local(AT + 24));
-	assert_int_equal(iov[0].iov_len, 40);
 }
 
 CASE(read_whose_memory_went_away_fails)

@@ -239,21 +239,6 @@ UNIT_TEST(reset_waits_for_a_peer_within_a_write)
 	close_shared(&s);
 }
 
-UNIT_TEST(peer_that_stays_within_a_write_is_given_up)
-{
-	struct shared s = open_shared();
-
-	assert_true(is_mapped_here(s.mr, s.at));
-	__atomic_store_n(within(), 1, __ATOMIC_RELAXED);
-	OK(ops->dereg_mr(s.mr));
-	s.mr = NULL;
-	assert_true(timed_out());
-	post_receive(&ends[1]);
-	OK(ops->error_qp(ends[1].qp));
-	assert_int_equal(next_status(&ends[1]), IBV_WC_WR_FLUSH_ERR);
-	close_shared(&s);
-}
-
 UNIT_TEST(flush_gives_up_a_peer_that_stays_within_a_write)
 {
 	struct shared s = open_shared();
@@ -293,20 +278,6 @@ static struct caller child_within_a_write(struct shared *s)
 	assert_int_equal(write(o.down[1], &where, sizeof where), sizeof where);
 	expect_byte(o.up[0], 'w');
 	return o;
-}
-
-UNIT_TEST(revocation_does_not_wait_for_a_dead_peer)
-{
-	struct caller o;
-	struct shared s;
-
-	if (!cma_works())
-		skip();
-	o = child_within_a_write(&s);
-	kill_initiator(&o);
-	assert_false(shm_own_access(ends[1].conn)->timed_out);
-	free_shared(&s);
-	end_initiator(&o);
 }
 
 enum access_state { CONNECTED, LEFT, GONE };

@@ -322,20 +322,6 @@ UNIT_TEST(only_sealed_shared_memory_is_mapped)
 	close_shared(&s);
 }
 
-UNIT_TEST(either_end_can_switch_mapping_off)
-{
-	for (int side = 0; side < 2; side++) {
-		struct shared s;
-
-		setenv("DAPL_SOFT_DIRECT", "0", 1);
-		s = open_shared();
-		unsetenv("DAPL_SOFT_DIRECT");
-		ends[!side].dev->want_direct = true;
-		assert_false(is_mapped_here(s.mr, s.at));
-		close_shared(&s);
-	}
-}
-
 /* By the target or by the initiator. CMA stays on. */
 UNIT_TEST(mapping_can_be_off_with_cma_on)
 {

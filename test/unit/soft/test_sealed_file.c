@@ -78,61 +78,10 @@ UNIT_TEST(file_that_cannot_be_sealed_is_an_error)
 	assert_int_equal(open_descriptors(), before);
 }
 
-UNIT_TEST(file_without_a_descriptor_is_an_error)
-{
-	struct rlimit before, limit;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	limit = before;
-	limit.rlim_cur = 0;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(sealed_file_new(SIZE, SEALS), -1);
-	assert_int_equal(errno, EMFILE);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-}
-
-UNIT_TEST(mappings_of_a_file_share_its_memory)
-{
-	int fd = sealed_file_new(SIZE, SEALS);
-	char *one = sealed_file_map(fd, SIZE, PROT_READ | PROT_WRITE), *two = sealed_file_map(fd, SIZE, PROT_READ);
-
-	assert_true(one && two && one != two);
-	one[SIZE - 1] = 'x';
-	assert_int_equal(two[SIZE - 1], 'x');
-	munmap(one, SIZE);
-	munmap(two, SIZE);
-	close(fd);
-}
-
-UNIT_TEST(memory_without_a_file_is_zeroed)
-{
-	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
-
-	assert_non_null(memory);
-	assert_int_equal(memory[0], 0);
-	memory[SIZE - 1] = 'x';
-	munmap(memory, SIZE);
-}
-
 UNIT_TEST(memory_that_cannot_be_mapped_is_an_error)
 {
 	assert_null(sealed_file_map(-1, 0, PROT_READ));
 	assert_int_equal(errno, EINVAL);
-}
-
-UNIT_TEST(child_has_none_of_the_memory)
-{
-	char *memory = sealed_file_map(-1, SIZE, PROT_READ | PROT_WRITE);
-	unsigned char here;
-	pid_t child;
-
-	assert_non_null(memory);
-	assert_int_equal(mincore(memory, 1, &here), 0);
-	child = fork_child();
-	if (!child)
-		_exit(mincore(memory, 1, &here) && errno == ENOMEM ? 0 : 1);
-	expect_success(child);
-	munmap(memory, SIZE);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* test_shm_conn.c - the rings of a connection: their life, messages of the slow path and of the rendezvous, and
- * acknowledgements. test_shm_conn_post.c is about the fast path. */
+/* test_shm_conn.c - the rings of a connection: their memory, the end of a rendezvous, and when there is something
+ * to receive. test_shm_conn_post.c is about the fast path. */
 #include <sys/eventfd.h>
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/conn.h"
-#include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
-#include "dapl/soft/shm/rmem_map.h"
 #include "dapl/soft/shm/shm_conn.h"
-#include "test/unit/soft/ring_reader.h"
 #include "test/unit/unit.h"
 
 enum { USERS = 100 };			/* of each process */
@@ -79,42 +76,6 @@ UNIT_CASE(each_side_sends_where_the_other_receives)
 	}
 }
 
-UNIT_CASE(connection_that_ends_drops_its_segment)
-{
-	struct shm_segment *segment = shm_segment_new(-1, &own, &peer);
-
-	shm_conn_free(conn.shm);
-	conn.shm = NULL;
-	assert_int_equal(own.refs + peer.refs, 2 * USERS - 2);
-	no_memory = true;
-	assert_null(shm_conn_new(&conn, segment));
-	assert_int_equal(own.refs + peer.refs, 2 * USERS - 4);
-}
-
-/* --- messages --------------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(message_is_a_body_or_a_payload)
-{
-	const struct wire_segment segment = { .op = WIRE_WRITE, .last = true, .stag = 7, .to = 8 };
-	struct iovec pieces[] = { { "abc", 3 }, { "defg", 4 } };
-	struct soft_message message;
-
-	shm_conn_put(&conn, &segment, "xy", 2, pieces, 2, 0);
-	message = ring_read(&rx);
-	assert_int_equal(message.op, WIRE_WRITE);
-	assert_true(message.last);
-	assert_int_equal(message.word, 7);
-	assert_int_equal(message.to, 8);
-	assert_int_equal(message.length, 2);
-	assert_memory_equal(message.data, "xy", 2);
-	assert_int_equal(message.delivered, 5);
-	assert_int_equal(message.consumed, 600);
-	shm_conn_put(&conn, &segment, NULL, 0, pieces, 2, 7);
-	message = ring_read(&rx);
-	assert_int_equal(message.length, 7);
-	assert_memory_equal(message.data, "abcdefg", 7);
-}
-
 /* --- rendezvous --------------------------------------------------------------------------------------------------- */
 
 static char payload[RING_RNDV_MAX];
@@ -125,31 +86,6 @@ static void send_by_rendezvous(uint32_t wqe, uint64_t offset)
 	struct iovec piece = { payload + offset, RING_CHUNK + 1 };
 
 	rndv_send(&conn, &segment, wqe, offset, &piece);
-}
-
-UNIT_CASE(peer_copies_the_payload_of_a_rendezvous)
-{
-	struct soft_message message;
-
-	assert_true(rndv_may_send(conn.shm));
-	for (uint32_t i = 0; i < 2; i++) {
-		send_by_rendezvous(40 + i, i * 100);
-		message = ring_read(&rx);
-		assert_true(message.rndv);
-		assert_true(message.last);
-		assert_int_equal(message.op, WIRE_SEND);
-		assert_int_equal(message.word, 7);
-		assert_int_equal(message.to, 8);
-		assert_int_equal(message.length, RING_CHUNK + 1);
-		assert_int_equal(message.address, (uintptr_t)payload + i * 100);
-		assert_int_equal(message.delivered, 5);
-		assert_int_equal(message.consumed, 600);
-		assert_int_equal(conn.shm->rndv_slots[i].slot, i);
-		assert_int_equal(conn.shm->rndv_slots[i].wqe, 40 + i);
-		assert_int_equal(conn.shm->rndv_slots[i].length, RING_CHUNK + 1);
-		assert_int_equal(conn.shm->rndv_slots[i].offset, i * 100);
-	}
-	assert_true(own_grant()->rndv_enabled);
 }
 
 UNIT_CASE(rendezvous_needs_a_peer_that_copies_and_memory)
@@ -179,33 +115,7 @@ UNIT_CASE(cancelled_payloads_are_not_copied_any_more)
 	assert_int_equal(wakes(), 1);
 }
 
-UNIT_CASE(without_a_rendezvous_nothing_is_cancelled)
-{
-	struct shm_conn *shm = conn.shm;
-	uint32_t count = sent_ack()->count;
-
-	rndv_cancel(&conn);
-	assert_int_equal(sent_ack()->count, count);
-	conn.shm = NULL;		/* over TCP */
-	rndv_cancel(&conn);
-	conn.shm = shm;
-	assert_int_equal(wakes(), 0);
-}
-
 /* --- acknowledgements --------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(acknowledgement_wakes_the_peer)
-{
-	shm_conn_send_ack(&conn);
-	assert_int_equal(sent_ack()->delivered, 5);
-	assert_int_equal(sent_ack()->consumed, 600);
-	assert_int_equal(conn.stream.tx.cursor.acked_seq, 5);
-	assert_int_equal(conn.stream.tx.cursor.acked_consumed, 600);
-	assert_int_equal(wakes(), 1);
-	sleep_count++;			/* it polls */
-	shm_conn_send_ack(&conn);
-	assert_int_equal(wakes(), 0);
-}
 
 UNIT_CASE(ring_is_ready_for_a_message_or_an_acknowledgement)
 {

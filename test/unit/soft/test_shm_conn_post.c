@@ -207,32 +207,6 @@ UNIT_CASE(short_send_takes_a_slot)
 	assert_int_equal(soft_swqe(&qp, 1)->seq, 2);
 }
 
-UNIT_CASE(only_a_sleeping_peer_is_woken)
-{
-	assert_true(post(IBV_WR_SEND, 0, 8));
-	assert_int_equal(wakes(), 0);
-	sleep_count++;
-	assert_true(post(IBV_WR_SEND, 0, 8));
-	assert_int_equal(wakes(), 1);
-	sleep_count += 2;
-	shm_conn_send_ack(&conn);
-	assert_int_equal(wakes(), 1);
-}
-
-UNIT_CASE(longer_send_takes_bulk)
-{
-	struct soft_message message;
-
-	assert_true(post(IBV_WR_SEND, 0, RING_CHUNK));
-	message = ring_read(&rx);
-	assert_int_equal(message.length, RING_CHUNK);
-	assert_memory_equal(message.data, memory, RING_CHUNK);
-	assert_int_equal(conn.stream.tx.cursor.charged, SOFT_CHARGE + RING_CHUNK);
-	assert_int_equal(conn.stream.tx.cursor.msn_send, 1);
-	assert_false(post(IBV_WR_SEND, 0, RING_CHUNK + 1));
-	expect_nothing_done();
-}
-
 UNIT_CASE(write_takes_no_credit)
 {
 	struct soft_message message;
@@ -413,13 +387,6 @@ UNIT_CASE(mapped_memory_needs_no_message)
 	expect_nothing_done();
 }
 
-UNIT_CASE(write_that_cannot_be_mapped_takes_the_ring)
-{
-	dev.want_direct = true;
-	assert_true(post(IBV_WR_RDMA_WRITE, 0, 200));
-	assert_int_equal(ring_read(&rx).op, WIRE_WRITE);
-}
-
 UNIT_CASE(write_to_an_idle_peer_is_queued_for_cma)
 {
 	dev.want_direct = is.suits_cma = true;
@@ -455,21 +422,6 @@ UNIT_CASE(read_needs_memory_to_write_and_a_peer_that_answers)
 	conn.stream.reads_out = 0;
 	assert_false(post(IBV_WR_RDMA_READ, 0, 8));
 	expect_nothing_done();
-}
-
-UNIT_CASE(queued_request_is_executed_by_cma)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND };
-
-	dev.want_direct = is.can_cma = true;
-	is.queued_proto = PROTO_CMA;
-	qp.sq_tail = 1;
-	for (int i = 0; i < 3; i++) {
-		soft_swqe(&qp, 0)->opcode = opcodes[i];
-		assert_int_equal(shm_conn_post_cma(&qp, &conn), i < 2);
-	}
-	assert_ptr_equal(is.queued, soft_swqe(&qp, 0));
-	qp.sq_tail = 0;
 }
 
 UNIT_CASE(queued_request_takes_cma_only_at_once)

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include "common/log.h"
 #include "dapl/soft/cm/shm_fallback.h"
-#include "dapl/soft/progress/progress.h"
 #include "dapl/soft/shm/attach_socket.h"
 #include "test/unit/child.h"
 #include "test/unit/soft/ends.h"

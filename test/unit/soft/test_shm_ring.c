@@ -81,30 +81,6 @@ static void take(uint32_t n, uint32_t length)
 
 #define T(name) UNIT_TEST_WITH(name, fresh, gone)
 
-/* Puts and takes at random: slots and bulk area wrap around many times. */
-T(messages_arrive_unchanged_in_order)
-{
-	uint32_t in = seed, out = seed, table = seed, put_count = 0, taken = 0, held = 0;
-	uint32_t length = some_length(&in);
-
-	while (taken < 200000) {
-		if (next(&table) % 3 && ring_room(&tx, length)) {
-			put(put_count++, length);
-			length = some_length(&in);
-			held++;
-		} else if (held) {
-			take(taken++, some_length(&out));
-			held--;
-			if (ring_ack_due(&rx) || !(next(&table) % 4))
-				ring_send_ack(&rx, taken, taken);
-		} else {	/* nothing to take: there must be room */
-			assert_false(ring_ready(&rx));
-			ring_send_ack(&rx, taken, taken);
-			assert_true(ring_room(&tx, length));
-		}
-	}
-}
-
 T(full_ring_has_room_for_two_control_messages)
 {
 	uint32_t n = 0;
@@ -120,54 +96,6 @@ T(full_ring_has_room_for_two_control_messages)
 	assert_false(ring_room(&tx, 0));	/* the consumer has not reported its head */
 	ring_send_ack(&rx, 0, 0);
 	assert_true(ring_room(&tx, 0));
-}
-
-/* Returns whether both sides see that the payload uses memory for the first time. */
-static bool is_fresh(uint32_t n, uint32_t length)
-{
-	struct soft_message message;
-
-	tx.fresh = rx.fresh = false;
-	put(n, length);
-	assert_true(ring_get(&rx, &message));
-	ring_look_fresh(&rx, &message);
-	take(n, length);
-	assert_int_equal(rx.fresh, tx.fresh);
-	return tx.fresh;
-}
-
-T(first_use_of_memory_is_reported)
-{
-	uint32_t n = 0;
-
-	assert_false(is_fresh(n++, RING_INLINE));
-	while (n <= RING_ACK_BULK / RING_CHUNK)
-		assert_true(is_fresh(n++, RING_CHUNK));
-	assert_true(ring_ack_due(&rx));
-	ring_send_ack(&rx, 0, 0);
-	assert_true(ring_room(&tx, RING_CHUNK));
-	assert_true(is_fresh(n++, RING_CHUNK));	/* beyond that the bulk area starts from its beginning */
-	ring_send_ack(&rx, 0, 0);
-	assert_true(ring_room(&tx, RING_CHUNK));
-	for (int i = 0; i < 4; i++)
-		assert_false(is_fresh(n++, RING_CHUNK));
-}
-
-T(bulk_area_fills_before_the_slots)
-{
-	uint32_t n = 0;
-
-	while (ring_room(&tx, RING_CHUNK))
-		put(n++, RING_CHUNK);
-	assert_int_equal(n, RING_BULK / RING_CHUNK);
-	assert_true(ring_room(&tx, RING_INLINE));
-	put(n, 8);
-	for (uint32_t i = 0; i < n; i++)
-		take(i, RING_CHUNK);
-	take(n, 8);
-	assert_true(ring_ack_due(&rx));
-	ring_send_ack(&rx, 0, 0);
-	assert_true(ring_room(&tx, RING_CHUNK));
 }
 
 /* A producer with little outstanding stays in a part of the bulk area: the rest uses no

@@ -77,24 +77,6 @@ UNIT_CASE(segment_lives_until_its_last_reference)
 	assert_int_equal(puts_of(&initiator), 1);
 }
 
-UNIT_CASE(next_segment_gets_the_memory_cleaned)
-{
-	struct shm_segment *segment = within();
-	struct ring_memory *memory = segment->memory;
-
-	memory->slot[1][0].seq = 1;
-	memory->slot[1][0].length = RING_INLINE;
-	memory->ack[0].head = 7;
-	shm_segment_put(segment);
-	assert_int_equal(unmaps, 0);
-	segment = within();
-	assert_ptr_equal(segment->memory, memory);
-	assert_int_equal(maps, 1);
-	assert_int_equal(memory->slot[1][0].seq, 0);
-	assert_int_equal(memory->ack[0].head, 0);
-	shm_segment_put(segment);
-}
-
 UNIT_CASE(pages_are_given_back_if_they_were_used)
 {
 	struct shm_segment *segment = within();

@@ -140,22 +140,6 @@ UNIT_CASE(too_many_segments_are_refused)
 	assert_int_equal(soft_rwqe(&srq->rq, srq->rq.head)->length, 10 * SGES);
 }
 
-UNIT_CASE(receives_are_taken_in_their_order)
-{
-	struct taker t;
-
-	taker_init(&t);
-	post(1, SGES);
-	post(2, 0);
-	assert_true(take(&t));
-	assert_int_equal(t.qp.taken->wr_id, 1);
-	assert_int_equal(t.qp.taken->sges, SGES);
-	assert_int_equal(t.qp.taken->sge[SGES - 1].addr, 1);
-	assert_true(take(&t));
-	assert_int_equal(t.qp.taken->wr_id, 2);
-	assert_int_equal(t.qp.taken->length, 0);
-}
-
 UNIT_CASE(qp_without_a_receive_waits_once)
 {
 	struct taker a, b;

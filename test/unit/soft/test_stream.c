@@ -147,58 +147,6 @@ UNIT_TEST(stream_may_be_cut_anywhere)
 	}
 }
 
-/* The payloads of all messages of one kind, joined. */
-static size_t payload_of(const struct stream *s, uint8_t op, uint8_t *to)
-{
-	const uint8_t *ulpdu;
-	size_t at = 0, total = 0, head;
-	int n;
-
-	while ((ulpdu = stream_next(s, &at, &n))) {
-		head = ulpdu[0] & 0x80 ? WIRE_TAGGED : WIRE_UNTAGGED;
-		if ((ulpdu[1] & 15) != op)
-			continue;
-		memcpy(to + total, ulpdu + head, n - head);
-		total += n - head;
-	}
-	assert_int_equal(n, 0);
-	assert_int_equal(at, s->out_length);
-	return total;
-}
-
-/* The socket takes frames in parts; the peer receives whole frames. */
-UNIT_TEST(frames_sent_in_parts_arrive_whole)
-{
-	static const struct stream_options wide = { .crc = true }, narrow = { .crc = true,
-		.narrow = true };
-	const struct stream_options *options[] = { &wide, &narrow };
-	struct stream s[2];
-
-	for (int i = 0; i < 2; i++) {
-		for (int k = 0; k < STREAM_LOCAL; k++)
-			stream_device.memory->local[k] = (char)(k * 31 >> 3);
-		stream_open(&s[i], options[i]);
-		assert_true(stream_request(&s[i], 1, IBV_WR_RDMA_WRITE, 1, 30000, 1, 0));
-		assert_true(stream_request(&s[i], 2, IBV_WR_SEND, 7, 20000, 0, 0));
-		peer_length = 0;
-		add_read(&s[i], 1, stream_device.open->rkey, 0, STREAM_REGION);
-		stream_put(&s[i], peer_bytes, peer_length, 0);
-	}
-	for (int i = 0; i < 2; i++) {
-		static uint8_t sent[65536];
-		struct ibv_wc wc[2];
-
-		assert_int_equal(payload_of(&s[i], WIRE_WRITE, sent), 30000);
-		assert_memory_equal(sent, stream_device.memory->local + 1, 30000);
-		assert_int_equal(payload_of(&s[i], WIRE_SEND, sent), 20000);
-		assert_memory_equal(sent, stream_device.memory->local + 7, 20000);
-		assert_int_equal(payload_of(&s[i], WIRE_READ_RESPONSE, sent), STREAM_REGION);
-		assert_memory_equal(sent, stream_device.memory->open, STREAM_REGION);
-		assert_int_equal(stream_poll(&s[i], wc, 2), 2);
-		stream_close(&s[i]);
-	}
-}
-
 /* Returns whether more of the scratch buffer was filled than the beginning of a large message
  * takes. */
 static bool scratch_used(void)

@@ -296,30 +296,6 @@ UNIT_CASE(acknowledgement_goes_with_the_next_frame)
 	expect_frames("3e33333e");
 }
 
-UNIT_CASE(acknowledgement_that_is_due_goes_alone)
-{
-	stream_test_lock();
-	soft_send_ack(s.conn);
-	s.conn->stream.consumed = 1;
-	soft_send_ack(s.conn);
-	s.conn->stream.delivered = 1;
-	soft_send_ack(s.conn);
-	soft_send_ack(s.conn);
-	stream_test_unlock();
-	expect_frames("ee");
-	assert_false(s.conn->stream.tx.ack_now);
-}
-
-UNIT_CASE(other_peers_get_no_acknowledgement)
-{
-	s.conn->stream.peer_is_dapl = false;
-	s.conn->stream.delivered = 1;
-	assert_false(soft_owes_ack(s.conn));
-	post(1, 8);
-	expect_frames("3");
-	expect_completion(1, IBV_WC_SUCCESS);	/* nor is one waited for */
-}
-
 /* --- the last frame ------------------------------------------------------------------------------------------- */
 
 UNIT_CASE(last_frame_is_sent_once_and_then_a_fin)
@@ -356,16 +332,6 @@ UNIT_CASE(other_peers_get_a_fin_only)
 	go_on();
 	assert_int_equal(sent_length, 0);
 	assert_int_equal(fin, SHUT_WR);
-}
-
-UNIT_CASE(nothing_is_sent_before_the_stream_is_open)
-{
-	s.conn->stream.tx.open = false;
-	post(1, 8);
-	assert_int_equal(calls, 0);
-	s.conn->stream.tx.open = true;
-	go_on();
-	expect_frames("3");
 }
 
 UNIT_CASE(call_from_within_is_done_afterwards)
@@ -425,15 +391,6 @@ UNIT_CASE(what_the_fast_path_leaves_was_not_sent)
 	assert_int_equal(calls, 1);
 	assert_int_equal(soft_swqe(s.qp, 0)->state, SOFT_SENT);
 	s.posted++;
-}
-
-UNIT_CASE(fast_path_that_the_socket_refuses_changes_nothing)
-{
-	takes = 0;
-	assert_false(post_fast(0, 8));
-	assert_int_equal(s.qp->sq_tail, 0);
-	assert_int_equal(s.conn->stream.tx.cursor.wqe, 0);
-	assert_false(s.conn->stream.tx.blocked);
 }
 
 UNIT_MAIN(stream_test_open_device, stream_test_close_device)

@@ -57,19 +57,6 @@ CASE(memory_grows_by_doubling)
 	free(unexpected.data);
 }
 
-CASE(message_costs_its_payload_and_a_charge)
-{
-	add(WIRE_SEND, 0, "", true);
-	assert_int_equal(s.conn->stream.unexpected_bytes, SOFT_CHARGE);
-	s.conn->stream.rx.unexpected = add(WIRE_SEND, 0, "abc", false);
-	assert_int_equal(s.conn->stream.unexpected_bytes, 2 * SOFT_CHARGE + 3);
-	soft_unexpected_drop(s.conn);
-	assert_int_equal(s.conn->stream.unexpected_bytes, 0);
-	assert_true(TAILQ_EMPTY(&s.conn->stream.unexpected));
-	assert_null(s.conn->stream.rx.unexpected);
-	soft_unexpected_drop(s.conn);
-}
-
 CASE(peer_of_this_implementation_must_stay_within_the_window)
 {
 	s.conn->stream.unexpected_bytes = SOFT_WINDOW;
@@ -126,17 +113,6 @@ CASE(messages_fill_receives_in_order)
 	assert_int_equal(s.conn->stream.consumed, 2 * SOFT_CHARGE + 11);
 	assert_int_equal(s.conn->stream.delivered, 2);
 	soft_unexpected_drop(s.conn);
-}
-
-CASE(empty_message_needs_no_room)
-{
-	struct ibv_wc wc;
-
-	add(WIRE_SEND, 0, "", true);
-	assert_true(stream_receive(&s, 1, 0, 0));
-	wc = completion();
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.byte_len, 0);
 }
 
 CASE(message_that_is_longer_than_its_receive_ends_the_connection)

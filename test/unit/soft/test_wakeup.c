@@ -3,7 +3,6 @@
  * soon as the polling thread stops: the next progress owner finds data that arrived before.
  * Data goes over TCP. */
 #include "test/unit/soft/ends.h"
-#include "dapl/soft/progress/progress.h"
 #include "test/unit/unit.h"
 #include <poll.h>
 #include <sys/ioctl.h>

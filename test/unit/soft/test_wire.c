@@ -4,21 +4,6 @@
 #include "dapl/soft/wire/wire.h"
 #include "test/unit/unit.h"
 
-UNIT_TEST(numbers_are_big_endian)
-{
-	uint8_t p[8];
-
-	wire_put16(p, 0x1234);
-	assert_memory_equal(p, "\x12\x34", 2);
-	assert_int_equal(wire_get16(p), 0x1234);
-	wire_put32(p, 0x89abcdef);
-	assert_memory_equal(p, "\x89\xab\xcd\xef", 4);
-	assert_int_equal(wire_get32(p), 0x89abcdef);
-	wire_put64(p, 0x0123456789abcdef);
-	assert_memory_equal(p, "\x01\x23\x45\x67\x89\xab\xcd\xef", 8);
-	assert_true(wire_get64(p) == 0x0123456789abcdef);
-}
-
 UNIT_TEST(mpa_frames_have_key_flags_and_length)
 {
 	struct wire_mpa request = { .flags = WIRE_MPA_CRC | WIRE_MPA_S, .revision = 2, .length = 0x102 };
@@ -37,19 +22,6 @@ UNIT_TEST(mpa_frames_have_key_flags_and_length)
 	assert_memory_equal(p, "MPA ID Rep Frame", 16);
 	assert_true(wire_mpa_get(p, true, &read));
 	assert_false(wire_mpa_get(p, false, &read));
-}
-
-UNIT_TEST(mpa_header_alone_has_no_enhanced_data)
-{
-	struct wire_mpa written = { .revision = 1 }, read;
-	uint8_t p[WIRE_MPA_HEADER];
-
-	memset(&read, 0xff, sizeof read);
-	wire_mpa_put(p, &written);
-	assert_true(wire_mpa_get(p, false, &read));
-	assert_false(read.p2p || read.p2p_send || read.p2p_write || read.p2p_read);
-	assert_int_equal(read.ird, 0);
-	assert_int_equal(read.ord, 0);
 }
 
 /* RFC 6581: A, B and IRD in the first half, C, D and ORD in the second. */
@@ -122,16 +94,6 @@ static const enum wire_term terms[] = {
 	WIRE_TERM_UNTAGGED_VERSION, WIRE_TERM_CRC, WIRE_TERM_LENGTH, WIRE_TERM_IRD,
 };
 enum { TERMS = sizeof terms / sizeof *terms };
-
-UNIT_TEST(each_terminate_is_read_as_it_was_written)
-{
-	for (int i = 0; i < TERMS; i++) {
-		uint8_t p[4];
-
-		wire_terminate_put(p, terms[i]);
-		assert_int_equal(wire_terminate_get(p, false), terms[i]);
-	}
-}
 
 /* A peer that is known to swap the halves of the first byte, as siw. */
 UNIT_TEST(terminate_of_a_swapping_peer_is_understood)
