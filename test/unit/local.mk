@@ -189,13 +189,11 @@ unit_core = \
 	test/unit/core/test_dm \
 	test/unit/core/test_ep \
 	test/unit/core/test_ep_attr \
-	test/unit/core/test_ep_evds \
 	test/unit/core/test_ep_free \
 	test/unit/core/test_ep_modify \
 	test/unit/core/test_ep_qp \
 	test/unit/core/test_ep_reset \
 	test/unit/core/test_ep_state \
-	test/unit/core/test_ep_tuning \
 	test/unit/core/test_eth_ep \
 	test/unit/core/test_eth_group \
 	test/unit/core/test_eth_ops \
@@ -316,7 +314,7 @@ test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_dm_SOURCES = test/unit/core/test_dm.c $(core_dm) $(printed)
 test_unit_core_test_dm_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_dm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new \
-	-Wl,--wrap=dapl_zero_based_set,--wrap=sched_yield
+	-Wl,--wrap=dapl_zero_based_set
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
 test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64
@@ -326,7 +324,7 @@ test_unit_core_test_eth_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--
 test_unit_core_test_eth_group_SOURCES = test/unit/core/test_eth_group.c $(core_eth)
 test_unit_core_test_eth_group_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new,--wrap=calloc \
-	-Wl,--wrap=dapl_eth_groups_lock,--wrap=dapl_eth_groups_unlock,--wrap=sched_yield
+	-Wl,--wrap=dapl_eth_groups_lock,--wrap=dapl_eth_groups_unlock
 test_unit_core_test_eth_ops_SOURCES = test/unit/core/test_eth_ops.c $(core_eth)
 test_unit_core_test_eth_ops_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ops_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_evd_notify
@@ -404,8 +402,6 @@ test_unit_core_test_cause_LDADD = $(unit_core_libs)
 test_unit_core_test_text_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_attr_SOURCES = test/unit/core/test_ep_attr.c $(core_device)
 test_unit_core_test_ep_attr_LDADD = $(core_device_libs)
-test_unit_core_test_ep_tuning_SOURCES = test/unit/core/test_ep_tuning.c $(core_device)
-test_unit_core_test_ep_tuning_LDADD = $(core_device_libs)
 test_unit_core_test_recv_repost_SOURCES = test/unit/core/test_recv_repost.c $(core_device)
 test_unit_core_test_recv_repost_LDADD = $(core_device_libs)
 test_unit_core_test_cno_trigger_SOURCES = test/unit/core/test_cno_trigger.c $(core_device)
@@ -426,8 +422,6 @@ test_unit_core_test_fork_LDADD = $(unit_core_libs) -lpthread
 test_unit_core_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=usleep
 test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core_device)
 test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
-test_unit_core_test_ep_evds_SOURCES = test/unit/core/test_ep_evds.c $(core_device)
-test_unit_core_test_ep_evds_LDADD = $(core_device_libs)
 test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_device)
 test_unit_core_test_ep_modify_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_modify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ep_feed_evds
@@ -910,7 +904,6 @@ test_unit_openmpi_test_state_table_LDADD = $(CMOCKA_LIBS)
 if OPENMPI
 unit_openmpi += \
 	test/unit/openmpi/test_address \
-	test/unit/openmpi/test_completed \
 	test/unit/openmpi/test_component \
 	test/unit/openmpi/test_conn \
 	test/unit/openmpi/test_connect \
@@ -941,10 +934,6 @@ test_unit_openmpi_test_address_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_address_CFLAGS = $(libbtludapl_la_CFLAGS)
 test_unit_openmpi_test_address_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_address_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
-test_unit_openmpi_test_completed_SOURCES = test/unit/openmpi/test_completed.c $(openmpi_btl)
-test_unit_openmpi_test_completed_CPPFLAGS = $(unit_openmpi_cppflags)
-test_unit_openmpi_test_completed_CFLAGS = $(libbtludapl_la_CFLAGS)
-test_unit_openmpi_test_completed_LDADD = $(unit_openmpi_libs)
 test_unit_openmpi_test_component_SOURCES = test/unit/openmpi/test_component.c $(openmpi_btl) $(openmpi_modex)
 test_unit_openmpi_test_component_CPPFLAGS = $(unit_openmpi_cppflags)
 test_unit_openmpi_test_component_CFLAGS = $(libbtludapl_la_CFLAGS)

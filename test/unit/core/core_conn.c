@@ -114,8 +114,6 @@ void core_conn_begin_connected(void)
 	memset(core_ia->counters, 0, sizeof core_ia->counters);
 }
 
-/* --- what the reports lead to -------------------------------------------------------------------------------- */
-
 void core_conn_event_is(int number, const char *data, int length)
 {
 	DAT_EVENT event;

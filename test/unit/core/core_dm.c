@@ -31,8 +31,6 @@ static int alloc_dm(struct dapl_device *dev, uint64_t length, unsigned log_align
 
 static int free_dm(struct ibv_dm *dm)
 {
-	if (core_dm.in_free)
-		core_dm.in_free();
 	free(dm);
 	__atomic_sub_fetch(&core_dm.dms, 1, __ATOMIC_SEQ_CST);
 	return 0;

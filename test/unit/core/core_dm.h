@@ -22,7 +22,6 @@ struct core_dm {
 	unsigned dms;			/* atomic: memories that exist */
 	int error;			/* of the next calls but frees; 0: they succeed */
 	void (*in_call)(void);		/* called in each call but frees */
-	void (*in_free)(void);		/* called in each free */
 	char mapped;			/* map gives its address */
 };
 extern struct core_dm core_dm;

@@ -224,8 +224,6 @@ int core_eth_close(void **state)
 	return core_objects_close(state);
 }
 
-/* --- objects ------------------------------------------------------------------------------------------ */
-
 static struct dapl_ep *ep_of(const char *receive)
 {
 	DAT_NAMED_ATTR named = { "eth_receive", receive };

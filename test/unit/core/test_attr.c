@@ -177,15 +177,4 @@ UNIT_CASE(versions_of_the_firmware_are_read_as_far_as_they_go)
 	}
 }
 
-UNIT_CASE(names_are_those_of_the_entry_and_the_device)
-{
-	snprintf(ia->attr.vendor, sizeof ia->attr.vendor, "a vendor");
-	prepare();
-	assert_string_equal(ia->ia_attr.adapter_name, "ofa-v2-test");
-	assert_string_equal(ia->ia_attr.vendor_name, "a vendor");
-	assert_string_equal(ia->provider_attr.provider_name, "dapl-test");
-	assert_int_equal(ia->provider_attr.dapl_version_major, 2);
-	assert_int_equal(ia->provider_attr.is_thread_safe, DAT_TRUE);
-}
-
 UNIT_MAIN(NULL, NULL)

@@ -74,23 +74,4 @@ UNIT_TEST(every_step_has_a_name)
 	assert_string_equal(dapl_cause_step(DAPL_STEPS), "?");
 }
 
-UNIT_TEST(addresses_show_what_is_known)
-{
-	struct sockaddr_storage address = { 0 };
-	struct sockaddr_in *in = (struct sockaddr_in *)&address;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
-	char text[DIAG_ADDRESS];
-
-	assert_string_equal(dapl_cause_address(&address, text), "?");
-	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = htonl(0xc0000207);
-	assert_string_equal(dapl_cause_address(&address, text), "192.0.2.7");
-	in->sin_port = htons(7);
-	assert_string_equal(dapl_cause_address(&address, text), "192.0.2.7 port 7");
-	*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(65535) };
-	inet_pton(AF_INET6, "2001:db8:1111:2222:3333:4444:5555:6666", &in6->sin6_addr);
-	assert_string_equal(dapl_cause_address(&address, text),
-			    "2001:db8:1111:2222:3333:4444:5555:6666 port 65535");
-}
-
 UNIT_MAIN(NULL, NULL)

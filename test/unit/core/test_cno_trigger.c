@@ -124,17 +124,6 @@ UNIT_CASE(forgotten_evd_leaves_the_others)
 	}
 }
 
-UNIT_CASE(last_one_forgotten_lowers_the_descriptor)
-{
-	forget(&evds[0]);		/* it is not triggered */
-	dapl_cno_trigger(&cno, &evds[0]);
-	dapl_cno_trigger(&cno, &evds[1]);
-	forget(&evds[0]);
-	assert_true(is_readable());
-	forget(&evds[1]);
-	assert_false(is_readable());
-}
-
 UNIT_CASE(agent_is_told_the_latest_evd_once)
 {
 	cno.proxy = DAT_PROXY_TYPE_AGENT;

@@ -44,6 +44,24 @@ static void established_info(struct dapl_established *info, const char *data)
 #define TEST(name) UNIT_TEST_WITH(name, core_conn_open, core_conn_close)
 #define DATAGRAMS(name) UNIT_TEST_WITH(name, core_conn_open_datagrams, core_conn_close)
 
+/* CONN-1, 3 */
+TEST(initiator_gets_the_data_and_addresses_of_the_connection)
+{
+	struct dapl_established info;
+	char data[] = "welcome";
+
+	core_conn_begin(EP_DO_CONNECT);
+	established_info(&info, data);
+	dapl_up_established(ep, core_connection, &info);
+	memset(data, 'x', sizeof data);		/* valid during the upcall */
+	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
+	core_conn_event_is(DAT_CONNECTION_EVENT_ESTABLISHED, "welcome", 7);
+	assert_int_equal(port_of(&ep->local), LOCAL_PORT);
+	assert_int_equal(port_of(&ep->remote), REMOTE_PORT);
+	assert_int_equal(core_conn.flushes + core_conn.disconnects + core_conn.releases, 0);
+	core_conn_counted(DCNT_IA_CM_ACTIVE_EST);
+}
+
 TEST(address_that_the_device_does_not_know_stays)
 {
 	core_conn_begin_connected();
@@ -92,21 +110,6 @@ TEST(initiator_learns_why_it_failed)
 		assert_int_equal(ep->failure.diag.cause.err, EHOSTDOWN);
 		assert_int_equal(ep->failure.diag.cause.step, DAPL_STEP_REPLY);
 		core_conn_counted(failures[i].counter);
-	}
-}
-
-TEST(acceptor_learns_that_the_accept_failed)
-{
-	for (size_t i = 0; i < COUNT(failures); i++) {
-		if (i)
-			core_conn_again(state);
-		core_conn_begin(EP_DO_ACCEPT);
-		core_conn.known_error = ETIMEDOUT;
-		dapl_up_failed(ep, core_connection, failures[i].why, NULL, 0);
-		core_conn_is_dropped();
-		core_conn_event_is(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
-		assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-		assert_int_equal(ep->failure.diag.cause.err, ETIMEDOUT);
 	}
 }
 
@@ -160,16 +163,6 @@ TEST(private_data_are_cut_to_their_room)
 }
 
 /* --- disconnected ------------------------------------------------------------------------------------------------ */
-
-TEST(peer_that_disconnects_is_no_failure)
-{
-	core_conn_begin_connected();
-	dapl_up_disconnected(ep, core_connection, true);
-	core_conn_is_dropped();
-	core_conn_event_is(DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
-	assert_int_equal(ep->failure.event, 0);
-	core_conn_counted(DCNT_IA_CM_DREQ_RX);
-}
 
 /* CONN-36 */
 TEST(peer_that_is_lost_breaks_the_connection)

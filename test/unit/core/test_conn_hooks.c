@@ -133,14 +133,6 @@ static void defer_an_event(void)
 	ep->terminal = DAT_CONNECTION_EVENT_DISCONNECTED;
 }
 
-TEST(completion_delivers_a_deferred_event)
-{
-	defer_an_event();
-	dapl_conn_hooks.completed(ep);
-	core_conn_event_is(DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
-	assert_false(ep->deferred);
-}
-
 /* dat_ep_free discards the event. */
 TEST(completion_of_a_freed_endpoint_delivers_nothing)
 {

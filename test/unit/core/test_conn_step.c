@@ -96,28 +96,14 @@ UNIT_CASE(establishment_releases_held_receives)
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-UNIT_CASE(end_of_a_connection_flushes_and_is_told)
+UNIT_CASE(end_of_a_connection_stops_the_timer)
 {
 	connect_as_yet();
-	happened(EP_ESTABLISHED, NULL);
-	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_ESTABLISHED);
-	assert_true(happened(EP_PEER_CLOSED, NULL));
-	assert_int_equal(ep->state, DAT_EP_STATE_DISCONNECTED);
-	assert_false(ep->up);
-	assert_int_equal(errors, 1);
-	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_DISCONNECTED);
-	assert_int_equal(next_event(), 0);
-}
-
-UNIT_CASE(cause_of_a_failure_is_kept)
-{
-	const struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = ECONNREFUSED };
-
-	connect_as_yet();
-	assert_true(happened(EP_REFUSED, &cause));
-	assert_int_equal(ep->failure.event, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-	assert_int_equal(ep->failure.diag.cause.step, DAPL_STEP_REPLY);
-	assert_int_equal(ep->failure.diag.cause.err, ECONNREFUSED);
+	arm(NEVER);
+	assert_int_equal(ep->obj.refs, 2);
+	assert_true(happened(EP_REFUSED, NULL));
+	assert_int_equal(ep->timer.due_ns, 0);
+	assert_int_equal(ep->obj.refs, 1);
 	assert_int_equal(next_event(), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
@@ -140,18 +126,6 @@ UNIT_CASE(step_that_the_state_forbids_does_nothing)
 	assert_int_equal(ep->failure.event, 0);
 	assert_int_equal(errors, 0);
 	assert_int_equal(next_event(), 0);
-}
-
-UNIT_CASE(freed_endpoint_takes_no_step)
-{
-	uint32_t magic = ep->obj.magic;
-
-	connect_as_yet();
-	ep->obj.magic = 0;
-	assert_false(happened(EP_ESTABLISHED, NULL));
-	assert_int_equal(ep->state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-	assert_int_equal(next_event(), 0);
-	ep->obj.magic = magic;
 }
 
 /* --- the timer --------------------------------------------------------------------------------------- */

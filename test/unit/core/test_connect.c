@@ -24,17 +24,6 @@ static struct dapl_conn_params params(const void *pdata, int length)
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
 
-CASE(endpoint_and_private_data_are_passed_on)
-{
-	struct dapl_conn_params is = params("abc", 3);
-
-	assert_ptr_equal(is.qp, core_qp());
-	assert_ptr_equal(is.owner, ep);
-	assert_string_equal(is.pdata, "abc");
-	assert_int_equal(is.pdata_len, 3);
-	assert_null(is.remote);		/* of connect only */
-}
-
 /* Each property alone, so that none stands for another. */
 CASE(each_property_is_told)
 {

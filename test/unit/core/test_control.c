@@ -140,16 +140,4 @@ UNIT_CASE(socket_lives_as_long_as_its_last_user)
 	dapl_control_put();
 }
 
-UNIT_CASE(variable_switches_it_off)
-{
-	char name[108];
-
-	setenv("DAPL_CONTROL", "0", 1);
-	dapl_control_get();
-	descriptors(name);
-	dapl_control_put();
-	unsetenv("DAPL_CONTROL");
-	assert_string_equal(name, "");
-}
-
 UNIT_MAIN(NULL, NULL)

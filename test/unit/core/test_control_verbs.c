@@ -142,8 +142,6 @@ UNIT_CASE(addresses_of_every_family_are_told)
 	expect("\"address\":null");
 }
 
-/* --- parameters ------------------------------------------------------------------------ */
-
 UNIT_CASE(get_tells_one_parameter_or_all)
 {
 	assert_null(ask(CONTROL_GET, "{}"));
@@ -173,8 +171,6 @@ UNIT_CASE(bad_set_changes_nothing)
 			fail_msg("%s", bad[i]);
 	assert_int_equal(dapl_settings.ack_retry, 7);
 }
-
-/* --- trace ----------------------------------------------------------------------------- */
 
 UNIT_CASE(trace_level_is_set_here_and_in_the_registry)
 {

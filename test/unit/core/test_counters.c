@@ -100,35 +100,12 @@ UNIT_CASE(query_checks_its_arguments)
 	assert_int_equal(dapl_counters_print(&evd->obj, DCNT_EVD_ALL_COUNTERS + 1, 0), BAD_PARAM(2));
 }
 
-UNIT_CASE(reset_clears_only_what_was_read)
-{
-	DAT_UINT64 all[DCNT_IA_ALL_COUNTERS];
-
-	ia->counters[DCNT_IA_PZ_CREATE] = 3;
-	ia->counters[DCNT_IA_PZ_FREE] = 2;
-	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_CREATE, 1), 3);
-	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_CREATE, 0), 0);
-	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_FREE, 0), 2);
-	assert_int_equal(dapl_counters_query(&ia->obj, DCNT_IA_ALL_COUNTERS, all, 1), DAT_SUCCESS);
-	assert_int_equal(all[DCNT_IA_PZ_FREE], 2);
-	assert_int_equal(read_counter(&ia->obj, DCNT_IA_PZ_FREE, 0), 0);
-}
-
 static void set_dequeues(uint64_t found, uint64_t missing, uint64_t poll_found, uint64_t poll_empty)
 {
 	evd->counters[DCNT_EVD_DEQUEUE_FOUND] = found;
 	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND] = missing;
 	evd->counters[DCNT_EVD_DEQUEUE_POLL_FOUND] = poll_found;
 	evd->polled_empty = poll_empty;
-}
-
-UNIT_CASE(dequeues_and_polls_are_sums)
-{
-	set_dequeues(5, 3, 2, 9);
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 8);
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 11);
-	evd->polled_empty++;
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 12);
 }
 
 /* Polls that found nothing are counted apart. */
@@ -146,17 +123,6 @@ UNIT_CASE(reset_clears_the_polls_too)
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 1), 3);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL, 0), 0);
 	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_POLL_FOUND, 0), 1);
-}
-
-/* As each counter, the sum is reset alone, and its parts are. */
-UNIT_CASE(reset_clears_the_sum_of_dequeues)
-{
-	set_dequeues(2, 0, 0, 0);
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 1), 2);
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 0);
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE_FOUND, 1), 2);
-	evd->counters[DCNT_EVD_DEQUEUE_NOT_FOUND]++;
-	assert_int_equal(read_counter(&evd->obj, DCNT_EVD_DEQUEUE, 0), 1);
 }
 
 UNIT_CASE(only_groups_of_an_ia_start_and_stop)

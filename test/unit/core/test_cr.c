@@ -176,24 +176,6 @@ static void expect_usable(DAT_CR_HANDLE cr)
 
 /* --- accepting ------------------------------------------------------------------------------------ */
 
-/* SP-28 */
-UNIT_CASE(accepted_request_becomes_a_connection)
-{
-	char data[] = "welcome";
-	DAT_CR_HANDLE cr = requested(DAT_PSP_CONSUMER_FLAG);
-
-	assert_int_equal(dapl_cr_accept(cr, EP, sizeof data, data), DAT_SUCCESS);
-	assert_ptr_equal(accepted, ep);
-	assert_int_equal(pdata_len, sizeof data);
-	assert_string_equal(pdata, "welcome");
-	assert_int_equal(ep->state, DAT_EP_STATE_COMPLETION_PENDING);
-	assert_ptr_equal(ep->conn, CONNECTION);
-	assert_int_equal(ep->remote_qual, PEER_PORT);
-	assert_int_equal(((struct sockaddr_in *)&ep->remote)->sin_port, htons(PEER_PORT));
-	assert_int_equal(((struct sockaddr_in *)&ep->local)->sin_port, htons(QUAL));
-	expect_answered(cr);
-}
-
 /* SP-22, 25 */
 UNIT_CASE(endpoint_must_be_able_to_accept)
 {
@@ -272,23 +254,6 @@ UNIT_CASE(one_of_two_answers_wins)
 
 /* --- requests with an endpoint -------------------------------------------------------------------- */
 
-/* SP-24 */
-UNIT_CASE(reserved_endpoint_accepts)
-{
-	DAT_CR_HANDLE cr = requested_reserved();
-	int refs = ep->obj.refs;
-	DAT_CR_PARAM param;
-
-	assert_int_equal(dapl_cr_query(cr, DAT_CR_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_ptr_equal(param.local_ep_handle, EP);
-	assert_int_equal(accept_plain(cr, EP), BAD_HANDLE(EP));
-	assert_int_equal(accept_plain(cr, DAT_HANDLE_NULL), DAT_SUCCESS);
-	assert_ptr_equal(accepted, ep);
-	assert_null(ep->cr);
-	assert_int_equal(ep->state, DAT_EP_STATE_COMPLETION_PENDING);
-	assert_int_equal(ep->obj.refs, refs);	/* of the request before, of the connection now */
-}
-
 /* A request does not take the endpoint that another one has. */
 UNIT_CASE(endpoint_of_another_request_is_refused)
 {
@@ -325,17 +290,6 @@ UNIT_CASE(refused_request_frees_its_endpoint)
 	dapl_cr_refuse(cr);
 	assert_int_equal(rejects, 1);
 	expect_answered(cr);
-}
-
-/* dat_ia_close: the connection is given up, which refuses it. SP-44. */
-UNIT_CASE(destroyed_request_gives_up_its_connection)
-{
-	DAT_CR_HANDLE cr = requested_reserved();
-
-	assert_true(dapl_object_kill((struct dapl_object *)cr));
-	dapl_cr_destroy((struct dapl_cr *)cr);
-	assert_int_equal(releases, 1);
-	assert_int_equal(ep->state, DAT_EP_STATE_UNCONNECTED);
 }
 
 UNIT_CASE(arguments_of_reject_are_checked)

@@ -79,13 +79,6 @@ static void expect_end(void)
 	assert_int_equal(errors, 1);
 }
 
-UNIT_CASE(idle_endpoint_disconnects_at_once)
-{
-	disconnect(DAT_CLOSE_GRACEFUL_FLAG);
-	assert_int_equal(marker, 0);
-	expect_end();
-}
-
 UNIT_CASE(abrupt_disconnect_waits_for_nothing)
 {
 	post_send(false);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_dm.c - device memory as an object (mem/dm.c): which calls are refused, what the device is asked, what a failure
  * leaves, and what a child of fork() has. What the memory holds is the device's matter. */
-#include <sched.h>
 #include "dapl/core/mem/dm.h"
 #include "dapl/core/mem/lmr.h"
 #include "dapl/core/mem/pz.h"
@@ -45,14 +44,6 @@ int __wrap_dapl_zero_based_set(struct dapl_pz *of)
 	return zero_based_error ? zero_based_error : __real_dapl_zero_based_set(of);
 }
 
-static bool copying, freed_in_use;	/* atomic */
-
-static void note_free(void)
-{
-	if (__atomic_load_n(&copying, __ATOMIC_SEQ_CST) || core_device.mrs)
-		__atomic_store_n(&freed_in_use, true, __ATOMIC_SEQ_CST);
-}
-
 /* --- set-up ---------------------------------------------------------------------------------------------- */
 
 static DAT_RETURN alloc(DAT_VLEN length, DAT_UINT32 log2_alignment, DAT_DM_HANDLE *made)
@@ -67,8 +58,7 @@ UNIT_FIXTURE(set_up)
 	core_device = (struct core_device){ .polling = NULL };
 	__wrap_dapl_device_ops = __real_dapl_device_ops;
 	core_dm_start(&__wrap_dapl_device_ops);
-	core_dm.in_free = note_free;
-	no_memory = copying = freed_in_use = false;
+	no_memory = false;
 	zero_based_error = 0;
 	ia = core_ia_new();
 	other_ia = core_ia_new();
@@ -89,7 +79,6 @@ UNIT_FIXTURE(tear_down)
 	if (dm)
 		assert_int_equal(dapl_dm_free(dm), DAT_SUCCESS);
 	assert_int_equal(core_dm.dms, 0);
-	assert_false(freed_in_use);
 	assert_null(ia->objects[DAPL_DM]);
 	if (pz)
 		assert_int_equal(dapl_pz_free((DAT_PZ_HANDLE)pz), DAT_SUCCESS);
@@ -120,19 +109,6 @@ static DAT_RETURN create(void *of, DAT_VLEN offset, DAT_VLEN length, void *in, i
 static void free_lmr(void) { assert_int_equal(dapl_lmr_free(lmr), DAT_SUCCESS); }
 
 /* --- allocation ------------------------------------------------------------------------------------------ */
-
-UNIT_CASE(memory_is_allocated_as_asked_for)
-{
-	DAT_DM_HANDLE largest;
-
-	assert_int_equal(alloc(DM_SIZE, 12, &largest), DAT_SUCCESS);
-	assert_int_equal(core_dm.last.length, DM_SIZE);
-	assert_int_equal(core_dm.last.log_align, 12);
-	assert_int_equal(core_dm.dms, 2);
-	assert_int_equal(((struct dapl_object *)largest)->kind, DAT_HANDLE_TYPE_DM);
-	assert_int_equal(dapl_dm_free(largest), DAT_SUCCESS);
-	assert_int_equal(core_dm.dms, 1);
-}
 
 UNIT_CASE(refused_allocation_does_not_reach_the_device)
 {
@@ -182,8 +158,6 @@ UNIT_CASE(exhausted_memory_is_reported)
 	assert_int_equal(dapl_dm_free(second), DAT_SUCCESS);
 }
 
-/* --- handles --------------------------------------------------------------------------------------------- */
-
 static void assert_no_memory(void *handle)
 {
 	DAT_PVOID at;
@@ -206,45 +180,6 @@ UNIT_CASE(freed_memory_cannot_be_used)
 	dm = NULL;
 }
 
-static bool freeing_waits;	/* atomic */
-
-EXTEND(sched_yield)
-int __wrap_sched_yield(void)
-{
-	__atomic_store_n(&freeing_waits, true, __ATOMIC_SEQ_CST);
-	return __real_sched_yield();
-}
-
-static pthread_t freeing;
-static DAT_RETURN freed;
-
-static void *free_in_thread(void *of)
-{
-	freed = dapl_dm_free((DAT_HANDLE)of);
-	return NULL;
-}
-
-/* Until the free either waits or does not. */
-static void free_during_the_copy(void)
-{
-	__atomic_store_n(&copying, true, __ATOMIC_SEQ_CST);
-	assert_int_equal(pthread_create(&freeing, NULL, free_in_thread, dm), 0);
-	while (!__atomic_load_n(&freeing_waits, __ATOMIC_SEQ_CST) && __atomic_load_n(&core_dm.dms, __ATOMIC_SEQ_CST))
-		__real_sched_yield();
-	__atomic_store_n(&copying, false, __ATOMIC_SEQ_CST);
-}
-
-UNIT_CASE(free_waits_for_a_copy)
-{
-	freeing_waits = false;
-	core_dm.in_call = free_during_the_copy;
-	assert_int_equal(dapl_dm_copy(dm, 0, host, UNIT, true), DAT_SUCCESS);
-	assert_int_equal(pthread_join(freeing, NULL), 0);
-	assert_int_equal(freed, DAT_SUCCESS);
-	assert_int_equal(core_dm.dms, 0);
-	dm = NULL;
-}
-
 /* --- regions --------------------------------------------------------------------------------------------- */
 
 UNIT_CASE(region_is_registered_as_asked_for)
@@ -258,22 +193,6 @@ UNIT_CASE(region_is_registered_as_asked_for)
 	assert_int_equal(remote, local | CORE_REMOTE);
 	free_lmr();
 	assert_unused();
-}
-
-UNIT_CASE(contexts_are_optional)
-{
-	assert_int_equal(dapl_dm_lmr_create(dm, 0, LENGTH, (DAT_PZ_HANDLE)pz, DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL),
-			 DAT_SUCCESS);
-	free_lmr();
-}
-
-/* Inline data would be read at addresses that count from 0. */
-UNIT_CASE(region_stops_inline_data_of_its_pz)
-{
-	assert_false(dapl_pz_is_zero_based(pz));
-	assert_int_equal(create(dm, 0, LENGTH, pz, LOCAL), DAT_SUCCESS);
-	assert_true(dapl_pz_is_zero_based(pz));
-	free_lmr();
 }
 
 static int access_where(bool windows, bool windows_of_dm)
@@ -360,8 +279,6 @@ UNIT_CASE(region_in_a_pz_that_is_freed_meanwhile_is_undone)
 	dapl_object_bury(&pz->obj);
 	pz = NULL;
 }
-
-/* --- access by the program ------------------------------------------------------------------------------- */
 
 UNIT_CASE(copy_is_the_devices)
 {

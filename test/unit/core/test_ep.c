@@ -176,16 +176,6 @@ SRQ_CASE(refused_qp_leaves_nothing_in_use)
 	free_made();
 }
 
-UNIT_CASE(refused_stream_leaves_nothing_in_use)
-{
-	const DAT_EP_ATTR solicited = { .recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG };
-
-	assert_int_equal(DAT_GET_TYPE(create(&solicited)), DAT_INVALID_PARAMETER);
-	check_nothing_made();
-	assert_int_equal(core_dto_evd->feeds.all, 0);
-	assert_false(core_dto_evd->solicited);
-}
-
 /* Another thread has freed it after the call looked at the handle. */
 static DAT_RETURN make(struct dapl_pz *pz, struct dapl_evd *connect, struct dapl_srq *of)
 {
@@ -215,33 +205,6 @@ SRQ_CASE(object_that_is_freed_meanwhile_leaves_nothing_in_use)
 	dapl_srq_destroy(srq);
 	srq = NULL;
 	assert_false(dapl_in_use(&core_pz->obj));
-}
-
-/* --- queries --------------------------------------------------------------------------- */
-
-UNIT_CASE(query_tells_the_addresses_of_the_connection)
-{
-	DAT_EP_PARAM param;
-	struct dapl_ep *ep;
-
-	assert_int_equal(create(NULL), DAT_SUCCESS);
-	ep = made();
-	ep->remote_qual = 77;	/* of the last connection */
-	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_ptr_equal(param.local_ia_address_ptr, &core_ia->attr.address);
-	assert_null(param.remote_ia_address_ptr);
-	assert_int_equal(param.local_port_qual, 0);
-	assert_int_equal(param.remote_port_qual, 0);
-	ep->local.ss_family = ep->remote.ss_family = AF_INET;
-	((struct sockaddr_in *)&ep->local)->sin_port = htons(1234);
-	ep->delayed_ack = true;
-	assert_int_equal(dapl_ep_query(handle, DAT_EP_FIELD_ALL, &param), DAT_SUCCESS);
-	assert_ptr_equal(param.local_ia_address_ptr, &ep->local);
-	assert_ptr_equal(param.remote_ia_address_ptr, &ep->remote);
-	assert_int_equal(param.local_port_qual, 1234);
-	assert_int_equal(param.remote_port_qual, 77);
-	assert_string_equal(param.ep_attr.ep_provider_specific[0].value, "true");
-	free_made();
 }
 
 static int refuse_connect(const struct dapl_conn_params *params, struct dapl_conn **conn)
@@ -285,8 +248,6 @@ UNIT_CASE(arguments_of_queries_are_checked)
 	assert_int_equal(dapl_ep_recv_query(handle, &n, &n), BAD_HANDLE(EP));
 	assert_int_equal(((struct dapl_ep *)handle)->obj.calls, 0);
 }
-
-/* --- endpoints on an SRQ --------------------------------------------------------------- */
 
 SRQ_CASE(watermark_follows_the_evd_of_receives)
 {

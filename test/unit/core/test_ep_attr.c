@@ -24,23 +24,6 @@ static DAT_EP_ATTR defaults(void)
 
 #define TEST(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
 
-TEST(defaults_can_be_granted)
-{
-	DAT_EP_ATTR attr = defaults();
-
-	assert_null(dapl_ep_bad_attr(ia, &attr));
-	assert_int_equal(attr.max_recv_dtos, 16);
-	assert_int_equal(attr.max_rdma_read_in, 4);
-	ia->ia_attr = (DAT_IA_ATTR){ .max_dto_per_ep = 3, .max_iov_segments_per_dto = 2,
-		.max_rdma_read_per_ep_in = 1 };
-	attr = defaults();
-	assert_null(dapl_ep_bad_attr(ia, &attr));
-	assert_int_equal(attr.max_recv_dtos, 3);
-	assert_int_equal(attr.max_request_iov, 2);
-	assert_int_equal(attr.max_rdma_read_in, 1);
-	assert_int_equal(attr.max_rdma_read_out, 0);
-}
-
 #define COUNT(field, max) { #field, offsetof(DAT_EP_ATTR, field), max }
 static const struct { const char *name; size_t offset; DAT_COUNT max; } counts[] = {
 	COUNT(max_recv_dtos, 100), COUNT(max_request_dtos, 100), COUNT(max_recv_iov, 20),
@@ -124,32 +107,6 @@ TEST(completion_flags_are_one_of_a_list)
 	}
 }
 
-/* Zero is "no requirement". */
-TEST(zeroes_get_the_least_that_is_usable)
-{
-	DAT_EP_ATTR attr = { .max_request_iov = 55 };
-
-	dapl_ep_attr_fill(ia, &attr);
-	assert_int_equal(attr.max_message_size, 5000);
-	assert_int_equal(attr.max_rdma_size, 6000);
-	assert_int_equal(attr.max_recv_dtos, 1);
-	assert_int_equal(attr.max_request_dtos, 1);
-	assert_int_equal(attr.max_recv_iov, 1);
-	assert_int_equal(attr.max_request_iov, 55);
-	assert_int_equal(attr.max_rdma_read_iov, 50);	/* as of other requests, if the device can */
-	assert_int_equal(attr.max_rdma_write_iov, 55);
-}
-
-TEST(values_that_are_set_stay)
-{
-	DAT_EP_ATTR attr = { .max_message_size = 1, .max_rdma_size = 2, .max_recv_dtos = 3, .max_request_dtos = 4,
-		.max_recv_iov = 5, .max_request_iov = 6, .max_rdma_read_iov = 7, .max_rdma_write_iov = 8 };
-	DAT_EP_ATTR before = attr;
-
-	dapl_ep_attr_fill(ia, &attr);
-	assert_memory_equal(&attr, &before, sizeof attr);
-}
-
 /* The return code of one named attribute; *delayed is what it sets. */
 static DAT_RETURN named(const char *name, const char *value, bool *delayed)
 {
@@ -195,37 +152,6 @@ TEST(empty_lists_of_names_are_good)
 	assert_int_equal(dapl_ep_named_attrs(ia, &attr, &delayed, NULL, BAD_PARAM(3)), DAT_SUCCESS);
 	attr = (DAT_EP_ATTR){ .ep_provider_specific_count = 1 };
 	assert_int_equal(dapl_ep_named_attrs(ia, &attr, &delayed, NULL, BAD_PARAM(3)), DAT_SUCCESS);
-}
-
-TEST(limits_of_posts_come_from_the_attributes)
-{
-	ep->attr = (DAT_EP_ATTR){ .max_message_size = 1, .max_rdma_size = 1, .max_recv_dtos = 2,
-		.max_request_dtos = 3, .max_recv_iov = 4, .max_request_iov = 5, .max_rdma_read_iov = 6,
-		.max_rdma_write_iov = 7 };
-	dapl_ep_set_post_limits(ep);
-	assert_int_equal(ep->max_message, 5000);	/* what was asked for is a need, not a limit */
-	assert_int_equal(ep->max_rdma, 6000);
-	assert_int_equal(ep->rq.limit, 2);
-	assert_int_equal(ep->sq.limit, 3);
-	assert_int_equal(ep->max_recv_iov, 4);
-	assert_int_equal(ep->max_send_iov, 5);
-	assert_int_equal(ep->max_read_iov, 6);
-	assert_int_equal(ep->max_write_iov, 7);
-	assert_false(ep->is_ud || ep->is_raw);
-}
-
-/* A post may be unsignaled if all posts of its kind may. */
-TEST(posts_may_be_unsignaled_if_the_endpoint_says_so)
-{
-	ep->attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	dapl_ep_set_post_limits(ep);
-	assert_int_equal(ep->request_flags, 0);
-	assert_int_equal(ep->recv_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	ep->attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
-	ep->attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	dapl_ep_set_post_limits(ep);
-	assert_int_equal(ep->request_flags, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_int_equal(ep->recv_flags, 0);
 }
 
 TEST(service_type_says_what_messages_are)

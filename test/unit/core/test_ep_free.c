@@ -97,14 +97,6 @@ UNIT_CASE(free_gives_everything_back)
 	assert_int_equal(core_conn_evd->pins, 0);
 }
 
-UNIT_CASE(counters_of_a_freed_endpoint_stay_with_the_ia)
-{
-	ep->counters[DCNT_EP_POST_SEND] = 3;
-	core_ia->freed_counters[DCNT_EP_POST_SEND] = 4;
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
-	assert_int_equal(core_ia->freed_counters[DCNT_EP_POST_SEND], 7);
-}
-
 UNIT_CASE(free_ends_the_connection_before_the_qp)
 {
 	static const DAT_EP_STATE connected[] = { DAT_EP_STATE_CONNECTED, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
@@ -163,23 +155,6 @@ UNIT_CASE(completions_of_a_freed_endpoint_are_gone)
 	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 	assert_int_equal(core_next_event(core_dto_evd, &event), 0);
 	assert_int_equal(core_next_event(core_conn_evd, &event), 0);
-}
-
-UNIT_CASE(discard_evds_end_with_the_endpoint)
-{
-	unsigned before = core_device.cqs;
-	struct dapl_ep *first = ep;
-
-	assert_int_equal(dapl_ep_make(core_ia, core_pz, NULL, NULL, core_conn_evd, NULL, NULL, 7, &ep), DAT_SUCCESS);
-	dapl_object_publish(&ep->obj);
-	dapl_ep_lock_settled(ep);
-	assert_int_equal(dapl_ep_need_qp(ep), DAT_SUCCESS);
-	dapl_mutex_unlock(&ep->lock);
-	assert_int_equal(core_device.cqs, before + 2);
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
-	assert_int_equal(core_device.cqs, before);
-	ep = first;
-	assert_int_equal(dapl_ep_free(EP), DAT_SUCCESS);
 }
 
 /* --- calls of other threads ------------------------------------------------------------ */

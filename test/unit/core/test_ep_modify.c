@@ -61,6 +61,13 @@ UNIT_CASE(fields_that_are_fixed_are_refused)
 	assert_int_equal(modify(DAT_EP_FIELD_COMM, NULL), BAD_PARAM(3));
 }
 
+UNIT_CASE(values_above_the_limits_are_refused)
+{
+	assert_int_equal(modify_message_size(100), DAT_SUCCESS);
+	assert_int_equal(modify_message_size(4097), BAD_PARAM(3));
+	assert_int_equal(ep->attr.max_message_size, 100);
+}
+
 /* EP-20 */
 UNIT_CASE(posted_receives_pin_their_evd)
 {
@@ -73,18 +80,6 @@ UNIT_CASE(posted_receives_pin_their_evd)
 	assert_int_equal(modify(DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_SUCCESS);
 	assert_ptr_equal(ep->recv_evd, dto);
 	assert_int_equal(dto->feeds.all, 2);
-}
-
-UNIT_CASE(connect_evd_is_replaced)
-{
-	const DAT_EP_PARAM param = { .connect_evd_handle = (DAT_EVD_HANDLE)connection };
-
-	assert_int_equal(modify(DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param), DAT_SUCCESS);
-	assert_ptr_equal(ep->connect_evd, connection);
-	assert_true(dapl_in_use(&connection->obj));
-	assert_int_equal(connection->pins, 1);
-	assert_false(dapl_in_use(&of_again->obj));
-	assert_int_equal(of_again->pins, 0);
 }
 
 /* An EVD cannot notify of all requests, and of solicited receives only: nothing changes, not the connect EVD

@@ -252,8 +252,6 @@ UNIT_CASE(zero_based_memory_forbids_inline_data)
 	assert_int_equal(ep->max_inline, 0);
 }
 
-/* --- discard EVDs -------------------------------------------------------------------------------------- */
-
 UNIT_CASE(discard_evds_stand_in_for_missing_ones)
 {
 	make_from(core_pz, NULL, NULL);
@@ -266,13 +264,6 @@ UNIT_CASE(discard_evds_stand_in_for_missing_ones)
 	assert_in_range(ep->recv_discard->qlen, ep->attr.max_recv_dtos, 64);
 	dapl_ep_end_qp(ep);
 	dapl_ep_end_discards(ep);
-	assert_null(ep->recv_discard);
-	assert_null(ep->request_discard);
-}
-
-UNIT_CASE(endpoint_with_evds_has_no_discard_evd)
-{
-	make();
 	assert_null(ep->recv_discard);
 	assert_null(ep->request_discard);
 }
@@ -341,22 +332,6 @@ UNIT_CASE(end_releases_a_held_lock)
 	expect_empty();
 }
 
-UNIT_CASE(completions_of_other_endpoints_stay)
-{
-	struct dapl_ep *other = core_objects_ep(NULL, NULL);
-	const struct dapl_dto *send = core_post(other, DAT_DTO_SEND, 0, 3);
-	DAT_EVENT event;
-
-	make();
-	post_and_complete();
-	core_complete(core_dto_evd, &(struct ibv_wc){ .wr_id = (uintptr_t)send });
-	dapl_ep_end_qp(ep);
-	assert_int_equal(core_next_event(core_dto_evd, &event), DAT_DTO_COMPLETION_EVENT);
-	assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
-	assert_false(has_event());
-	assert_int_equal(dapl_ep_free((DAT_EP_HANDLE)other), DAT_SUCCESS);
-}
-
 /* --- emptying ------------------------------------------------------------------------------------------ */
 
 UNIT_CASE(emptied_queue_pair_is_the_same)
@@ -409,19 +384,6 @@ UNIT_CASE(device_that_cannot_reset_gets_another_one)
 	expect_empty();
 }
 
-UNIT_CASE(refused_reset_leaves_the_posts)
-{
-	struct ibv_qp *before, *qp;
-
-	make();
-	before = ep->qp;
-	core_post(ep, DAT_DTO_RECEIVE, 0, 1);
-	reset_error = ENOMEM;
-	assert_int_equal(DAT_GET_TYPE(take_emptied(&qp)), DAT_INSUFFICIENT_RESOURCES);
-	assert_ptr_equal(qp, before);
-	assert_int_equal(dapl_queue_count(&ep->rq), 1);
-}
-
 UNIT_CASE(lost_queue_pair_is_none)
 {
 	struct ibv_qp *qp;
@@ -448,28 +410,6 @@ UNIT_CASE(queues_without_a_queue_pair_are_emptied)
 }
 
 /* --- exchanging ---------------------------------------------------------------------------------------- */
-
-UNIT_CASE(exchange_moves_the_receives)
-{
-	struct ibv_qp *before;
-
-	make();
-	before = ep->qp;
-	post_receive(5, 1);
-	post_receive(6, 2);
-	posts = 0;
-	ep->attr.max_recv_dtos = 40;
-	assert_int_equal(exchange(), DAT_SUCCESS);
-	assert_ptr_not_equal(ep->qp, before);
-	assert_int_equal(ep->qpn, ep->qp->qp_num);
-	assert_int_equal(wanted.cap.max_recv_wr, 40);
-	assert_in_range(ep->rq.mask + 1, 40, 64);
-	assert_int_equal(core_device.qps, 1);
-	assert_int_equal(posts, 2);
-	assert_int_equal(dapl_queue_count(&ep->rq), 2);
-	assert_int_equal(ep->rq.ring[0].cookie.as_64, 5);
-	assert_int_equal(ep->rq.ring[1].cookie.as_64, 6);
-}
 
 static void expect_unchanged(const struct ibv_qp *before, uint32_t qpn)
 {
@@ -527,8 +467,6 @@ UNIT_CASE(old_queue_pair_flushes_no_receive)
 	assert_false(has_event());
 	assert_int_equal(dapl_queue_count(&ep->rq), 1);
 }
-
-/* --- calls in the middle of a change --------------------------------------------------------------------- */
 
 static bool settled;		/* atomic */
 

@@ -192,12 +192,4 @@ UNIT_TEST(leaving_connected_ends_the_fast_path)
 	end();
 }
 
-UNIT_TEST(provider_endpoint_begins_tentative)
-{
-	begin(UNCONN);
-	dapl_ep_begin_tentative(&ep);
-	assert_int_equal(ep.state, TENT);
-	end();
-}
-
 UNIT_MAIN(NULL, NULL)

@@ -262,17 +262,6 @@ UNIT_CASE(device_without_raw_endpoints_refuses_the_service_type)
 
 /* --- named attributes --------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(endpoint_without_attributes_has_posted_receives)
-{
-	assert_int_equal(create(), DAT_SUCCESS);
-	assert_int_equal(core_eth.config.ring_frames, 0);
-	assert_int_equal(core_eth.config.snap, 0);
-	assert_false(core_eth.config.verify);
-	assert_false(core_eth.config.fcs);
-	free_ep();
-	assert_int_equal(create_with(NULL, 3), DAT_SUCCESS);	/* none, as with any endpoint */
-}
-
 UNIT_CASE(ring_has_the_frames_that_were_asked_for)
 {
 	DAT_NAMED_ATTR ring[] = { { "eth_receive", "ring" }, { "eth_frames", "100" }, { "eth_snap", "200" } };
@@ -480,22 +469,6 @@ UNIT_CASE(ring_has_no_srq)
 	assert_not_made(dapl_eth_ep_create_with_srq(ia, pz, evd, evd, NULL, (DAT_SRQ_HANDLE)srq, &attr, NULL),
 			BAD_PARAM(8));
 	assert_null(core_eth.begun);
-}
-
-/* The completion for which dat_eth_arm asks. */
-UNIT_CASE(ready_record_makes_a_ready_event)
-{
-	DAT_NAMED_ATTR ring = { "eth_receive", "ring" };
-	DAT_EVENT event;
-
-	assert_int_equal(create_with(&ring, 1), DAT_SUCCESS);
-	assert_int_equal(core_next_event(core_dto_evd, &event), 0);	/* opens the fast path */
-	for (int i = 0; i < 2; i++) {
-		complete(0, &ep()->eth->ready);
-		assert_int_equal(core_next_event(core_dto_evd, &event), DAT_ETH_READY_EVENT);
-		assert_ptr_equal(event.event_data.dto_completion_event_data.ep_handle, handle);
-		assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_DTO_RECEIVE);
-	}
 }
 
 /* --- disconnecting and freeing ---------------------------------------------------------------------------------- */

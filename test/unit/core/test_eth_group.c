@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_eth_group.c - groups of raw Ethernet endpoints as objects (eth/group.c): which are refused, what the device is
  * asked, and what a failure or a free leaves. Which frame comes to which endpoint is the device's matter. */
-#include <sched.h>
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/eth.h"
 #include "dapl/core/eth/group.h"
@@ -22,8 +21,6 @@ static DAT_EP_HANDLE handles[EPS];	/* of eps, unless a case changes them */
 static DAT_ETH_RSS rss;			/* valid, with `table` */
 static DAT_ETH_GROUP_HANDLE made;
 
-/* --- failures, and the lock that core holds ---------------------------------------------------------------- */
-
 static bool no_object;
 static struct dapl_object *last_object;		/* that was made */
 static int calloc_fails;			/* the i-th from now; 0: none */
@@ -37,7 +34,6 @@ void *__wrap_dapl_object_new(enum dapl_kind kind, size_t size, struct dapl_ia *i
 UNIT_FAIL_CALLOC(calloc_fails && !--calloc_fails)
 
 static bool locked;
-static void (*after_unlock)(void);	/* called once */
 
 EXTEND(dapl_eth_groups_lock)
 void __wrap_dapl_eth_groups_lock(void)
@@ -49,13 +45,8 @@ void __wrap_dapl_eth_groups_lock(void)
 EXTEND(dapl_eth_groups_unlock)
 void __wrap_dapl_eth_groups_unlock(void)
 {
-	void (*call)(void) = after_unlock;
-
 	locked = false;
-	after_unlock = NULL;
 	__real_dapl_eth_groups_unlock();
-	if (call)
-		call();
 }
 
 static bool called_without_lock;
@@ -68,7 +59,6 @@ UNIT_FIXTURE(set_up)
 {
 	no_object = called_without_lock = false;
 	calloc_fails = 0;
-	after_unlock = NULL;
 	assert_int_equal(core_eth_open(state), 0);
 	core_eth.in_group = note_lock;
 	for (int i = 0; i < EPS; i++) {
@@ -331,8 +321,6 @@ UNIT_CASE(failed_creation_leaves_nothing)
 	free_group(created(EPS));	/* no failure has left the lock */
 }
 
-/* --- another table ----------------------------------------------------------------------------------------- */
-
 UNIT_CASE(new_table_comes_to_the_device)
 {
 	static const uint16_t other[] = { 1, 1, 0, 2 };
@@ -362,8 +350,6 @@ UNIT_CASE(table_that_is_refused_changes_nothing)
 	free_group(group);
 }
 
-/* --- freeing ------------------------------------------------------------------------------------------------- */
-
 UNIT_CASE(handle_of_another_object_is_no_group)
 {
 	const DAT_HANDLE others[] = { DAT_HANDLE_NULL, (DAT_HANDLE)eps[0], (DAT_HANDLE)core_ia };
@@ -387,52 +373,6 @@ UNIT_CASE(freed_group_is_taken_from_the_device)
 	core_assert_refs(&group->obj, 0);
 	for (int i = 0; i < EPS; i++)
 		assert_int_equal(eps[i]->state, DAT_EP_STATE_CONNECTED);
-}
-
-static bool freeing_waits, freed_in_use;	/* atomic */
-static pthread_t freeing;
-static DAT_RETURN freed;
-
-EXTEND(sched_yield)
-int __wrap_sched_yield(void)
-{
-	__atomic_store_n(&freeing_waits, true, __ATOMIC_SEQ_CST);
-	return __real_sched_yield();
-}
-
-static void note_calls(void)
-{
-	if (__atomic_load_n(&((struct dapl_group *)made)->obj.calls, __ATOMIC_SEQ_CST) > 1)
-		__atomic_store_n(&freed_in_use, true, __ATOMIC_SEQ_CST);
-}
-
-static void *free_in_thread(void *of)
-{
-	freed = dapl_eth_group_free((DAT_HANDLE)of);
-	return NULL;
-}
-
-/* The call for the table has no lock any more, but has not left the group. Until the free waits, or does not. */
-static void free_during_the_call(void)
-{
-	core_eth.in_group = note_calls;
-	assert_int_equal(pthread_create(&freeing, NULL, free_in_thread, made), 0);
-	while (!__atomic_load_n(&freeing_waits, __ATOMIC_SEQ_CST) &&
-	       !__atomic_load_n(&freed_in_use, __ATOMIC_SEQ_CST))
-		__real_sched_yield();
-}
-
-UNIT_CASE(free_waits_for_a_call_inside)
-{
-	struct dapl_group *group = created(EPS);
-
-	freeing_waits = freed_in_use = false;
-	after_unlock = free_during_the_call;
-	assert_int_equal(dapl_eth_group_set(made, table), DAT_SUCCESS);
-	assert_int_equal(pthread_join(freeing, NULL), 0);
-	assert_int_equal(freed, DAT_SUCCESS);
-	assert_false(freed_in_use);
-	core_assert_refs(&group->obj, 0);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -397,8 +397,6 @@ UNIT_CASE(ring_is_read_while_the_endpoint_is_connected)
 	assert_int_equal(fill(&to, 8, ring, DAT_ETH_STATS_OP), DAT_SUCCESS);	/* what was counted stays */
 }
 
-/* --- moderation ------------------------------------------------------------------------------------------------- */
-
 static DAT_RETURN moderate_evd(void *handle, DAT_COUNT frames, DAT_UINT32 us)
 {
 	return call(handle, DAT_ETH_MODERATE_OP, frames, us);

@@ -352,23 +352,6 @@ UNIT_CASE(handle_of_another_object_is_no_rule)
 	core_assert_refs(&other->obj, ep_refs);
 }
 
-UNIT_CASE(query_tells_what_the_device_has_counted)
-{
-	const DAT_ETH_RULE_HANDLE rules[] = { added(ep, 1), added(group, 2) };
-	DAT_UINT64 frames, bytes;
-	DAT_ETH_RULE copy;
-
-	for (unsigned i = 0; i < 2; i++) {
-		device_rule(rules[i])->frames = 10 + i;
-		device_rule(rules[i])->bytes = 20 + i;
-		assert_int_equal(dapl_eth_rule_query(rules[i], &copy, &frames, &bytes), DAT_SUCCESS);
-		assert_int_equal(copy.tag, 1 + i);
-		assert_int_equal(frames, 10 + i);
-		assert_int_equal(bytes, 20 + i);
-		assert_int_equal(query(rules[i]), DAT_SUCCESS);
-	}
-}
-
 /* As a call finds it that has entered before the endpoint was disconnected, until its handle ends. */
 UNIT_CASE(rule_without_one_of_the_device_counts_nothing)
 {
@@ -516,8 +499,6 @@ UNIT_CASE(rule_that_drops_moves_to_endpoints_only)
 	assert_int_equal(move(handle, other), DAT_SUCCESS);
 }
 
-/* --- the end of an endpoint or a group ---------------------------------------------------------------------------- */
-
 /* What a thread gets that uses the rules of an endpoint while another one frees it: the queue pair is gone. */
 static DAT_ETH_RULE_HANDLE rule_of_freed, another_of_freed;
 static unsigned used_meanwhile;
@@ -620,8 +601,6 @@ UNIT_CASE(moves_in_both_directions_do_not_block_each_other)
 	core_assert_refs(&other->obj, ep_refs);
 	assert_int_equal(core_eth_count(ep->qp), 2);
 }
-
-/* --- fork ------------------------------------------------------------------------------------------------------- */
 
 static sem_t inside, forking;
 

@@ -135,12 +135,6 @@ CASE(only_a_cut_message_is_longer_than_a_frame)
 	assert_int_equal(send_frame(TSO, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_TSO }), DAT_SUCCESS);
 }
 
-CASE(stamped_send_completes_with_its_own_event)
-{
-	assert_int_equal(send_frame(60, (DAT_ETH_SEND){ .flags = DAT_ETH_SEND_STAMP }), DAT_SUCCESS);
-	assert_int_equal(record->flags, REQ_EXTENSION);
-}
-
 /* Such a device finds the headers at the address of the segment, which must be a pointer then. */
 CASE(zero_based_memory_is_refused_if_headers_are_read)
 {

@@ -41,16 +41,6 @@ static void expect_refusal(struct dapl_evd *of, DAT_COMPLETION_FLAGS flags, cons
 	assert_int_equal(of->feeds.all, all);
 }
 
-UNIT_CASE(solicited_receives_of_many_endpoints_share_an_evd)
-{
-	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	feed(DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	dapl_evd_unfeed(evd, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	assert_true(evd->solicited);	/* of the other */
-	expect_refusal(evd, DAT_COMPLETION_DEFAULT_FLAG,
-		       "the EVD takes SOLICITED_WAIT receives, and no other completions");
-}
-
 UNIT_CASE(solicited_receives_share_no_evd_with_events_of_the_ring)
 {
 	static const int kinds[] = { DAT_EVD_SOFTWARE_FLAG, DAT_EVD_CR_FLAG, DAT_EVD_CONNECTION_FLAG };
@@ -75,20 +65,6 @@ UNIT_CASE(completions_of_the_extension_are_no_other_kind)
 	core_evd_free(mixed);
 }
 
-UNIT_CASE(one_unsignaled_stream_suffices)
-{
-	feed(DAT_COMPLETION_DEFAULT_FLAG);
-	assert_false(evd->skip_unsignaled || evd->inspect);
-	feed(DAT_COMPLETION_UNSIGNALLED_FLAG);
-	feed(DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_true(evd->skip_unsignaled && evd->inspect);
-	dapl_evd_unfeed(evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_true(evd->skip_unsignaled);
-	dapl_evd_unfeed(evd, DAT_COMPLETION_UNSIGNALLED_FLAG);
-	assert_false(evd->skip_unsignaled);
-	assert_int_equal(evd->feeds.all, 1);
-}
-
 /* What was polled before counts when inspection begins, once. */
 UNIT_CASE(inspection_counts_what_was_polled_before)
 {
@@ -102,16 +78,6 @@ UNIT_CASE(inspection_counts_what_was_polled_before)
 	feed(DAT_COMPLETION_UNSIGNALLED_FLAG);
 	assert_int_equal(evd->notices, 1);
 	evd->wc_tail = 0;
-}
-
-UNIT_CASE(streams_are_users_of_their_evd)
-{
-	feed(DAT_COMPLETION_EVD_THRESHOLD_FLAG);
-	assert_true(dapl_in_use(&evd->obj));
-	assert_int_equal(evd->feeds.threshold, 1);
-	dapl_evd_unfeed(evd, DAT_COMPLETION_EVD_THRESHOLD_FLAG);
-	assert_false(dapl_in_use(&evd->obj));
-	assert_int_equal(evd->feeds.threshold, 0);
 }
 
 UNIT_CASE(evd_that_is_being_freed_takes_no_stream)

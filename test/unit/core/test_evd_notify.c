@@ -93,24 +93,6 @@ UNIT_CASE(room_is_what_fits)
 	assert_true(dapl_evd_has_room(evd, 1));
 }
 
-UNIT_CASE(lost_event_is_an_overflow)
-{
-	struct dapl_evd *async = core_async_evd_new(ia);
-	DAT_EVENT is = event(DAT_CONNECTION_EVENT_BROKEN);
-	DAT_ASYNCH_ERROR_EVENT_DATA error;
-	DAT_EVENT_NUMBER number;
-
-	fill();
-	assert_false(dapl_evd_offer(evd, &is));		/* no overflow: the caller keeps the event */
-	assert_false(core_async_error(async, &error, &number));
-	assert_false(dapl_evd_post(evd, &is));
-	assert_true(core_async_error(async, &error, &number));
-	assert_int_equal(number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
-	assert_ptr_equal(error.dat_handle, evd);
-	assert_int_equal(error.reason, DAT_EVD_OVERFLOW_ERROR);
-	core_evd_free(async);
-}
-
 /* It could be reported to itself only. */
 UNIT_CASE(overflow_of_the_asynchronous_evd_is_not_reported)
 {
@@ -120,13 +102,6 @@ UNIT_CASE(overflow_of_the_asynchronous_evd_is_not_reported)
 	fill();
 	assert_false(dapl_evd_post(evd, &is));
 	assert_int_equal(ia->counters[DCNT_IA_ASYNC_ERROR], 0);
-}
-
-UNIT_CASE(event_triggers_the_cno)
-{
-	evd->cno = &cno;
-	post_software(NULL);
-	assert_ptr_equal(cno.first, evd);
 }
 
 /* By dat_evd_disable, by its end, or because the thread in dat_evd_wait gets the event. */

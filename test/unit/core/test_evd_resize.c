@@ -57,23 +57,6 @@ static void expect_send(uint64_t cookie)
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close)
 
-CASE(events_and_completions_survive_in_order)
-{
-	for (unsigned i = 0; i < 8; i++)
-		put_software_event(i);
-	assert_int_equal(resize(16), DAT_SUCCESS);
-	for (unsigned i = 8; i < 16; i++)
-		put_software_event(i);
-	for (unsigned i = 0; i < 16; i++)
-		expect_software_event(i);
-	for (unsigned i = 0; i < 100; i++)
-		complete_send(1000 + i);
-	expect_send(1000);	/* the others of its batch are in the array now, which begins later */
-	assert_int_equal(resize(500), DAT_SUCCESS);
-	for (unsigned i = 1; i < 100; i++)
-		expect_send(1000 + i);
-}
-
 /* The thread that runs inside the device's resize. */
 static void *work(void *arg)
 {

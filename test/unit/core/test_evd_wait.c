@@ -60,8 +60,6 @@ CASE(thresholds_need_every_completion_to_notify)
 	assert_int_equal(DAT_GET_TYPE(look(2, &more)), DAT_TIMEOUT_EXPIRED);
 }
 
-/* --- looking before blocking ---------------------------------------------------------------- */
-
 enum { LATE = 40, MOMENT = 1000 };	/* polls: more than a wait makes without wait_spin.h; us */
 
 static unsigned polls;
@@ -96,34 +94,6 @@ CASE(wait_that_does_not_look_blocks)
 	assert_in_range(polls, 1, LATE - 1);
 	assert_int_equal(evd->counters[DCNT_EVD_WAIT_BLOCKED], 1);
 	assert_int_equal(evd->spin.left, 0);
-}
-
-static DAT_RETURN wait_for_nothing(struct dapl_evd *of)
-{
-	DAT_COUNT more = -1;
-	DAT_EVENT event;
-
-	return dapl_evd_wait((DAT_EVD_HANDLE)of, MOMENT, 1, &event, &more);
-}
-
-CASE(wait_learns_what_its_look_found)
-{
-	assert_int_equal(DAT_GET_TYPE(wait_for_nothing(evd)), DAT_TIMEOUT_EXPIRED);
-	assert_int_equal(evd->spin.skips, 1);
-	assert_int_equal(evd->spin.left, 1);
-	evd->spin.left = 0;
-	assert_int_equal(wait_for_late_completion(), DAT_SUCCESS);
-	assert_int_equal(evd->spin.skips, 0);
-}
-
-/* What comes there is no answer of a peer that takes microseconds. */
-CASE(wait_for_other_events_blocks_at_once)
-{
-	struct dapl_evd *other = core_evd_new(ia, 4, DAT_EVD_SOFTWARE_FLAG);
-
-	assert_int_equal(DAT_GET_TYPE(wait_for_nothing(other)), DAT_TIMEOUT_EXPIRED);
-	assert_int_equal(other->spin.skips, 0);
-	core_evd_free(other);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -143,8 +143,6 @@ CASE(refused_atomic_leaves_no_record)
 	assert_int_equal(dapl_queue_count(&ep->sq), POSTS);
 }
 
-/* --- immediate data -------------------------------------------------------------------- */
-
 static DAT_RETURN write_immed(DAT_COUNT n, const DAT_RMR_TRIPLET *at)
 {
 	return call(ep, DAT_IB_RDMA_WRITE_IMMED_OP, n, &local, cookie, at, (DAT_UINT32)0x7777,
@@ -231,28 +229,6 @@ CASE(device_without_memory_allocates_none)
 }
 
 /* --- other objects, other numbers ------------------------------------------------------ */
-
-CASE(counters_are_those_of_the_handle)
-{
-	DAT_UINT64 value = 1;
-
-	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
-	assert_int_equal(call(ia, DAT_IB_QUERY_COUNTERS_OP, DCNT_IA_PZ_CREATE, &value, 0), DAT_SUCCESS);
-	assert_int_equal(value, 0);
-	assert_int_equal(call(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, &value, 0), DAT_SUCCESS);
-	assert_int_equal(value, 1);
-	assert_int_equal(call(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, &value, 1), DAT_SUCCESS);
-	assert_int_equal(value, 1);
-	assert_int_equal(call(ep, DAT_IB_QUERY_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, &value, 0), DAT_SUCCESS);
-	assert_int_equal(value, 0);	/* the query before has reset it */
-	assert_int_equal(add(&local, &remote, NO_FLAGS), DAT_SUCCESS);
-	assert_int_equal(call(ep, DAT_IB_PRINT_COUNTERS_OP, DCNT_EP_POST_FETCH_ADD, 1), DAT_SUCCESS);
-	assert_int_equal(ep->counters[DCNT_EP_POST_FETCH_ADD], 0);
-	assert_int_equal(call(ia, DAT_IB_START_COUNTERS_OP, DCNT_IA_LNK), DAT_SUCCESS);
-	assert_int_equal(ia->counting, 1u << DCNT_IA_LNK);
-	assert_int_equal(call(ia, DAT_IB_STOP_COUNTERS_OP, DCNT_IA_LNK), DAT_SUCCESS);
-	assert_int_equal(ia->counting, 0);
-}
 
 CASE(last_error_fills_as_much_as_the_caller_knows)
 {

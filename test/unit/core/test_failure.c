@@ -141,27 +141,6 @@ TEST(state_before_says_what_failed)
 	assert_int_equal(lines, 3);
 }
 
-static void report_ud(bool active, bool rejected, const struct dapl_conn_cause *cause)
-{
-	dapl_mutex_lock(&ep->lock);
-	dapl_failure_report_ud(ep, active, 0, rejected, cause);
-	dapl_mutex_unlock(&ep->lock);
-}
-
-TEST(rejected_datagram_endpoint_is_no_line)
-{
-	struct dapl_conn_cause cause = { .err = ETIMEDOUT };
-
-	report_ud(true, true, &cause);
-	assert_int_equal(lines, 0);
-	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_REJECT_EVENT);
-	report_ud(false, false, &cause);
-	assert_int_equal(lines, 1);
-	assert_int_equal(said.what, DIAG_ACCEPT);
-	assert_true(said.ud);
-	assert_int_equal(ep->failure.event, DAT_IB_UD_CONNECTION_ERROR_EVENT);
-}
-
 TEST(last_error_is_what_was_kept)
 {
 	struct dapl_conn_cause cause = { .step = DAPL_STEP_REPLY, .err = EIO, .code_kind = DAPL_CODE_MPA,
@@ -204,16 +183,6 @@ TEST(callers_structure_is_not_exceeded)
 	assert_int_equal(dapl_failure_get(ep, NULL, sizeof room), BAD_PARAM(2));
 	assert_int_equal(dapl_failure_get(ep, &room.error, 0), BAD_PARAM(2));
 	assert_int_equal(dapl_failure_get(ep, &room.error, -1), BAD_PARAM(2));
-}
-
-TEST(lack_of_descriptors_is_a_lack_of_endpoints)
-{
-	struct sockaddr_storage to = address(7);
-
-	dapl_mutex_lock(&ep->lock);
-	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, EMFILE), NO_RESOURCE(TEP));
-	assert_int_equal(dapl_failure_of_connect(ep, (struct sockaddr *)&to, ENOMEM), NO_RESOURCE(MEMORY));
-	dapl_mutex_unlock(&ep->lock);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -108,15 +108,6 @@ CASE(completions_of_other_queues_do_not_count)
 	core_ep_free(other);
 }
 
-CASE(receives_are_flushed_too)
-{
-	const struct dapl_dto *dto = core_post(ep, DAT_DTO_RECEIVE, 0, 1);
-
-	dapl_evd_flush_posts(evd, ep, &ep->rq, true);
-	assert_int_equal(polled(), 1);
-	expect(0, dto, IBV_WC_WR_FLUSH_ERR);
-}
-
 CASE(array_grows_for_more_posts_than_it_holds)
 {
 	const struct dapl_dto *dto[POSTS];
@@ -187,15 +178,6 @@ CASE(later_posts_are_flushed_once)
 	assert_int_equal(polled(), 3);
 	expect(1, dto[0], IBV_WC_WR_FLUSH_ERR);	/* a failure came before it */
 	expect(2, dto[1], IBV_WC_WR_FLUSH_ERR);
-}
-
-CASE(waiter_is_notified)
-{
-	post(0, 0);
-	evd->waiting = true;
-	flush();
-	assert_true(evd->notified);
-	evd->waiting = false;
 }
 
 /* Flushed requests notify, whatever their flags say of a success; a marker never does. */

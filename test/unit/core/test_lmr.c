@@ -131,6 +131,22 @@ UNIT_CASE(region_is_registered_as_asked_for)
 	assert_int_equal(ia->counters[DCNT_IA_LMR_FREE], 1);
 }
 
+/* So that a peer that guesses the context gets nothing, and programs that pass on 0 notice. */
+UNIT_CASE(region_without_remote_rights_has_no_remote_context)
+{
+	static const int rights[] = { READ, WRITE, ATOMIC };
+
+	assert_int_equal(create_at(memory, SIZE, LOCAL), DAT_SUCCESS);
+	assert_int_equal(remote, 0);
+	free_lmr(handle);
+	ia->attr.atomics = true;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(create_at(memory, SIZE, rights[i]), DAT_SUCCESS);
+		assert_int_not_equal(remote, 0);
+		free_lmr(handle);
+	}
+}
+
 UNIT_CASE(outputs_are_optional_but_for_the_handle)
 {
 	const DAT_REGION_DESCRIPTION region = { .for_va = memory };
@@ -149,24 +165,6 @@ UNIT_CASE(outputs_are_optional_but_for_the_handle)
 	assert_int_equal(registrations, 0);
 	assert_int_equal(CREATE(ia, pz, LOCAL, DAT_VA_TYPE_VA, &handle), DAT_SUCCESS);
 	free_lmr(handle);
-}
-
-UNIT_CASE(region_of_a_region_has_its_range_and_keeps_it)
-{
-	DAT_LMR_HANDLE base;
-
-	assert_int_equal(create_at(memory + 8, 64, LOCAL), DAT_SUCCESS);
-	base = handle;
-	assert_int_equal(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){ .for_lmr_handle = base }, 1, LOCAL | READ,
-				DAT_VA_TYPE_VA), DAT_SUCCESS);
-	assert_ptr_equal(asked_addr, memory + 8);
-	assert_int_equal(asked_length, 64);
-	assert_int_equal(size, 64);
-	assert_int_equal(dapl_lmr_free(base), BAD_STATE(LMR_IN_USE));
-	assert_int_equal(core_device.mrs, 2);
-	free_lmr(handle);
-	assert_int_equal(((struct dapl_lmr *)base)->obj.calls, 0);
-	free_lmr(base);
 }
 
 UNIT_CASE(region_of_a_foreign_region_is_refused)

@@ -185,36 +185,6 @@ UNIT_CASE(join_is_the_devices)
 	assert_true(asked_send_only);
 }
 
-UNIT_CASE(joined_group_is_reported_with_its_address_handle)
-{
-	struct core_ud_event event = joined("239.1.2.3");
-
-	assert_int_equal(event.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
-	assert_int_equal(event.type, DAT_IB_UD_REMOTE_AH);
-	assert_int_equal(event.status, DAT_OP_SUCCESS);
-	assert_ptr_equal(event.to.ah, &handles[0]);
-	assert_int_equal(event.to.qpn, GROUP_QPN);
-	assert_int_equal(((struct sockaddr_in *)&event.to.ia_addr)->sin_addr.s_addr, inet_addr("239.1.2.3"));
-	assert_int_equal(event.context.as_64, 5);
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-	assert_int_equal(next_number(), 0);
-}
-
-UNIT_CASE(endpoint_is_in_several_groups)
-{
-	struct core_ud_event first = joined("239.1.2.3"), second = joined("239.1.2.4");
-
-	assert_int_equal(second.number, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
-	assert_int_equal(second.context.as_64, 6);
-	assert_int_equal(ep->state, DAT_EP_STATE_CONNECTED);
-	assert_int_equal(core_ud_send(ep, 1, 10, &first.to), DAT_SUCCESS);
-	assert_ptr_equal(sent.wr.ud.ah, &handles[0]);
-	assert_int_equal(core_ud_send(ep, 1, 10, &second.to), DAT_SUCCESS);
-	assert_ptr_equal(sent.wr.ud.ah, &handles[1]);
-	assert_int_equal(sent.wr.ud.remote_qpn, GROUP_QPN);
-	assert_int_equal(sent.wr.ud.remote_qkey, GROUP_QKEY);
-}
-
 /* Neither while it joins nor as a member; a group is its address, whatever the port. */
 UNIT_CASE(group_is_joined_once)
 {
@@ -249,6 +219,20 @@ UNIT_CASE(only_datagram_endpoints_are_in_groups)
 	assert_not_joined("239.1.2.3", 0, BAD_PARAM(1));
 	assert_int_equal(leave("239.1.2.3"), BAD_PARAM(1));
 	ep->is_raw = false;
+}
+
+UNIT_CASE(arguments_are_checked)
+{
+	static const char *const others[] = { "223.255.255.255", "240.0.0.0", "ff02::1" };
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		assert_not_joined(others[i], 0, BAD_PARAM(2));
+		assert_int_equal(leave(others[i]), BAD_PARAM(2));
+	}
+	assert_int_equal(dapl_mcast_join(ep, NULL, 0, (DAT_CONTEXT){ .as_64 = 0 }), BAD_PARAM(2));
+	assert_int_equal(dapl_mcast_leave(ep, NULL), BAD_PARAM(2));
+	assert_not_joined("239.1.2.3", 2, BAD_PARAM(3));
+	assert_not_joined("239.1.2.3", DAT_MCAST_SEND_ONLY | 0x80000000u, BAD_PARAM(3));
 }
 
 UNIT_CASE(group_of_another_interface_is_refused)

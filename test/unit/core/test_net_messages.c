@@ -28,8 +28,6 @@ static union {
 } datagram;
 static size_t filled;
 
-/* --- what is replaced ------------------------------------------------------------------------------------------ */
-
 REPLACE(getifaddrs, freeifaddrs)
 EXTEND(socket, bind, recv)
 

@@ -60,22 +60,6 @@ static DAT_RETURN open_all(void)
 
 static DAT_RETURN close_query(const void *of) { return call(of, DAT_IB_CLOSE_QUERY_OP); }
 
-UNIT_CASE(query_tells_the_attributes_of_a_closed_device)
-{
-	assert_int_equal(open_all(), DAT_SUCCESS);
-	assert_string_equal(core_device.opened, "eth7 0");
-	assert_int_equal(core_device.opens, 0);
-	assert_int_equal(open_descriptors(), descriptors);
-	assert_int_equal(ia_attr.max_eps, 33);
-	assert_string_equal(ia_attr.adapter_name, "ofa-v2-test");
-	assert_int_equal(provider_attr.dapl_version_minor, 1);
-	assert_true(provider_attr.num_provider_specific_attr > 0);
-	for (int i = 0; i < provider_attr.num_provider_specific_attr; i++)
-		assert_int_not_equal(strlen(provider_attr.provider_specific_attr[i].name), 0);
-	assert_ptr_not_equal(handle, &untouched);
-	assert_int_equal(close_query(handle), DAT_SUCCESS);
-}
-
 UNIT_CASE(queries_are_independent)
 {
 	DAT_HANDLE first;
@@ -87,19 +71,6 @@ UNIT_CASE(queries_are_independent)
 	assert_int_equal(close_query(first), DAT_SUCCESS);
 	assert_non_null(provider_attr.provider_specific_attr[0].name);	/* those of the second one */
 	assert_int_not_equal(strlen(provider_attr.provider_specific_attr[0].name), 0);
-	assert_int_equal(close_query(handle), DAT_SUCCESS);
-}
-
-UNIT_CASE(only_attributes_of_a_mask_are_told)
-{
-	assert_int_equal(open_query("ofa-v2-test", &handle, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider_attr),
-			 DAT_SUCCESS);
-	assert_int_equal(provider_attr.dapl_version_minor, 1);
-	assert_int_equal(close_query(handle), DAT_SUCCESS);
-	assert_int_equal(open_query("ofa-v2-test", &handle, DAT_IA_FIELD_ALL, &ia_attr, 0, NULL), DAT_SUCCESS);
-	assert_int_equal(ia_attr.max_eps, 33);
-	assert_int_equal(close_query(handle), DAT_SUCCESS);
-	assert_int_equal(open_query("ofa-v2-test", &handle, 0, NULL, 0, NULL), DAT_SUCCESS);
 	assert_int_equal(close_query(handle), DAT_SUCCESS);
 }
 

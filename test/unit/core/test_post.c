@@ -162,16 +162,6 @@ CASE(completion_gives_the_record_back)
 	assert_int_equal(dapl_queue_count(&ep->sq) + dapl_queue_count(&ep->rq), 0);
 }
 
-CASE(rdma_names_the_memory_of_the_peer)
-{
-	for (int i = 1; i < RECEIVE; i++) {
-		posted.wr.rdma.remote_addr = posted.wr.rdma.rkey = 0;
-		assert_int_equal(kinds[i].post(40, 0), DAT_SUCCESS);
-		assert_int_equal(posted.wr.rdma.remote_addr, AT);
-		assert_int_equal(posted.wr.rdma.rkey, KEY);
-	}
-}
-
 CASE(short_payloads_go_inline_but_not_into_reads)
 {
 	static const struct {
@@ -272,19 +262,6 @@ CASE(missing_arguments_are_refused)
 	assert_int_equal(posts + receives, 0);
 }
 
-CASE(full_queue_refuses_and_stays_as_it_is)
-{
-	for (int kind = 0; kind < KINDS; kind += RECEIVE) {	/* sends, receives */
-		for (int i = 0; i < LIMIT; i++)
-			assert_int_equal(kinds[kind].post(40, 0), DAT_SUCCESS);
-		assert_int_equal(kinds[kind].post(40, 0), NO_RESOURCE(MEMORY));
-		assert_int_equal(dapl_queue_count(queue_of(kind)), LIMIT);
-		assert_int_equal(ep->counters[kinds[kind].counter], LIMIT);
-	}
-	assert_int_equal(posts, LIMIT);
-	assert_int_equal(receives, LIMIT);
-}
-
 CASE(post_that_the_device_refuses_is_taken_back)
 {
 	for (int i = 0; i < KINDS; i++) {
@@ -321,17 +298,6 @@ static void set_room(void)
 	dapl_mutex_lock(&ep->lock);
 	dapl_ep_set_room(ep);
 	dapl_mutex_unlock(&ep->lock);
-}
-
-CASE(requests_need_a_connection_but_receives_do_not)
-{
-	ep->state = DAT_EP_STATE_UNCONNECTED;
-	set_room();
-	for (int i = 0; i < RECEIVE; i++)
-		assert_int_equal(kinds[i].post(40, 0), BAD_STATE(EP_UNCONNECTED));
-	assert_int_equal(posts, 0);
-	assert_int_equal(receive_bytes(40, 0), DAT_SUCCESS);
-	assert_int_equal(receives, 1);
 }
 
 CASE(raw_endpoint_has_no_memory_of_a_peer)

@@ -55,19 +55,6 @@ CASE(unsignaled_receives_need_an_endpoint_for_them)
 	assert_int_equal(receive(2, iov, UNSIGNALLED | DAT_COMPLETION_SUPPRESS_FLAG), BAD_PARAM(5));
 }
 
-CASE(empty_segments_are_left_out)
-{
-	const DAT_LMR_TRIPLET iov[3] = { segment(1, 0), segment(2, 7), segment(3, 0) };
-
-	assert_int_equal(receive(3, iov, 0), DAT_SUCCESS);
-	assert_int_equal(segments, 1);
-	assert_int_equal(first.addr, 2);
-	assert_int_equal(first.length, 7);
-	assert_int_equal(first.lkey, 9);
-	assert_int_equal(ep->rq.ring[0].length, 7);
-	assert_int_equal(ep->rq.ring[0].cookie.as_64, 5);
-}
-
 /* The device refuses a receive without segments: it gets an empty one. */
 CASE(device_that_needs_a_segment_gets_one)
 {

@@ -79,29 +79,6 @@ static const DAT_RETURN too_long = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 
 #define CASE(name) UNIT_TEST_WITH(name, set_up, core_endpoint_close_unused)
 
-CASE(lists_of_segments_are_checked)
-{
-	DAT_LMR_TRIPLET iov[8] = { { .segment_length = 1 } };
-
-	assert_int_equal(dapl_send_any(ep, -1, iov, cookie, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_send_any(ep, SEGMENTS + 1, iov, cookie, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_send_any(ep, 1, NULL, cookie, 0), BAD_PARAM(3));
-	assert_int_equal(dapl_write_any(ep, -1, iov, cookie, &remote, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_write_any(ep, SEGMENTS_OF_WRITE + 1, iov, cookie, NULL, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_write_any(ep, 1, iov, cookie, NULL, 0), BAD_PARAM(5));
-	assert_int_equal(dapl_write_any(ep, 1, NULL, cookie, &remote, 0), BAD_PARAM(3));
-	assert_int_equal(dapl_read_any(ep, -1, iov, cookie, &remote, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_read_any(ep, SEGMENTS_OF_READ + 1, iov, cookie, &remote, 0), BAD_PARAM(2));
-	assert_int_equal(dapl_read_any(ep, 1, NULL, cookie, &remote, 0), BAD_PARAM(3));
-	assert_int_equal(dapl_read_any(ep, 1, iov, cookie, NULL, 0), BAD_PARAM(5));
-	assert_int_equal(posts, 0);
-	assert_int_equal(dapl_send_any(ep, SEGMENTS, iov, cookie, 0), DAT_SUCCESS);
-	assert_int_equal(dapl_write_any(ep, SEGMENTS_OF_WRITE, iov, cookie, &remote, 0), DAT_SUCCESS);
-	assert_int_equal(dapl_send_any(ep, 0, NULL, cookie, 0), DAT_SUCCESS);
-	assert_int_equal(posted.num_sge, 0);
-	assert_int_equal(posts, 3);
-}
-
 CASE(lengths_are_limited)
 {
 	const DAT_LMR_TRIPLET wrapping[] = { segment(1u << 31), segment(1u << 31) };
@@ -131,19 +108,6 @@ CASE(segments_that_the_device_refuses_have_errors_of_their_own)
 	assert_int_equal(send_bytes(1), DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE));
 	error = ERANGE;
 	assert_int_equal(send_bytes(1), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE));
-}
-
-CASE(empty_segments_are_left_out)
-{
-	const DAT_LMR_TRIPLET iov[] = { segment(8), { .virtual_address = 1, .lmr_context = 1 }, segment(4) };
-
-	assert_int_equal(dapl_send_any(ep, 3, iov, cookie, 0), DAT_SUCCESS);
-	assert_int_equal(posted.num_sge, 2);
-	assert_int_equal(sge[0].length, 8);
-	assert_int_equal(sge[1].length, 4);
-	assert_int_equal(sge[1].addr, iov[2].virtual_address);
-	assert_int_equal(sge[1].lkey, CONTEXT);
-	assert_int_equal(record->length, 12);
 }
 
 CASE(read_takes_as_much_as_the_remote_segment_holds)

@@ -167,8 +167,6 @@ CASE(ia_of_an_unknown_name_is_not_opened)
 	assert_null(core_device.opened);
 }
 
-/* --- the table ------------------------------------------------------------------------- */
-
 static const DAT_PROVIDER *table(void)
 {
 	if (!added) {
@@ -178,15 +176,24 @@ static const DAT_PROVIDER *table(void)
 	return added;
 }
 
-/* The registry jumps through it without a look. */
-CASE(table_has_every_call)
+CASE(calls_for_any_handle_check_their_arguments)
 {
-	size_t missing = 0;
+	struct dapl_ep *freed = core_ep_new(ia, evd, 4);
+	DAT_CONTEXT context = { .as_64 = 5 };
+	DAT_HANDLE_TYPE type;
 
-	for (size_t at = offsetof(DAT_PROVIDER, ia_open_func); at < sizeof(DAT_PROVIDER); at += sizeof(void *))
-		if (!*(void *const *)((const char *)table() + at))
-			missing = at;
-	assert_int_equal(missing, 0);
+	core_ep_free(freed);
+	for (int i = 0; i < 2; i++) {
+		DAT_HANDLE handle = i ? (DAT_HANDLE)freed : NULL;
+
+		assert_int_equal(table()->set_consumer_context_func(handle, context), BAD_FIRST);
+		assert_int_equal(table()->get_consumer_context_func(handle, &context), BAD_FIRST);
+		assert_int_equal(table()->get_handle_type_func(handle, &type), BAD_FIRST);
+	}
+	assert_int_equal(context.as_64, 5);
+	assert_int_equal(table()->get_consumer_context_func((DAT_HANDLE)ep, NULL), BAD_PARAM(2));
+	assert_int_equal(table()->get_handle_type_func((DAT_HANDLE)ep, NULL), BAD_PARAM(2));
+	assert_int_equal(ep->obj.calls + freed->obj.calls, 0);
 }
 
 CASE(no_provider_takes_over_from_another)

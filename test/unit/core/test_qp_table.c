@@ -30,16 +30,6 @@ static void add(int i, uint32_t qpn)
 	dapl_qp_table_add(eps[i]);
 }
 
-UNIT_CASE(each_number_finds_its_endpoint)
-{
-	add(0, SAME);
-	add(1, SAME_TOO);
-	add(2, OTHER);
-	assert_ptr_equal(dapl_qp_table_find(ia, SAME), eps[0]);
-	assert_ptr_equal(dapl_qp_table_find(ia, SAME_TOO), eps[1]);
-	assert_ptr_equal(dapl_qp_table_find(ia, OTHER), eps[2]);
-}
-
 UNIT_CASE(unknown_numbers_find_nothing)
 {
 	assert_null(dapl_qp_table_find(ia, SAME));

@@ -93,12 +93,6 @@ UNIT_CASE(receives_are_posted_in_their_order_and_places)
 	assert_int_equal(posted[2].num_sge, SEGMENTS);
 }
 
-UNIT_CASE(no_receive_is_no_post)
-{
-	assert_int_equal(repost(SEGMENTS), 0);
-	assert_int_equal(posts, 0);
-}
-
 /* The ring of records begins anew after its last place. */
 UNIT_CASE(places_wrap_with_the_ring)
 {

@@ -154,27 +154,6 @@ static void free_lmr(struct dapl_lmr *lmr)
 	dapl_object_bury(&lmr->obj);
 }
 
-UNIT_CASE(target_lies_within_the_binding)
-{
-	static const struct { DAT_VADDR address; DAT_VLEN length; bool found; } cases[] = {
-		{ 0x1000, 0x100, true }, { 0x1000, 0, true }, { 0x10ff, 1, true }, { 0x1100, 0, true },
-		{ 0x1040, 0x20, true }, { 0xfff, 1, false }, { 0xfff, 0x100, false }, { 0x1000, 0x101, false },
-		{ 0x1100, 1, false }, { 0x1101, 0, false }, { 0x1080, 0x81, false }, { 0, 0x2000, false },
-		{ 0x1000, UINT64_MAX, false }, { 0x1080, UINT64_MAX - 0x7f, false },
-		{ UINT64_MAX, 2, false },
-	};
-	struct dapl_lmr *lmr = lmr_new();
-	struct dapl_rmr *rmr = bound(lmr, 0x1000, 0x100, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 77);
-
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		if (target(77, cases[i].address, cases[i].length) != (cases[i].found ? lmr : NULL))
-			fail_msg("%llx + %llx", (unsigned long long)cases[i].address,
-				 (unsigned long long)cases[i].length);
-	assert_int_equal(dapl_rmr_free((DAT_RMR_HANDLE)rmr), DAT_SUCCESS);
-	assert_null(target(77, 0x1000, 0x100));
-	free_lmr(lmr);
-}
-
 UNIT_CASE(binding_at_the_end_of_the_address_space_does_not_wrap)
 {
 	struct dapl_lmr *lmr = lmr_new();

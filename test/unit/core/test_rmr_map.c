@@ -45,13 +45,6 @@ UNIT_FIXTURE(tear_down)
 	core_ia_free(ia);
 }
 
-static bool is_mapped(void *pages)
-{
-	unsigned char in_core;
-
-	return !mincore(pages, (size_t)sysconf(_SC_PAGESIZE), &in_core) || errno != ENOMEM;
-}
-
 UNIT_CASE(endpoint_must_be_connected)
 {
 	DAT_PVOID at = NULL;
@@ -80,27 +73,6 @@ UNIT_CASE(errors_of_the_device_have_codes)
 		assert_null(at);
 		assert_null(ep->maps);
 	}
-}
-
-UNIT_CASE(each_mapping_ends_when_it_is_unmapped)
-{
-	DAT_PVOID at[3];
-	void *pages[3];
-
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(dapl_map_rmr(ep, &memory, &at[i]), DAT_SUCCESS);
-		pages[i] = last_pages;
-		assert_ptr_equal(at[i], (char *)pages[i] + 0x234);
-	}
-	assert_int_equal(dapl_map_unmap(ep, pages[1]), BAD_PARAM(2));	/* not what was given out */
-	assert_int_equal(dapl_map_unmap(ep, NULL), BAD_PARAM(2));
-	assert_int_equal(dapl_map_unmap(ep, at[1]), DAT_SUCCESS);
-	assert_false(is_mapped(pages[1]));
-	assert_true(is_mapped(pages[0]) && is_mapped(pages[2]));
-	assert_int_equal(dapl_map_unmap(ep, at[1]), BAD_PARAM(2));
-	assert_int_equal(dapl_map_unmap(ep, at[0]), DAT_SUCCESS);
-	assert_int_equal(dapl_map_unmap(ep, at[2]), DAT_SUCCESS);
-	assert_null(ep->maps);
 }
 
 UNIT_CASE(endpoint_that_lost_its_connection_can_unmap)

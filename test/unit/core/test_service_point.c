@@ -80,19 +80,6 @@ UNIT_CASE(rsp_that_was_used_early_stops_listening)
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 }
 
-UNIT_CASE(rsp_listens_until_it_is_freed)
-{
-	DAT_RSP_HANDLE rsp;
-
-	assert_int_equal(dapl_rsp_create((DAT_IA_HANDLE)ia, 7, DAT_HANDLE_NULL, (DAT_EVD_HANDLE)evd, &rsp),
-			 DAT_SUCCESS);
-	assert_int_equal(core_device.listeners, 1);
-	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
-	assert_int_equal(core_device.listeners, 0);
-}
-
-/* --- the device does not listen --------------------------------------------------------------- */
-
 static void fail_to_listen(void *qual)
 {
 	DAT_PSP_HANDLE psp;

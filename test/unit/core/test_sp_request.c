@@ -108,6 +108,21 @@ static void empty(void *psp, unsigned n)
 		reject(take_one(psp));
 }
 
+UNIT_CASE(provider_makes_an_endpoint)
+{
+	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_PROVIDER_FLAG);
+	struct dapl_cr *cr;
+
+	assert_true(request((void *)psp, false));
+	assert_int_equal(dapl_object_count(core_ia, DAPL_EP), 2);
+	cr = take_one((void *)psp);
+	assert_non_null(cr->ep);
+	assert_ptr_equal(cr->ep->cr, cr);
+	assert_int_equal(cr->ep->state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+	reject(cr);
+	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
+}
+
 UNIT_CASE(full_evd_makes_no_endpoint)
 {
 	DAT_PSP_HANDLE psp = listen_with(DAT_PSP_PROVIDER_FLAG);

@@ -136,24 +136,6 @@ static int next_async(const void *about)
 
 /* --- making and freeing -------------------------------------------------------------------------------- */
 
-/* SRQ-1 */
-UNIT_CASE(made_srq_has_what_was_asked_for)
-{
-	DAT_SRQ_PARAM param;
-
-	assert_int_equal(create(BUFFERS, SEGMENTS, DAT_SRQ_LW_DEFAULT), DAT_SUCCESS);
-	assert_in_range(wanted.attr.max_wr, BUFFERS, 1000);
-	assert_int_equal(wanted.attr.max_sge, SEGMENTS);
-	assert_ptr_equal(wanted.srq_context, srq);
-	assert_true(dapl_in_use(&core_pz->obj));
-	param = query();
-	assert_int_equal(param.max_recv_dtos, BUFFERS);
-	assert_int_equal(param.max_recv_iov, SEGMENTS);
-	assert_int_equal(param.srq_state, DAT_SRQ_STATE_OPERATIONAL);
-	assert_ptr_equal(param.pz_handle, core_pz);
-	assert_int_equal(param.low_watermark, 0);
-}
-
 /* SRQ-2, 3, 4 */
 UNIT_CASE(arguments_of_create_are_checked)
 {
@@ -355,6 +337,15 @@ WITH_SRQ(watermark_that_is_passed_already_is_told_at_once)
 	assert_int_equal(next_async(srq), 0);
 }
 
+/* SRQ-11 */
+WITH_SRQ(watermark_is_at_most_the_limit)
+{
+	assert_int_equal(dapl_srq_set_lw(SRQ, BUFFERS + 1), BAD_PARAM(2));
+	assert_int_equal(dapl_srq_set_lw(SRQ, -1), BAD_PARAM(2));
+	assert_int_equal(dapl_srq_set_lw(SRQ, 0), DAT_SUCCESS);	/* off */
+	assert_int_equal(next_async(srq), 0);
+}
+
 WITH_SRQ(watermark_stays_if_the_device_refuses_another)
 {
 	post_buffers(5);
@@ -396,6 +387,17 @@ WITH_SRQ(soft_watermark_of_an_endpoint_is_told)
 	assert_int_equal(next_async(ep), DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	while (core_next_event(core_dto_evd, &event))
 		;
+}
+
+WITH_SRQ(endpoint_beyond_the_hard_watermark_keeps_the_old_ones)
+{
+	post_buffers(3);
+	assert_int_equal(set_watermarks(DAT_WATERMARK_INFINITE, 8), DAT_SUCCESS);
+	arrive(0);
+	arrive(1);
+	assert_int_equal(query().available_dto_count, 1);	/* polls */
+	assert_int_equal(set_watermarks(DAT_WATERMARK_INFINITE, 1), BAD_STATE(EP_RECV_WATERMARK));
+	assert_int_equal(ep->hard_hw, 8);
 }
 
 WITH_SRQ(watermark_outlives_the_cno_of_the_evd)

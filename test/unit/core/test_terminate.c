@@ -105,27 +105,6 @@ static int next_event(struct dapl_evd *of)
 	return dapl_evd_dequeue((DAT_EVD_HANDLE)of, &event) == DAT_SUCCESS ? (int)event.event_number : 0;
 }
 
-UNIT_CASE(terminal_event_follows_the_completions)
-{
-	static const int ops[] = { DAT_DTO_SEND, DAT_DTO_RECEIVE };
-
-	for (unsigned i = 0; i < 2; i++) {
-		const struct dapl_dto *first = core_post(ep, ops[i], 0, 1), *second = core_post(ep, ops[i], 0, 2);
-
-		terminate(DAT_CONNECTION_EVENT_BROKEN);
-		assert_int_equal(next_event(evd), 0);
-		complete(first);
-		assert_int_equal(next_event(evd), DAT_DTO_COMPLETION_EVENT);
-		assert_int_equal(next_event(evd), 0);
-		assert_true(ep->deferred);
-		complete(second);
-		assert_int_equal(next_event(evd), DAT_DTO_COMPLETION_EVENT);
-		assert_int_equal(next_event(evd), DAT_CONNECTION_EVENT_BROKEN);
-		assert_int_equal(next_event(evd), 0);
-		assert_false(ep->deferred);
-	}
-}
-
 UNIT_CASE(terminal_event_of_an_evd_of_its_own_does_not_wait)
 {
 	ep->connect_evd = conn_evd;

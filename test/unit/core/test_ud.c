@@ -251,8 +251,6 @@ UNIT_CASE(late_answer_leaves_no_address_handle)
 	assert_int_equal(next_event().number, 0);
 }
 
-/* --- accepting ---------------------------------------------------------------------------------------- */
-
 static DAT_RETURN accept_request(struct dapl_cr *cr)
 {
 	DAT_RETURN ret;

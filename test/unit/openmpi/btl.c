@@ -142,8 +142,6 @@ DAT_RETURN dat_extension_op(DAT_HANDLE to, DAT_EXTENDED_OP op, ...)
 	return rc;
 }
 
-/* --- events ------------------------------------------------------------------------------------ */
-
 DAT_EVENT *new_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 {
 	assert_true(num_events < EVENTS);
@@ -319,8 +317,6 @@ int32_t opal_convertor_pack(opal_convertor_t *conv, struct iovec *iov, uint32_t 
 		memcpy(iov->iov_base, conv->pBaseBuf, iov->iov_len);
 	return pack_result;
 }
-
-/* --- delivered messages ------------------------------------------------------------------------ */
 
 static void record_delivery(const mca_btl_base_segment_t *segment, size_t n)
 {

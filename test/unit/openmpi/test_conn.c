@@ -392,8 +392,6 @@ IDLE_CASE(refused_request_fails_the_peer)
 	assert_int_equal(last_conn()->state, UDAPL_CONN_CLOSED);
 }
 
-/* --- failed attempts --------------------------------------------------------------------------- */
-
 CASE(attempt_is_repeated_while_requests_wait)
 {
 	static void (*const waits[])(void) = { send_waits, rdma_waits };

@@ -660,8 +660,6 @@ CASE(nothing_is_reported_during_finalize)
 	assert_int_equal(reports + errors, 0);
 }
 
-/* --- release ----------------------------------------------------------------------------------- */
-
 CASE(finished_connection_is_freed)
 {
 	udapl_conn_new(peer, true)->state = UDAPL_CONN_CLOSED;

@@ -215,8 +215,6 @@ CASE(other_events_of_the_cq_are_ignored)
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 }
 
-/* --- reaping of an operation that completed during its post ------------------------------------ */
-
 CASE(reaping_stops_when_nothing_is_outstanding)
 {
 	completions_come(2);

@@ -2,6 +2,7 @@
 /* test_rdma.c - puts, gets and atomic operations: what is refused, what is posted, in which order, and when a callback
  * runs. */
 #include "test/unit/openmpi/btl.h"
+#include "contrib/openmpi/frag.h"
 #include "contrib/openmpi/progress.h"
 #include "contrib/openmpi/push.h"
 #include "contrib/openmpi/rdma.h"
@@ -177,8 +178,6 @@ UNIT_CASE(operation_without_memory_is_refused)
 	assert_int_equal(module.rdma_outstanding, 0);
 }
 
-/* --- order ------------------------------------------------------------------------------------- */
-
 UNIT_CASE(operations_wait_for_a_slot_in_their_order)
 {
 	conn->sq_free = 1;
@@ -220,6 +219,20 @@ UNIT_CASE(callback_runs_after_the_completion)
 	assert_int_equal(peer->rdma_outstanding, 0);
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 	assert_int_equal(conn->posted, 0);
+}
+
+UNIT_CASE(slot_of_a_completed_operation_is_used_by_a_waiting_message)
+{
+	udapl_frag_t *waiting = (udapl_frag_t *)udapl_alloc(&module.super, peer, MCA_BTL_NO_ORDER, 10, 0);
+
+	put(100);
+	conn->sq_free = 0;
+	conn->credits = 1;
+	opal_list_append(&peer->sends, &waiting->base.super.super);
+	completion_comes(posts[0].work, DAT_DTO_SUCCESS, 0);
+	udapl_progress_module(&module, false);
+	assert_int_equal(num_posts, 2);
+	assert_int_equal(conn->sq_free, 0);
 }
 
 UNIT_CASE(operation_that_completes_while_it_is_posted_is_done)
@@ -294,8 +307,6 @@ UNIT_CASE(post_to_an_ended_connection_breaks_nothing)
 	assert_int_equal(opal_list_get_size(&peer->flushed_rdmas), 1);
 	assert_int_equal(peer->state, UDAPL_CONNECTED);
 }
-
-/* --- flush ------------------------------------------------------------------------------------- */
 
 /* void in Open MPI 4.1, int in 5 */
 __typeof__(opal_progress()) __wrap_opal_progress(void)

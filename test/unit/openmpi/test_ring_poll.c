@@ -175,8 +175,6 @@ CASE(closing_module_delivers_nothing)
 	assert_int_equal(num_deliveries, 0);
 }
 
-/* --- peers that break the protocol ------------------------------------------------------------- */
-
 CASE(longer_message_than_the_largest_is_skipped)
 {
 	static const uint16_t lengths[] = { LARGEST, LARGEST + 1, SIZE, SIZE + 1, UINT16_MAX };

@@ -90,21 +90,17 @@ CASE(ring_holds_messages_of_the_eager_limit)
 	expect_room(mca_btl_udapl_component.eager_messages);
 }
 
-CASE(first_ring_of_another_host_is_small)
+static void first_ring_is_small(opal_proc_t *proc)
 {
 	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
-	peer->proc = &far;
+	peer->proc = proc;
 	LOCKED(udapl_ring_offer(conn));
 	expect_room(10);
 }
 
-CASE(first_ring_of_an_unknown_process_is_small)
-{
-	mca_btl_udapl_component.eager_messages = UDAPL_RING_LATER * 10;
-	peer->proc = NULL;
-	LOCKED(udapl_ring_offer(conn));
-	expect_room(10);
-}
+CASE(first_ring_of_another_host_is_small) { first_ring_is_small(&far); }
+
+CASE(first_ring_of_an_unknown_process_is_small) { first_ring_is_small(NULL); }
 
 CASE(later_rings_are_smaller)
 {

@@ -128,8 +128,6 @@ CASE(message_that_cannot_be_packed_does_not_arrive)
 	assert_int_equal(conn->ring_out.cursor.end, SIZE);
 }
 
-/* --- credits ----------------------------------------------------------------------------------- */
-
 CASE(message_carries_credits)
 {
 	conn->credits_to_return = 3;
@@ -157,8 +155,6 @@ CASE(few_slots_are_not_worth_reporting)
 	assert_int_equal(conn->ring_in.slots_to_return, 0);
 }
 
-/* --- completions of staged writes -------------------------------------------------------------- */
-
 CASE(one_write_in_an_interval_is_signaled)
 {
 	int interval = udapl_signal_interval();
@@ -185,8 +181,6 @@ CASE(refused_write_breaks_the_connection)
 	assert_int_equal(conn->sq_free, mca_btl_udapl_component.requests);
 	assert_int_equal(conn->posted, 0);
 }
-
-/* --- copies of fragments ----------------------------------------------------------------------- */
 
 CASE(only_a_mapped_ring_takes_long_copies)
 {
