@@ -14,8 +14,6 @@ void (*during_load)(void), (*during_init)(void), (*during_fini)(void);
 static const DAT_PROVIDER table;
 static char steps[512];
 
-/* --- libraries -------------------------------------------------------------------------------------------------- */
-
 /* `params` NULL: there are none. */
 static void add_step(const char *what, const char *name, const char *params)
 {
@@ -56,8 +54,6 @@ static void fini(const DAT_PROVIDER_INFO *info)
 	add_step("fini:", info->ia_name, NULL);
 	do_once(&during_fini);
 }
-
-/* --- the dynamic linker ----------------------------------------------------------------------------------------- */
 
 REPLACE(dlopen, dlsym, dlclose, dlerror)
 

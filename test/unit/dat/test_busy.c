@@ -142,35 +142,6 @@ UNIT_CASE(fork_waits_for_other_threads)
 	join_loader();
 }
 
-static void *wait_for_forks(void *passed)
-{
-	dat_mutex_lock(&registry.lock);
-	begun = true;
-	pthread_cond_broadcast(&changed);
-	busy_wait_for_forks();
-	*(bool *)passed = true;
-	dat_mutex_unlock(&registry.lock);
-	return NULL;
-}
-
-/* Not only while the fork waits: its handlers are still to be called. */
-UNIT_CASE(no_thread_loads_until_the_fork_is_over)
-{
-	bool passed = false;
-
-	busy_before_fork();
-	assert_int_equal(pthread_create(&loader, NULL, wait_for_forks, &passed), 0);
-	while (!begun)
-		pthread_cond_wait(&changed, &registry.lock.mutex);
-	dat_mutex_unlock(&registry.lock);
-	usleep(20000);		/* time enough for a thread that does not wait */
-	dat_mutex_lock(&registry.lock);
-	assert_false(passed);
-	busy_after_fork();
-	join_loader();
-	assert_true(passed);
-}
-
 /* The parent's thread that was about to fork, too, is not in the child. */
 UNIT_CASE(child_waits_for_no_fork_of_its_parent)
 {
@@ -192,14 +163,6 @@ UNIT_CASE(fork_does_not_wait_for_itself)
 	busy_after_fork();
 	busy_wait_for_forks();		/* no thread forks */
 	end(&entries[0]);
-	join_loader();
-}
-
-UNIT_CASE(idle_registry_is_waited_for)
-{
-	start_loader();
-	let_loader_end();
-	assert_true(busy_wait_until_idle());
 	join_loader();
 }
 

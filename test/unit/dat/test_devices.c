@@ -234,7 +234,19 @@ UNIT_CASE(port_without_files_has_entries_of_its_own)
 	makes("d0-1 d0-1s d0-1u ");
 }
 
-/* --- limits and shortages --------------------------------------------------------------------------------------- */
+UNIT_CASE(path_that_is_too_long_leads_nowhere)
+{
+	char *path = malloc(PATH_MAX + 1);
+
+	memset(path, 'p', PATH_MAX);
+	path[PATH_MAX] = '\0';
+	for (size_t n = PATH_MAX; n > PATH_MAX - 32; n--) {
+		path[n] = '\0';
+		assert_int_equal(devices_make_entries(&conf, path, false), 0);
+	}
+	assert_int_equal(conf.count, 0);
+	free(path);
+}
 
 static void two_devices(void)
 {

@@ -40,8 +40,6 @@ int __wrap_sources_generate(struct conf *conf, bool with_soft)
 	return devices_error;
 }
 
-/* --- fixture ---------------------------------------------------------------------------------------------------- */
-
 static DAT_ENTRY *list;
 static DAT_COUNT count;
 
@@ -190,6 +188,15 @@ static DAT_RETURN check(const char *text, size_t length)
 	fault_count = 0;
 	memset(faults, 0, sizeof faults);
 	return dats_check_conf(text, length, keep, faults, &count);
+}
+
+TEST(check_needs_its_pointers)
+{
+	assert_int_equal(dats_check_conf(NULL, 0, keep, NULL, &count),
+			 DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	assert_int_equal(dats_check_conf(A, 1, NULL, NULL, &count), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
+	assert_int_equal(dats_check_conf(A, 1, keep, NULL, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5));
+	assert_int_equal(count, 77);
 }
 
 TEST(each_fault_is_reported_with_its_place)

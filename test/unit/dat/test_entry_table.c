@@ -24,6 +24,41 @@ static DAT_PROVIDER_INFO key(const char *name, unsigned minor, bool thread_safe)
 #define A LINE("ia_a", "default", "liba.so", "eth0 0")
 #define B LINE("ia_b", "default", "libb.so", "eth0 0")
 
+UNIT_TEST(each_part_of_a_key_counts)
+{
+	DAT_PROVIDER_INFO a = key("ia", 0, false), b;
+
+	b = a;
+	assert_true(same_key(&a, &b));
+	b = key("ib", 0, false);
+	assert_false(same_key(&a, &b));
+	b = key("ia", 1, false);
+	assert_false(same_key(&a, &b));
+	b = key("ia", 0, true);
+	assert_false(same_key(&a, &b));
+	b.is_thread_safe = (DAT_BOOLEAN)2;	/* any value but 0 is true */
+	a.is_thread_safe = DAT_TRUE;
+	assert_true(same_key(&a, &b));
+	b.dapl_version_major = 1;
+	assert_false(same_key(&a, &b));
+}
+
+UNIT_TEST(equal_keys_come_in_the_order_of_the_file)
+{
+	struct entry_table table = table_of(A B LINE("ia_a", "default", "libc.so", ""));
+	DAT_PROVIDER_INFO a = key("ia_a", 0, false), absent = key("ia_c", 0, false);
+	struct entry *first = table_next(&table, &a, NULL);
+
+	assert_int_equal(table.count, 3);
+	assert_ptr_equal(first, table.entries[0]);
+	assert_ptr_equal(table_next(&table, &a, first), table.entries[2]);
+	assert_null(table_next(&table, &a, table.entries[2]));
+	assert_null(table_next(&table, &absent, NULL));
+	assert_false(table.entries[0]->repeated || table.entries[1]->repeated);
+	assert_true(table.entries[2]->repeated && table.reading->repeated[2]);
+	table_free(&table);
+}
+
 UNIT_TEST(many_entries_are_all_found)
 {
 	enum { MANY = 200, LINE_BYTES = 80 };

@@ -109,8 +109,6 @@ int __wrap_usleep(useconds_t us)
 	return 0;
 }
 
-/* --- fixture ---------------------------------------------------------------------------------------------------- */
-
 static struct library loaded;
 static char reason[128];
 

@@ -58,8 +58,6 @@ UNIT_FIXTURE(begin)
 	other_provider = NULL;
 }
 
-/* --- calls of a library that is being loaded or unloaded -------------------------------------------------------- */
-
 static DAT_RETURN results[2];
 
 static void open_own_and_other(void)

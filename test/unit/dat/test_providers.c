@@ -85,6 +85,22 @@ static void free_replaced(struct entry *e)
 	entry_free_replaced(e);
 }
 
+UNIT_CASE(both_calls_check_their_arguments)
+{
+	DAT_RETURN (*const calls[])(const DAT_PROVIDER *, const DAT_PROVIDER_INFO *) = {
+		dat_registry_add_provider, dat_registry_remove_provider,
+	};
+	DAT_PROVIDER_INFO endless = a;
+
+	memset(endless.ia_name, 'n', sizeof endless.ia_name);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(calls[i](NULL, &a), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+		assert_int_equal(calls[i](&table, NULL), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+		assert_int_equal(calls[i](&table, &endless), DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+	}
+	assert_null(registry.providers);
+}
+
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
 UNIT_CASE(registration_belongs_to_the_entry_that_is_loaded)
@@ -104,15 +120,6 @@ UNIT_CASE(info_is_copied)
 	assert_int_equal(add(&info), DAT_SUCCESS);
 	memset(&info, 0, sizeof info);
 	assert_non_null(found(&a));
-}
-
-UNIT_CASE(providers_are_in_the_order_of_their_registration)
-{
-	add(&b);
-	add(&a);
-	assert_ptr_equal(registry.providers, found(&b));
-	assert_ptr_equal(registry.providers->next, found(&a));
-	assert_null(registry.providers->next->next);
 }
 
 /* An init returns nothing, so the open reports the lack of memory. */

@@ -250,33 +250,6 @@ UNIT_CASE(reread_waits_no_longer_than_a_second_for_a_load)
 	assert_int_equal(registry.table.count, 1);
 }
 
-/* --- fork ------------------------------------------------------------------------------------------------------- */
-
-static bool locks_are_free(void)
-{
-	bool is_free = dat_mutex_try(&registry.lock);
-
-	if (is_free)
-		dat_mutex_unlock(&registry.lock);
-	return is_free && !dats_reread(NULL);	/* takes the lock of reading */
-}
-
-/* The thread that loads is not in the child. */
-UNIT_CASE(child_is_busy_with_nothing)
-{
-	pid_t pid;
-
-	registry_start();
-	another_thread_loads(registry.table.entries[0]);
-	pid = fork_child();
-	if (!pid)
-		_exit(busy_any() ? 1 : locks_are_free() ? 0 : 2);
-	expect_success(pid);
-	assert_true(busy_any());		/* in the parent it still is */
-	loaded(registry.table.entries[0]);
-	assert_true(locks_are_free());
-}
-
 static DAT_RETURN close_query(DAT_HANDLE handle, ...)
 {
 	DAT_RETURN ret;

@@ -102,6 +102,17 @@ UNIT_CASE(soft_device_is_generated_if_asked)
 	expect_names("soft ofa-v2-soft-eth0");
 }
 
+UNIT_CASE(name_of_a_file_hides_a_device)
+{
+	devices[0] = "g1";
+	devices[1] = "d1";
+	devices[2] = "g2";
+	make_file(DROP_INS "/a.conf", "d1", NULL);
+	read_printed();
+	expect_names("g1 g2 d1");
+	assert_string_equal(sources.conf.entries[2].library, "libfile.so");
+}
+
 UNIT_CASE(file_that_cannot_be_read_is_reported)
 {
 	tree_directory(CONF);		/* open() succeeds, read() does not */

@@ -350,8 +350,6 @@ static void end_epoch(int end)
 
 #define TEST(name) UNIT_TEST_WITH(name, connect_stream, close_ends)
 
-/* --- frames ------------------------------------------------------------------------------------------------------ */
-
 UNIT_TEST(frame_tells_its_position)
 {
 	unsigned char frame[REMOTE_FRAME];

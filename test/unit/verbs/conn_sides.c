@@ -244,8 +244,6 @@ bool __wrap_dapl_timer_stop(struct dapl_timer *of)
 
 UNIT_FAIL_CALLOC(no_memory)
 
-/* --- in place of core: upcalls come without the lock ----------------------------------------------------- */
-
 static void upcall(const char *word, const void *to, const struct dapl_conn *of)
 {
 	assert_ptr_equal(to, &owner);

@@ -122,27 +122,6 @@ TEST(wire_follows_from_the_device_unless_there_are_datagrams)
 	}
 }
 
-TEST(only_a_request_is_passive)
-{
-	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
-	assert_false(conn->active);
-	assert_int_equal(conn->state, CONN_REQUESTED);
-	conn = hw_conn_new(&dev, false, CONN_RESOLVING_ADDRESS);
-	assert_true(conn->active);
-	assert_int_equal(conn->state, CONN_RESOLVING_ADDRESS);
-	assert_int_not_equal(conn->restarts, 0);	/* its port may be taken */
-}
-
-TEST(connection_knows_its_device)
-{
-	conn = hw_conn_new(&dev, false, CONN_REQUESTED);
-	assert_ptr_equal(conn->dev, &dev);
-	assert_int_equal(conn->target.kind, CM_CONN);
-	assert_memory_equal(&conn->local, &dev.attr.address, sizeof conn->local);
-	assert_int_equal(conn->remote.ss_family, 0);
-	assert_int_equal(conn->lock.state, MUTEX_FREE);
-}
-
 /* --- what core gives ------------------------------------------------------------------------------------------- */
 
 TEST(parameters_of_core_are_taken_over)
@@ -305,8 +284,6 @@ TEST(task_without_work_does_nothing)
 		list_is(&conn, 1);
 	}
 }
-
-/* --- disconnecting ------------------------------------------------------------------------------------------------ */
 
 TEST(disconnect_tells_a_peer_that_is_connected)
 {

@@ -442,8 +442,6 @@ TEST(unknown_event_changes_nothing)
 		}
 }
 
-/* --- after release ---------------------------------------------------------------------------------------------- */
-
 TEST(released_connection_reports_nothing)
 {
 	conn.released = true;

@@ -246,8 +246,6 @@ TEST(events_are_watched_until_reading_fails)
 	}
 }
 
-/* --- state and end ---------------------------------------------------------------------------------------------- */
-
 TEST(query_asks_the_port_anew)
 {
 	struct dapl_device_attr attr;

@@ -44,39 +44,6 @@ CASE(no_operation_is_missing)
 	}
 }
 
-CASE(operations_of_devices_and_queue_pairs)
-{
-	assert_ptr_equal(ops->query, hw_eth_query);
-	assert_ptr_equal(ops->clock, hw_eth_clock_read);
-	assert_ptr_equal(ops->moderate, hw_eth_moderate);
-	assert_ptr_equal(ops->begin, hw_eth_begin);
-	assert_ptr_equal(ops->stats, hw_eth_stats);
-	assert_ptr_equal(ops->pace, hw_eth_pace);
-}
-
-CASE(operations_of_rings)
-{
-	assert_ptr_equal(ops->poll, hw_eth_ring_poll);
-	assert_ptr_equal(ops->release, hw_eth_ring_release);
-	assert_ptr_equal(ops->arm, hw_eth_ring_arm);
-}
-
-CASE(operations_of_rules)
-{
-	assert_ptr_equal(ops->add_rule, hw_eth_rule_add);
-	assert_ptr_equal(ops->free_rule, hw_eth_rule_free);
-	assert_ptr_equal(ops->count_rule, hw_eth_rule_count);
-}
-
-CASE(operations_of_groups)
-{
-	assert_ptr_equal(ops->create_group, hw_group_create);
-	assert_ptr_equal(ops->set_group, hw_group_set);
-	assert_ptr_equal(ops->free_group, hw_group_free);
-}
-
-/* --- moving a rule ---------------------------------------------------------------------------------------- */
-
 /* To another queue pair or to its own; neither is touched, and no flow is made or destroyed. */
 CASE(rule_stays_where_it_is)
 {

@@ -244,8 +244,6 @@ TEST(first_query_probes_the_device)
 	steps_are("");
 }
 
-/* --- frames without a receive ----------------------------------------------------------------------------------- */
-
 TEST(drops_are_those_of_the_port)
 {
 	counter = "123\n";

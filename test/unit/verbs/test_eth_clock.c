@@ -39,8 +39,6 @@ static int query_rt_values(struct ibv_context *of, struct ibv_values_ex *values)
 	return read_error;
 }
 
-/* --- fixture ---------------------------------------------------------------------------------------------------- */
-
 UNIT_FIXTURE(begin)
 {
 	verbs = (struct verbs_context){ .sz = sizeof verbs, .query_rt_values = query_rt_values,

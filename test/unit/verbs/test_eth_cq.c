@@ -135,8 +135,6 @@ static void poll_gives(int n, int frames_got, int others_got)
 	assert_int_equal(got, frames_got);
 }
 
-/* --- functions of the device ------------------------------------------------------------------------------------ */
-
 UNIT_CASE(first_raw_qp_replaces_the_devices_functions)
 {
 	const struct ibv_context_ops *ops = &machines[0].verbs.context.ops;

@@ -102,8 +102,6 @@ static void has_work_queues(void)
 
 #define TEST(name) UNIT_TEST_WITH(name, begin, objects_end)
 
-/* --- a QP to try things ------------------------------------------------------------------------------------------ */
-
 TEST(qp_to_try_is_a_small_raw_one)
 {
 	struct ibv_qp *qp;

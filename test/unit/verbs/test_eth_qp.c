@@ -111,8 +111,6 @@ int hw_eth_post_recv(struct ibv_qp *of, struct ibv_recv_wr *wr, struct ibv_recv_
 
 UNIT_FAIL_CALLOC(no_memory)
 
-/* --- fixture ------------------------------------------------------------------------------------------------------ */
-
 static int create(void) { return hw_eth_create_qp(&dev, &objects.pd, &init, &qp); }
 
 static int set_up(void **state)
@@ -295,13 +293,6 @@ UNIT_CASE(failed_beginning_is_destroyed)
 	}
 }
 
-UNIT_CASE(refusal_without_a_reason_is_an_error)
-{
-	failing = "qp";
-	refusal = 0;
-	assert_int_equal(hw_eth_begin(qp, &config), EIO);
-}
-
 static void begin_fails(void *reason)
 {
 	failing = "qp";
@@ -386,8 +377,6 @@ UNIT_CASE(failed_reset_stops_there)
 	}
 }
 
-/* --- destroying ------------------------------------------------------------------------------------------------- */
-
 /* Polls, groups and flows lead to the QP, so they go first. The QP uses the CQ of its receives. */
 UNIT_CASE(destroying_goes_from_users_to_what_they_use)
 {
@@ -410,8 +399,6 @@ UNIT_CASE(qp_that_cannot_be_destroyed_stays)
 	assert_int_equal(hw_eth_destroy_qp(qp), 0);
 	qp = NULL;
 }
-
-/* --- counters --------------------------------------------------------------------------------------------------- */
 
 UNIT_CASE(losses_of_the_port_count_from_the_beginning)
 {

@@ -5,8 +5,6 @@
 #include "dapl/verbs/hw.h"
 #include "test/unit/unit.h"
 
-/* --- errors --------------------------------------------------------------------------------------- */
-
 UNIT_TEST(result_or_errno_is_the_error)
 {
 	static const struct { const char *what; int result, errno_then, error; } rows[] = {
@@ -32,8 +30,6 @@ UNIT_TEST(null_has_the_error_in_errno)
 	errno = 0;
 	assert_int_equal(hw_null_errno(), EIO);
 }
-
-/* --- librdmacm ------------------------------------------------------------------------------------ */
 
 #define LIBRARY "librdmacm.so.1"
 

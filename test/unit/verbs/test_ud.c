@@ -237,8 +237,6 @@ TEST(table_that_cannot_be_read_gives_the_first_index)
 	index_is(0);
 }
 
-/* --- failures ---------------------------------------------------------------------------------------------------- */
-
 TEST(refused_handle_gives_the_reason)
 {
 	static const struct rdma_ud_param param;
