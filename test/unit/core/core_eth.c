@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* core_eth.c - see core_eth.h. */
+#include "common/trace.h"
 #include "dapl/core/eth/ep.h"
 #include "dapl/core/eth/group.h"
 #include "test/unit/core/core_eth.h"
@@ -258,6 +259,24 @@ unsigned core_eth_count(const struct ibv_qp *qp)
 	for (int i = 0; i < CORE_ETH_RULES; i++)
 		n += core_eth.rules[i].qp == qp;
 	return n;
+}
+
+static struct {
+	const char *text;
+	bool found;
+} sought;
+
+static void seek(void *arg, const char *text, size_t length)
+{
+	sought.found |= memmem(text, length, sought.text, strlen(sought.text)) != NULL;
+}
+
+bool core_eth_traced(const char *text)
+{
+	sought.text = text;
+	sought.found = false;
+	trace_each(seek, NULL);
+	return sought.found;
 }
 
 void core_assert_refs(const struct dapl_object *obj, int refs)

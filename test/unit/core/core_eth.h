@@ -53,6 +53,8 @@ struct dapl_ep *core_eth_ring_ep(void);
 struct dapl_group *core_eth_group(struct dapl_ep *member);
 /* The rules that the device has at a QP. */
 unsigned core_eth_count(const struct ibv_qp *qp);
+/* Whether the trace has a record with this text. */
+bool core_eth_traced(const char *text);
 /* That all calls have left an object, with so many references to it. */
 void core_assert_refs(const struct dapl_object *obj, int refs);
 

@@ -166,25 +166,6 @@ UNIT_CASE(posts_have_the_limits_of_frames)
 	assert_false(ep()->eth->ring);
 }
 
-/* Whether the trace has a record with this text. */
-static struct {
-	const char *text;
-	bool found;
-} sought;
-
-static void seek(void *arg, const char *text, size_t length)
-{
-	sought.found |= memmem(text, length, sought.text, strlen(sought.text)) != NULL;
-}
-
-static bool is_traced(const char *text)
-{
-	sought.text = text;
-	sought.found = false;
-	trace_each(seek, NULL);
-	return sought.found;
-}
-
 UNIT_CASE(trace_tells_what_is_wrong_with_an_attribute)
 {
 	static const struct { DAT_NAMED_ATTR attr; const char *text; } rows[] = {
@@ -202,7 +183,7 @@ UNIT_CASE(trace_tells_what_is_wrong_with_an_attribute)
 		DAT_NAMED_ATTR attr = rows[i].attr;
 
 		assert_not_made(create_with(&attr, 1), BAD_PARAM(6));
-		if (!is_traced(rows[i].text))
+		if (!core_eth_traced(rows[i].text))
 			fail_msg("%s", rows[i].text);
 	}
 	trace_set_level(TRC_LVL_OFF);

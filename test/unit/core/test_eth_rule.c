@@ -148,25 +148,6 @@ static void assert_refused(const DAT_ETH_RULE *rule, const char *what)
 		fail_msg("%s", what);
 }
 
-/* Whether the trace has a record with this text. */
-static struct {
-	const char *text;
-	bool found;
-} sought;
-
-static void seek(void *arg, const char *text, size_t length)
-{
-	sought.found |= memmem(text, length, sought.text, strlen(sought.text)) != NULL;
-}
-
-static bool is_traced(const char *text)
-{
-	sought.text = text;
-	sought.found = false;
-	trace_each(seek, NULL);
-	return sought.found;
-}
-
 static DAT_ETH_RULE join(uint8_t version, uint8_t first)
 {
 	DAT_ETH_RULE rule = { .mode = DAT_ETH_COPY, .flags = DAT_ETH_JOIN };
@@ -202,27 +183,27 @@ UNIT_CASE(trace_tells_what_is_wrong_with_a_rule)
 	trace_set_level(TRC_LVL_ERROR);
 	rule.mode = 0;
 	assert_refused(&rule, "mode");
-	assert_true(is_traced("dat_eth_rule_add refused: mode is 0, expected DAT_ETH_COPY"));
+	assert_true(core_eth_traced("dat_eth_rule_add refused: mode is 0, expected DAT_ETH_COPY"));
 	rule = rule_to(1);
 	rule.flags = 0x18;
 	assert_refused(&rule, "flags");
-	assert_true(is_traced("refused: flags have the unknown bits 0x10"));
+	assert_true(core_eth_traced("refused: flags have the unknown bits 0x10"));
 	rule = rule_to(1);
 	rule.key.protocol = 17;
 	rule.mask.protocol = 0;
 	assert_refused(&rule, "protocol");
-	assert_true(is_traced("refused: key.protocol has bits that mask.protocol does not have"));
+	assert_true(core_eth_traced("refused: key.protocol has bits that mask.protocol does not have"));
 	rule = rule_to(1);
 	rule.mask.dst[5] = 0xfe;
 	assert_refused(&rule, "dst");
-	assert_true(is_traced("refused: key.dst has bits that mask.dst does not have"));
+	assert_true(core_eth_traced("refused: key.dst has bits that mask.dst does not have"));
 	rule = rule_to(1);
 	rule.inner_key.tunnel_id = 1;
 	assert_refused(&rule, "tunnel_id");
-	assert_true(is_traced("refused: inner_key.tunnel_id has bits that inner_mask.tunnel_id does not have"));
+	assert_true(core_eth_traced("refused: inner_key.tunnel_id has bits that inner_mask.tunnel_id does not have"));
 	rule = join(4, 10);
 	assert_refused(&rule, "join");
-	assert_true(is_traced("refused: DAT_ETH_JOIN, but key.ip_version and key.ip_dst name no multicast group"));
+	assert_true(core_eth_traced("DAT_ETH_JOIN, but key.ip_version and key.ip_dst name no multicast group"));
 	trace_set_level(TRC_LVL_OFF);
 }
 
