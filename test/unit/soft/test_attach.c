@@ -330,16 +330,6 @@ UNIT_CASE(acceptor_without_a_wake_up_is_refused)
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(last_device_closes_the_server)
-{
-	make_offer();
-	assert_null(attach_offer_end(offer));
-	offer = NULL;
-	assert_int_not_equal(attach_server_name(), 0);
-	close_devices();
-	assert_int_equal(attach_server_name(), 0);
-}
-
 UNIT_CASE(child_has_no_offers)
 {
 	struct shm_process *process;

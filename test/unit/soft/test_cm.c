@@ -269,17 +269,6 @@ UNIT_CASE(state_selects_the_reader)
 	}
 }
 
-UNIT_CASE(stale_event_is_ignored)
-{
-	conn.state = SOFT_WAIT_REPLY;
-	input();
-	expect_log("");
-	conn.cm->attach_fd = 5;
-	conn.state = SOFT_ATTACHING;
-	input();
-	expect_log("initiator_attach_ready ");
-}
-
 /* --- deadlines -------------------------------------------------------------------------------------------------- */
 
 UNIT_CASE(state_selects_what_a_deadline_does)
@@ -429,19 +418,6 @@ UNIT_CASE(released_request_is_refused)
 	soft_cm_release(&conn);
 	expect_log("acceptor_refuse ");
 	ended_with(SOFT_UP_DEAD, 0);
-}
-
-UNIT_CASE(released_connection_keeps_the_new_one_of_its_queue_pair)
-{
-	struct dapl_conn next = { .dev = &dev, .cm = &cm_of_next };
-
-	conn.state = SOFT_CLOSED;
-	conn.qp = &qp;
-	qp.conn = &next;
-	soft_cm_release(&conn);
-	ended_with(SOFT_UP_DEAD, 0);
-	assert_null(conn.qp);
-	assert_ptr_equal(qp.conn, &next);
 }
 
 /* --- close ------------------------------------------------------------------------------------------------------ */

@@ -82,14 +82,6 @@ static void query(void)
 
 /* --- names and addresses ------------------------------------------------------------------------------------- */
 
-CASE(address_has_no_port)
-{
-	query();
-	assert_true(address_same_host((struct sockaddr *)&attr.address, (struct sockaddr *)&dev.address));
-	assert_int_equal(address_port((struct sockaddr *)&attr.address), 0);
-	assert_int_equal(address_port((struct sockaddr *)&dev.address), 7);
-}
-
 static void assert_gid(const char *text)
 {
 	union ibv_gid gid;
@@ -168,19 +160,6 @@ CASE(nothing_is_missing)
 	assert_false(attr.no_late_flush);
 	assert_false(attr.no_solicited);
 	assert_false(attr.no_empty_receive);
-}
-
-/* All endpoints together may have the reads of each. */
-CASE(reads_of_a_connection_fit_its_parameters)
-{
-	const struct ibv_device_attr *limits = &attr.limits;
-	struct dapl_conn_params params = { .reads_out = SOFT_MAX_READS, .reads_in = SOFT_MAX_READS };
-
-	descriptors = RLIM_INFINITY;
-	query();
-	assert_int_equal(limits->max_qp_init_rd_atom, params.reads_out);
-	assert_int_equal(limits->max_qp_rd_atom, params.reads_in);
-	assert_true(limits->max_res_rd_atom >= (long long)limits->max_qp * limits->max_qp_rd_atom);
 }
 
 /* Each connection and each channel of a CQ takes a descriptor. */

@@ -88,15 +88,6 @@ TEST(first_bad_request_of_a_list_is_told)
 	assert_int_equal(left_count, 3);
 }
 
-TEST(rate_counts_frames_that_left)
-{
-	set_rate(RATE, 0);
-	error_of[0] = EMSGSIZE;
-	post(0);
-	post(1);
-	assert_int_equal(left_count, 1);
-}
-
 /* --- launch times and rates ------------------------------------------------------------------------------------- */
 
 TEST(frame_waits_for_its_launch_time)
@@ -289,18 +280,6 @@ TEST(frame_that_waits_is_checked_while_it_is_posted)
 	check_refuses = true;
 	assert_int_equal(post_how(0, &how), EINVAL);
 	assert_int_equal(timer_sets, 0);
-}
-
-TEST(batch_ends_before_a_frame_that_has_to_wait)
-{
-	fill_ring(3);
-	post_at(3, now + 2 * MS);
-	post(4);
-	await_timer();
-	assert_left(0, 3);
-	assert_true(timer_wait == MS);
-	await_timer();
-	assert_left(0, 5);
 }
 
 TEST(ring_needs_memory_and_a_timer)

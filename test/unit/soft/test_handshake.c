@@ -296,25 +296,6 @@ UNIT_CASE(initiator_confirms_the_shared_memory)
 	assert_true(event.events & EPOLLIN);
 }
 
-UNIT_CASE(only_an_initiator_in_another_process_confirms)
-{
-	struct dapl_conn acceptor = { .fd = 1 };
-	uint8_t got[64];
-
-	for (int i = 0; i < 3; i++) {
-		if (i)
-			set_up(state);
-		conn.cm->acceptor = i == 0 ? &acceptor : NULL;	/* of the same device */
-		conn.passive = i == 1;
-		assert_true(i == 2 || use_rings(some_memory()));
-		establish();
-		assert_int_equal(conn.state, SOFT_OPEN);
-		assert_int_equal(sent(got), 0);
-		if (i < 2)
-			tear_down(state);
-	}
-}
-
 UNIT_CASE(initiator_that_cannot_confirm_fails)
 {
 	assert_true(use_rings(some_memory()));

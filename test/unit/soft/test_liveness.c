@@ -95,16 +95,6 @@ UNIT_CASE(earlier_sweep_stays)
 	assert_int_equal(sweep_us, 4000);
 }
 
-UNIT_CASE(deadline_is_swept_in_time)
-{
-	cm_set_deadline(&conn, 3);
-	assert_int_equal(conn.cm->deadline_ns, now_ns + 3000 * MS);
-	assert_int_equal(sweep_us, 3000000);
-	cm_set_deadline_ms(&conn, 2);
-	assert_int_equal(conn.cm->deadline_ns, now_ns + 2 * MS);
-	assert_int_equal(sweep_us, 2000);
-}
-
 /* Whether the peer is lost so many ms from now; its last acknowledgement came ack_ms before that. */
 static bool lost_after(unsigned ms, unsigned ack_ms)
 {

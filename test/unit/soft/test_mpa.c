@@ -81,6 +81,19 @@ UNIT_CASE(stream_behind_the_frame_stays_in_the_socket)
 	assert_memory_equal(next, "FPDU", 4);
 }
 
+UNIT_CASE(end_within_a_frame_is_bad)
+{
+	uint8_t bytes[WIRE_MPA_MAX];
+	ssize_t length;
+
+	assert_true(mpa_send(&sender, &enhanced, NULL, "hello", 5));
+	length = recv(receiver.fd, bytes, sizeof bytes, 0);
+	assert_int_equal(send(sender.fd, bytes, length - 1, 0), length - 1);
+	shutdown(sender.fd, SHUT_WR);
+	assert_int_equal(mpa_receive(&receiver), GOT_BAD);
+	assert_int_equal(receiver.stream.io_error, 0);
+}
+
 UNIT_CASE(end_before_a_frame_is_an_end)
 {
 	shutdown(sender.fd, SHUT_WR);

@@ -63,26 +63,6 @@ UNIT_CASE(opened_directory_tells_where_it_is)
 	assert_int_equal(lseek(process.window_file, 0, SEEK_END), directory.window + WINDOW_SIZE);
 }
 
-UNIT_CASE(permission_is_that_of_the_region)
-{
-	struct soft_region r = region(0x1234, RW);
-	struct mr_permit permit;
-
-	r.file = 9;
-	r.offset = 0x3000;
-	assert_false(finds(0x1234, IBV_ACCESS_REMOTE_READ));
-	mr_dir_publish(&process, &r);
-	assert_true(mr_permit_find(&conn, 0x1234, IBV_ACCESS_REMOTE_WRITE, &permit));
-	assert_int_equal(permit.is.first, 0x10000);
-	assert_int_equal(permit.is.length, sizeof memory);
-	assert_int_equal(permit.is.base, (uintptr_t)memory);
-	assert_int_equal(permit.is.access, RW);
-	assert_int_equal(permit.is.file, 9);
-	assert_int_equal(permit.is.offset, 0x3000);
-	assert_true(mr_permit_still_valid(&permit));
-	mr_dir_withdraw(&process, &r);
-}
-
 UNIT_CASE(permission_needs_rights_domain_and_key)
 {
 	struct soft_region r = region(0x100, IBV_ACCESS_REMOTE_READ), foreign = region(0x200, RW);

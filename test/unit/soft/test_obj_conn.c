@@ -113,14 +113,6 @@ CASE(error_of_the_socket_is_the_cause)
 	assert_non_null(conn.cause.text);
 }
 
-CASE(upcalls_accumulate)
-{
-	soft_conn_queue_upcall(&conn, SOFT_UP_ESTABLISHED);
-	soft_conn_queue_upcall(&conn, SOFT_UP_BROKEN);
-	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED | SOFT_UP_BROKEN);
-	assert_int_equal(queued, 2);
-}
-
 CASE(interest_follows_the_stream)
 {
 	static const struct { bool paused, blocked; uint32_t events; } cases[] = {

@@ -212,27 +212,6 @@ BARE(receives_before_the_refused_one_are_posted)
 	assert_int_equal(bare->rq.tail, 2);
 }
 
-BARE(failed_queue_flushes_receives_at_once)
-{
-	struct ibv_recv_wr wr[] = { { .wr_id = 1, .next = &wr[1] }, { .wr_id = 2 } }, *bad;
-
-	set_failed(bare, false);
-	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), 0);
-	for (uint64_t id = 1; id <= 2; id++) {
-		struct ibv_wc wc = completion();
-
-		assert_int_equal(wc.wr_id, id);
-		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
-		assert_int_equal(wc.opcode, IBV_WC_RECV);
-		assert_int_equal(wc.qp_num, bare->qp.qp_num);
-	}
-	set_failed(bare, true);
-	assert_int_equal(soft_qp_post_recv(&bare->qp, wr, &bad), 0);
-	expect_no_completion();
-	assert_int_equal(bare->rq.tail, 2);
-	bare->flush_waits = false;
-}
-
 SHARED(queue_pair_with_a_shared_queue_takes_no_receive)
 {
 	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad = NULL;

@@ -155,19 +155,6 @@ static void expect_part_of_open(const struct soft_swqe *wqe, const struct ibv_mw
 	assert_int_equal(wqe->bind.access, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED);
 }
 
-CASE(consumer_chooses_the_key_of_a_type_2_window)
-{
-	struct ibv_mw *mw = &s.window->mw;
-	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW,
-		.bind_mw = { .mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = part_of_open() } };
-	const struct soft_swqe *wqe = kept(&wr);
-
-	assert_int_equal(wqe->rkey, wr.bind_mw.rkey);
-	assert_int_equal(mw->rkey, wr.bind_mw.rkey);
-	assert_false(wqe->bind_type1);
-	expect_part_of_open(wqe, mw);
-}
-
 CASE(window_of_type_1_needs_its_own_call)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW, .bind_mw.bind_info = part_of_open() };

@@ -123,17 +123,6 @@ UNIT_CASE(own_process_may_have_descriptor_0)
 	}
 }
 
-UNIT_CASE(own_process_can_be_accessed_if_that_is_wanted)
-{
-	for (int direct = 0; direct < 2; direct++) {
-		dev->want_direct = direct;
-		assert_non_null(shm_process_own(dev));
-		assert_int_equal(dev->shm.process->mr_dir->pid, direct ? getpid() : 0);
-		shm_process_put(dev->shm.process);
-		dev->shm.process = NULL;
-	}
-}
-
 UNIT_CASE(process_that_cannot_be_made_leaves_nothing)
 {
 	for (int i = 1; i <= 6; i++) {	/* the process, the eventfd, two files, and their mappings */

@@ -228,13 +228,6 @@ CASE(busy_socket_is_read_at_each_poll_and_others_seldom)
 	assert_int_equal(looks_in(1), 1);
 }
 
-CASE(without_a_busy_socket_each_poll_looks_at_all)
-{
-	dev.progress.streams = 2;
-	assert_int_equal(looks_in(10), 10);
-	assert_int_equal(did.receives, 0);
-}
-
 CASE(sockets_beside_rings_are_looked_at_seldom)
 {
 	dev.progress.busy_conn = conns;

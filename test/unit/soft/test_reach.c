@@ -127,22 +127,6 @@ UNIT_CASE(peer_that_ended_before_it_was_reached_has_ended)
 	assert_int_equal(peer.reach, SOFT_REACH_NO);
 }
 
-/* Another device of this process: no pidfd is needed, and no file is opened. */
-UNIT_CASE(own_process_is_reached)
-{
-	peer.file = 0;
-	mr_dir_open(&peer);
-	if (!cma_works())
-		skip();
-	assert_true(reach_memory(&peer));
-	assert_int_equal(peer.pidfd, -1);
-	assert_int_equal(peer.window_file, directory->fd);
-	peer.seen_ns = 0;
-	assert_true(reach_memory(&peer));	/* it lives as long as the caller */
-	assert_false(reach_process_has_ended(&peer));
-	mr_dir_close(&peer);
-}
-
 UNIT_CASE(only_regular_files_are_opened)
 {
 	int file = sealed_file_new(4096, 0), copy;

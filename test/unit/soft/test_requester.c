@@ -136,25 +136,6 @@ CASE(each_kind_of_send_has_its_opcode)
 	assert_int_equal(cur.charged, n * (SOFT_CHARGE + 40));
 }
 
-CASE(long_send_is_cut_into_full_segments)
-{
-	post(IBV_WR_SEND, 2 * UNTAGGED + 1);
-	fills(3);
-	for (int i = 0; i < 3; i++) {
-		struct segment is = segment(i);
-
-		assert_int_equal(is.msn, 1);
-		assert_int_equal(is.mo, i * UNTAGGED);
-		assert_int_equal(is.length, i < 2 ? UNTAGGED : 1);
-		assert_int_equal(is.last, i == 2);
-		assert_memory_equal(is.body, stream_device.memory->local + is.mo, is.length);
-	}
-	assert_int_equal(b.frame[1].cursor.offset, 2 * UNTAGGED);
-	assert_int_equal(b.frame[1].cursor.msn_send, 1);
-	assert_int_equal(cur.msn_send, 2);
-	assert_int_equal(cur.charged, SOFT_CHARGE + 2 * UNTAGGED + 1);
-}
-
 CASE(large_segments_are_whole_cache_lines)
 {
 	s.conn->stream.mulpdu = WIRE_UNTAGGED + FPDU_ALIGN_MIN + FPDU_ALIGN + FPDU_ALIGN - 1;

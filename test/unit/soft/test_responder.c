@@ -163,17 +163,6 @@ CASE(write_ends_with_a_part_of_an_aligned_word)
 	assert_int_equal(s.conn->stream.rx.tail_length, 0);	/* not the last segment */
 }
 
-CASE(length_of_a_write_is_that_of_its_segments)
-{
-	assert_int_equal(write_begin(stream_device.open->rkey, 0, 100, false), WIRE_TERM_NONE);
-	assert_int_equal(write_begin(stream_device.open->rkey, 200, 50, true), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->stream.rx.write_length, 150);
-	assert_int_equal(s.conn->stream.rx.write_to, 200);
-	write_end();
-	assert_int_equal(write_begin(stream_device.open->rkey, 0, 7, true), WIRE_TERM_NONE);
-	assert_int_equal(s.conn->stream.rx.write_length, 7);
-}
-
 CASE(write_is_acknowledged_after_unexpected_sends)
 {
 	write_end();

@@ -220,31 +220,6 @@ UNIT_CASE(service_thread_comes_back_for_the_rest)
 
 /* --- many rings ------------------------------------------------------------------------------------------------- */
 
-UNIT_CASE(rings_in_front_are_looked_at_by_each_poll)
-{
-	add(MANY);
-	for (unsigned i = 0; i < RINGS_BUSY; i++) {
-		put(i);
-		assert_int_equal(poll_for(i, 1, true), 1);
-	}
-	put(RINGS_BUSY);
-	dev.progress.polls = 0;			/* the next polls are in no ring's turn */
-	assert_int_equal(poll_for(RINGS_BUSY, RINGS_PENDING_POLLS - 1, true), 0);
-}
-
-UNIT_CASE(pending_ring_is_looked_at_and_moves_to_the_front)
-{
-	add(MANY);
-	put(MANY - 1);
-	pending_mark(&bitmap, rings[MANY - 1].pending_nr);
-	pending_mark(&bitmap, 60);	/* its connection has been closed */
-	assert_int_equal(poll_for(MANY - 1, 1, true), 1);
-	assert_ptr_equal(TAILQ_FIRST(&dev.rings.list), &rings[MANY - 1]);
-	assert_int_equal(dev.rings.count, MANY);
-	put(MANY - 1);
-	assert_int_equal(poll_for(MANY - 1, 1, true), 1);	/* it is in front now */
-}
-
 UNIT_CASE(closed_connection_does_not_move)
 {
 	add(MANY);

@@ -54,28 +54,6 @@ UNIT_FIXTURE(tear_down)
 static const struct ring_ack *sent_ack(void) { return &conn.shm->segment->memory->ack[1]; }
 static const struct ring_grant *own_grant(void) { return &conn.shm->segment->memory->grant[1]; }
 
-/* --- the connection --------------------------------------------------------------------------------------------- */
-
-UNIT_CASE(each_side_sends_where_the_other_receives)
-{
-	struct ring_memory *shared = conn.shm->segment->memory;
-
-	for (int passive = 0; passive < 2; passive++) {
-		shm_conn_free(conn.shm);
-		conn.passive = passive;
-		conn.shm = open_shm();
-		assert_ptr_equal(conn.shm->segment->memory, shared);	/* a spare one */
-		assert_ptr_equal(conn.shm->conn, &conn);
-		assert_ptr_equal(conn.shm->peer, passive ? &own : &peer);
-		assert_ptr_equal(conn.shm->own, passive ? &peer : &own);
-		assert_ptr_equal(conn.shm->tx.slot, shared->slot[passive]);
-		assert_ptr_equal(conn.shm->rx.slot, shared->slot[!passive]);
-		assert_ptr_equal(conn.shm->fallback_out, shared->fallback[passive]);
-		assert_ptr_equal(conn.shm->fallback_in, shared->fallback[!passive]);
-		assert_ptr_equal(conn.shm->grant, &shared->grant[passive]);
-	}
-}
-
 /* --- rendezvous --------------------------------------------------------------------------------------------------- */
 
 static char payload[RING_RNDV_MAX];

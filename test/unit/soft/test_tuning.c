@@ -31,15 +31,6 @@ static void close_both(void)
 	ends[0].tuning = ends[1].tuning = (struct dapl_conn_tuning){ 0 };
 }
 
-UNIT_TEST(each_end_has_its_traffic_class)
-{
-	connect_with((struct dapl_conn_tuning){ .traffic_class = 0x28 + 1 },
-		     (struct dapl_conn_tuning){ .traffic_class = 0x48 + 1 });
-	assert_int_equal(option(&ends[0], IPPROTO_IP, IP_TOS), 0x28);
-	assert_int_equal(option(&ends[1], IPPROTO_IP, IP_TOS), 0x48);
-	close_both();
-}
-
 UNIT_TEST(class_0_overrides_the_environment)
 {
 	connect_with((struct dapl_conn_tuning){ .traffic_class = 0 + 1 },
