@@ -31,6 +31,7 @@ enum {
 	PIECES = 3, /* of what goes to TCP at the end of an epoch: a frame, the end of the ring, its beginning */
 	MOVE_LINE = 300, /* the name of an IA, and what else is said */
 	LAST_BYTES = 256 << 10, /* a quarter of it goes to TCP at the end of a connection */
+	AFTER_FULL = 4 << 20, /* bytes that TCP carries after a full ring, at least */
 };
 
 const char *move_why(enum dat_socket_why why)
@@ -289,6 +290,12 @@ void move_revoke(struct conn *c)
 	epoll_out_changed(c);
 	conn_wake_peer(c);
 	conn_wake(c);
+}
+
+void move_leave_ring(struct conn *c)
+{
+	move_revoke(c);
+	c->begin_at = c->tcp_out + AFTER_FULL;
 }
 
 void move_revoke_what_fits(struct conn *c)

@@ -13,6 +13,8 @@ void move_detach(struct conn *c);
 void move_begin(struct conn *c);
 /* out_lock held: ends the epoch of the sending direction, if there is one; unclaimed bytes go to TCP. */
 void move_revoke(struct conn *c);
+/* The same, because the peer does not read from a full ring: TCP carries the next bytes for longer. */
+void move_leave_ring(struct conn *c);
 /* out_lock held, at the end of the connection: ends the epoch if TCP takes all unclaimed bytes at once. If not, they
  * stay in the ring, which the peer reads before the end of the stream. */
 void move_revoke_what_fits(struct conn *c);

@@ -44,6 +44,7 @@ static bool run_look(uint64_t now)
 	for (struct remote *r = remote_stream_all(); r; r = r->next_all)
 		if (remote_out_waits(r)) {
 			again = true;
+			remote_out_look(r);
 			if (!link_watch(r->link, now))
 				break; /* streams may be gone */
 		}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* remote_out.c - see remote_out.h. */
 #include "sock/remote_out.h"
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include "common/clock.h"
 #include "sock/conn.h"
 #include "sock/move.h"
+#include "sock/real.h"
 #include "sock/remote_chores.h"
 #include "sock/remote_frame.h"
 #include "sock/remote_stream.h"
@@ -182,6 +185,40 @@ bool remote_out_waits(const struct remote *r)
 		return state != EXPECTED;
 	claim = LOAD(&r->tx->claim);
 	return !(claim & RING_REVOKED) && claim != LOAD(&r->tx->tail);
+}
+
+static bool is_full(struct remote *r)
+{
+	return LOAD(&r->tx->tail) - (LOAD(&r->tx->claim) & ~RING_REVOKED) >= r->ring;
+}
+
+static bool has_user_timeout(const struct conn *c)
+{
+	unsigned ms = 0;
+	socklen_t size = sizeof ms;
+
+	return !REAL(getsockopt)(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size) && ms;
+}
+
+void remote_out_look(struct remote *r)
+{
+	struct conn *c = LOAD(&r->conn);
+	uint64_t claim;
+
+	if (!c || r->state != ATTACHED || !is_full(r)) {
+		r->full_at = 0;
+		return;
+	}
+	claim = LOAD(&r->tx->claim);
+	if (r->full_at != claim + 1) {
+		r->full_at = claim + 1; /* 0: it was not full */
+		return;
+	}
+	if (!conn_lock_out(c))
+		return;
+	if (c->remote == r && c->tx.active && is_full(r) && has_user_timeout(c))
+		move_leave_ring(c);
+	conn_unlock_out(c);
 }
 
 bool remote_out_tick(struct remote *r, uint64_t now)

@@ -40,6 +40,9 @@ void remote_out_take_credit(struct remote *r, struct conn *c, uint64_t position,
 void remote_out_on_room(struct remote *r);
 /* Whether the peer has to do something for the stream: to take bytes, or to answer. */
 bool remote_out_waits(const struct remote *r);
+/* To be called each second while it waits: a full ring that the peer does not read is left to TCP, if the program
+ * has set TCP_USER_TIMEOUT. The kernel then counts the time for which the window is closed. */
+void remote_out_look(struct remote *r);
 /* Gives up an epoch to which the peer does not agree. Returns whether one waits. */
 bool remote_out_tick(struct remote *r, uint64_t now);
 

@@ -80,6 +80,7 @@ struct remote {
 	bool push_later; /* the link had no room */
 	uint32_t after_cancel; /* bytes */
 	uint64_t synced; /* atomic: position that SYNCED has told */
+	uint64_t full_at; /* claim of the ring + 1 when a look has found it full, else 0; the service thread's */
 
 	/* guarded by in_lock */
 	bool wanted; /* the peer has sent MOVE */

@@ -445,8 +445,7 @@ static void leave_full_ring(struct conn *c, uint64_t *head, uint64_t *since)
 		if (!*since || seen != *head) {
 			*head = seen, *since = now;
 		} else if (now - *since > STALL_NS) {
-			move_revoke(c);
-			c->begin_at = c->tcp_out + (4 << 20);
+			move_leave_ring(c);
 			*since = 0;
 		}
 	}
