@@ -5,6 +5,7 @@
 #include "dapl/soft/cm/handshake.h"
 #include "common/lock.h"
 #include "common/trace.h"
+#include "dapl/core/base/traffic_class.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/qp.h"
@@ -56,11 +57,16 @@ struct wire_trailer handshake_trailer(const struct dapl_conn *conn)
 static int associate(struct dapl_conn *conn, const struct wire_trailer *peer)
 {
 	struct sockaddr *remote = (struct sockaddr *)&conn->remote;
+	int err;
 
+	if (!conn->qp)
+		return ECANCELED;
 	conn->cm->peer.qpn = peer->qpn;
 	conn->cm->peer.qkey = peer->qkey;
-	return conn->qp ? soft_ud_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->cm->peer.ah)
-			: ECANCELED;
+	err = soft_ud_ah_create(conn->qp->qp.pd, remote, peer->udp_port, &conn->cm->peer.ah);
+	if (!err)
+		soft_ud_ah_set_class(conn->cm->peer.ah, dapl_traffic_class(&conn->cm->tuning, conn->cm->qos));
+	return err;
 }
 
 void handshake_associated(struct dapl_conn *conn, const struct wire_trailer *peer)

@@ -86,9 +86,15 @@ int soft_ud_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_
 	new->ah.pd = pd;
 	memcpy(&new->address, address, address_length(address));
 	address_set_port((struct sockaddr *)&new->address, port);
+	new->traffic_class = -1;
 	__atomic_add_fetch(&((struct soft_pd *)pd)->refs, 1, __ATOMIC_RELAXED);
 	*ah = &new->ah;
 	return 0;
+}
+
+void soft_ud_ah_set_class(struct ibv_ah *ah, int traffic_class)
+{
+	((struct soft_ah *)ah)->traffic_class = traffic_class;
 }
 
 int soft_ud_ah_destroy(struct ibv_ah *ah)
@@ -117,12 +123,34 @@ static enum ibv_wc_status gather(const struct soft_qp *qp, const struct ibv_send
 	return *length > SOFT_UD_MTU ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
 }
 
+union class_control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* Has the kernel send with the traffic class of `ah`. One socket sends to all peers, so it has none of its own. */
+static void set_class(struct msghdr *msg, union class_control *control, const struct soft_ah *ah)
+{
+	bool ip6 = ah->address.ss_family == AF_INET6;
+
+	if (ah->traffic_class < 0)
+		return;
+	control->header = (struct cmsghdr){
+		.cmsg_len = CMSG_LEN(sizeof(int)),
+		.cmsg_level = ip6 ? IPPROTO_IPV6 : IPPROTO_IP, .cmsg_type = ip6 ? IPV6_TCLASS : IP_TOS,
+	};
+	memcpy(CMSG_DATA(&control->header), &ah->traffic_class, sizeof(int));
+	msg->msg_control = control;
+	msg->msg_controllen = sizeof *control;
+}
+
 int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status *status)
 {
 	struct soft_ah *ah = (struct soft_ah *)wr->wr.ud.ah;
 	uint8_t header[UD_HEADER];
 	struct iovec iov[1 + SOFT_MAX_SGE];
 	struct msghdr msg = { .msg_iov = iov };
+	union class_control control;
 	uint32_t flags = 0;
 	uint64_t length = 0;
 	ssize_t sent;
@@ -149,6 +177,7 @@ int soft_ud_send(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_s
 	msg.msg_name = &ah->address;
 	msg.msg_namelen = address_length((struct sockaddr *)&ah->address);
 	msg.msg_iovlen = n;
+	set_class(&msg, &control, ah);
 	do	/* unreliable: what the socket does not take is lost */
 		sent = sendmsg(qp->dev->datagrams.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (sent < 0 && (errno == EINTR || errno == ECONNREFUSED));

@@ -18,6 +18,7 @@ struct soft_qp;
 struct soft_ah {
 	struct ibv_ah ah;
 	struct sockaddr_storage address;	/* of the peer's UDP socket */
+	int traffic_class;	/* ToS byte of what is sent to it; -1: that of the socket */
 };
 
 /* A datagram, decoded. */
@@ -41,6 +42,8 @@ void soft_ud_deliver(struct soft_qp *qp, const struct soft_datagram *datagram,
 		     const struct sockaddr_storage *from, const struct sockaddr_storage *to);
 int soft_ud_ah_create(struct ibv_pd *pd, const struct sockaddr *address, uint16_t port,
 		   struct ibv_ah **ah);
+/* Sets the ToS byte, or traffic class, of what is sent to the peer; -1: none is wanted, as at first. */
+void soft_ud_ah_set_class(struct ibv_ah *ah, int traffic_class);
 int soft_ud_ah_destroy(struct ibv_ah *ah);
 
 #endif

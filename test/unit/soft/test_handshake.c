@@ -179,6 +179,15 @@ UNIT_CASE(trailer_names_the_queue_pair_of_datagrams_only)
 	assert_int_equal(handshake_trailer(&conn).qpn, 0);
 }
 
+UNIT_CASE(datagrams_have_the_traffic_class_of_the_association)
+{
+	static const struct wire_trailer peer = { .qpn = 1 };
+
+	conn.cm->tuning.traffic_class = 0x48 + 1;
+	associate(&peer);
+	assert_int_equal(((struct soft_ah *)conn.cm->peer.ah)->traffic_class, 0x48);
+}
+
 UNIT_CASE(association_without_an_address_handle_fails)
 {
 	static const struct wire_trailer peer = { .qpn = 1 };

@@ -29,9 +29,14 @@ static uint8_t datagram[HEADER + SOFT_UD_MTU + 8];	/* that the socket has */
 static size_t datagram_length;
 static unsigned datagrams;
 
-REPLACE(sendmsg, recvfrom)
+static int real_socket;			/* 0: none; else what is sent goes there, too */
+
+EXTEND(sendmsg)
+REPLACE(recvfrom)
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	if (real_socket)
+		assert_true(__real_sendmsg(real_socket, msg, flags) > 0);
 	assert_int_equal(fd, stream_device.dev->datagrams.fd);
 	assert_int_equal(flags, MSG_DONTWAIT | MSG_NOSIGNAL);
 	calls++;
@@ -177,6 +182,61 @@ UNIT_CASE(address_handle_keeps_its_domain)
 	assert_int_equal(address_port((struct sockaddr *)&((struct soft_ah *)made)->address), 5555);
 	assert_int_equal(soft_ud_ah_destroy(made), 0);
 	assert_int_equal(pd->refs, refs);
+}
+
+/* Returns the traffic class that the IP header of a datagram to a real socket has. -1: none is set. */
+static int class_that_comes(bool ip6, int traffic_class)
+{
+	struct sockaddr_in6 loopback6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct ibv_send_wr wr = wr_of(NULL, 0);
+	struct sockaddr_storage address;
+	socklen_t length = sizeof address;
+	char byte[HEADER], control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { byte, sizeof byte };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			      .msg_controllen = sizeof control };
+	enum ibv_wc_status status;
+	int on = 1, fd, got = 0;
+
+	address_copy(&address, ip6 ? (struct sockaddr *)&loopback6 : (struct sockaddr *)&loopback);
+	fd = socket(address.ss_family, SOCK_DGRAM, 0);
+	if (bind(fd, (struct sockaddr *)&address, address_length((struct sockaddr *)&address)) && ip6) {
+		close(fd);
+		skip();			/* this host has no IPv6 */
+	}
+	assert_int_equal(setsockopt(fd, ip6 ? IPPROTO_IPV6 : IPPROTO_IP, ip6 ? IPV6_RECVTCLASS : IP_RECVTOS, &on,
+				    sizeof on), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	assert_int_equal(soft_ud_ah_create(stream_device.pd, (struct sockaddr *)&address,
+					   address_port((struct sockaddr *)&address), &wr.wr.ud.ah), 0);
+	if (traffic_class >= 0)
+		soft_ud_ah_set_class(wr.wr.ud.ah, traffic_class);
+	real_socket = socket(address.ss_family, SOCK_DGRAM, 0);
+	assert_int_equal(send_it(&wr, &status), 0);
+	assert_int_equal(recvmsg(fd, &msg, 0), sizeof byte);
+	assert_non_null(CMSG_FIRSTHDR(&msg));
+	if (ip6)
+		memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof got);
+	else
+		got = *CMSG_DATA(CMSG_FIRSTHDR(&msg));	/* IP_TOS comes as a byte */
+	close(fd);
+	close(real_socket);
+	real_socket = 0;
+	soft_ud_ah_destroy(wr.wr.ud.ah);
+	return got;
+}
+
+UNIT_CASE(datagram_has_the_traffic_class_of_its_address_handle)
+{
+	assert_int_equal(class_that_comes(false, 0xb8), 0xb8);
+	assert_int_equal(class_that_comes(false, -1), 0);
+}
+
+UNIT_CASE(datagram_over_ipv6_has_its_traffic_class)
+{
+	assert_int_equal(class_that_comes(true, 0xb8), 0xb8);
+	assert_int_equal(class_that_comes(true, -1), 0);
 }
 
 UNIT_CASE(datagram_has_a_header_and_its_pieces)
