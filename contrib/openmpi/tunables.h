@@ -12,7 +12,7 @@ enum {
 	UDAPL_CACHE_LINE = 64,		/* bytes */
 	UDAPL_RING_MIN_MESSAGES = 4,	/* largest messages that a ring must hold */
 	UDAPL_RING_MAX_SLOTS = UINT16_MAX - 1,	/* slots; 16 bits report released slots */
-	UDAPL_RING_LATER = 16,		/* other rings than the first have 1/N of its room, or less */
+	UDAPL_RING_LATER = 32,		/* other rings than the first have 1/N of its room, or less */
 	UDAPL_ALIGN_ABOVE = 512,	/* bytes; longer payloads are aligned to a cache line */
 	UDAPL_ALIGN_SKIP = 14,		/* bytes of it before the cache line: ob1's match header */
 	UDAPL_MESSAGE_OVERHEAD = 103,	/* bytes for tail and alignment: a message takes at most its payload
@@ -59,14 +59,14 @@ enum {
 	UDAPL_REG_PAUSE_US = 1000	/* us between two attempts */
 };
 
-/* Sizes of messages, in bytes; MCA parameters of the same names change them. Data of 8 KiB with the
- * header of the PML is sent at once: with a limit of 8192 it took three messages. Copying 8 KiB costs
- * less than an RDMA read with its handshake; at 16 KiB both cost the same. */
+/* Sizes of messages, in bytes; MCA parameters of the same names change them. Data of 16 KiB with the
+ * header of the PML is sent at once: with a limit of 16384 it took three messages. Copying 16 KiB costs
+ * half as much as an RDMA read with its handshake, or the same where processors exchange cache lines slowly. */
 enum {
 	UDAPL_PML_HEADER = 128,
-	UDAPL_EAGER_LIMIT = 8192 + UDAPL_PML_HEADER,
+	UDAPL_EAGER_LIMIT = 16384 + UDAPL_PML_HEADER,
 	UDAPL_RNDV_EAGER_LIMIT = 4096 + UDAPL_PML_HEADER,
-	UDAPL_MAX_SEND_SIZE = 16384
+	UDAPL_MAX_SEND_SIZE = UDAPL_EAGER_LIMIT
 };
 
 /* In seconds. Retries and broken connections are rare. */

@@ -161,6 +161,15 @@ UNIT_CASE(limits_are_those_of_the_device_and_of_each_other)
 	*template = saved;
 }
 
+/* With the longest header of the PML. */
+UNIT_CASE(data_of_16_kib_is_one_message)
+{
+	const mca_btl_base_module_t *b = &mca_btl_udapl_template.super;
+
+	assert_true(b->btl_eager_limit >= 16384 + 64);
+	assert_true(b->btl_max_send_size >= b->btl_eager_limit);
+}
+
 UNIT_CASE(device_needs_both_atomic_operations)
 {
 	static DAT_NAMED_ATTR attrs[] = { { "OTHER", "TRUE" }, { DAT_IB_ATTR_FETCH_AND_ADD, "TRUE" },
