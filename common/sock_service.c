@@ -20,6 +20,7 @@ enum {
 	REPLY_END = 16,
 	ADAPTERS_AT = SOCK_SERVICE_PRIVATE,
 	KIND_SERVICE = 2,
+	KIND_PROCESS = 3,
 };
 
 bool sock_service_is_request(const struct sock_service_request *r, size_t size)
@@ -68,6 +69,23 @@ bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOC
 
 	if (!is_ours(data, size, QUESTION_ZEROS_AT, KEY_AT, SOCK_SERVICE_PRIVATE) ||
 	    bytes[VERSION_AT] != SOCK_SERVICE_VERSION || bytes[KIND_AT] != KIND_SERVICE || bytes[LIST_AT] > 1)
+		return false;
+	memcpy(key, bytes + KEY_AT, SOCK_SERVICE_KEY);
+	return true;
+}
+
+void sock_service_encode_link(uint8_t data[SOCK_SERVICE_PRIVATE], const uint8_t key[SOCK_SERVICE_KEY])
+{
+	sock_service_encode_question(data, key);
+	data[KIND_AT] = KIND_PROCESS;
+}
+
+bool sock_service_decode_link(const void *data, size_t size, uint8_t key[SOCK_SERVICE_KEY])
+{
+	const uint8_t *bytes = data;
+
+	if (!is_ours(data, size, LIST_AT, KEY_AT, SOCK_SERVICE_PRIVATE) || bytes[VERSION_AT] != SOCK_SERVICE_VERSION ||
+	    bytes[KIND_AT] != KIND_PROCESS)
 		return false;
 	memcpy(key, bytes + KEY_AT, SOCK_SERVICE_KEY);
 	return true;

@@ -82,6 +82,10 @@ void sock_service_ask_for_adapters(uint8_t question[SOCK_SERVICE_PRIVATE]);
 /* Of a question that was decoded. */
 bool sock_service_asks_for_adapters(const void *question);
 
+/* Private data of a connect to the process that a reply has named, which knows the key. */
+void sock_service_encode_link(uint8_t data[SOCK_SERVICE_PRIVATE], const uint8_t key[SOCK_SERVICE_KEY]);
+bool sock_service_decode_link(const void *data, size_t size, uint8_t key[SOCK_SERVICE_KEY]);
+
 enum sock_service_code { SOCK_SERVICE_REDIRECT = 1, SOCK_SERVICE_WAIT, SOCK_SERVICE_REFUSE };
 
 /* Private data of the reject that answers it. */

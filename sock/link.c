@@ -21,6 +21,7 @@
 #include "common/address.h"
 #include "common/device_lost.h"
 #include "common/lock.h"
+#include "common/sock_service.h"
 #include "sock/conn.h"
 #include "sock/real.h"
 #include "sock/service.h"
@@ -460,7 +461,7 @@ static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint
 			       const unsigned char token[LINK_KEY])
 {
 	struct adapter *a = find_adapter(ia);
-	unsigned char private_data[32] = "DATSOCK1";
+	unsigned char private_data[SOCK_SERVICE_PRIVATE];
 	struct link *l;
 
 	errno = EIO;
@@ -478,8 +479,7 @@ static struct link *connect_to(const char *ia, const struct sockaddr *peer, uint
 	l->asker = true;
 	l->qualifier = qualifier;
 	address_copy(&l->peer, peer);
-	private_data[8] = 1, private_data[9] = 3; /* version; to a process */
-	memcpy(private_data + 16, token, LINK_KEY);
+	sock_service_encode_link(private_data, token);
 	if (!CALL(dat_ep_connect, l->ep, (DAT_IA_ADDRESS_PTR)&l->peer, qualifier, CONNECT_US, sizeof private_data,
 		  private_data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG)) {
 		l->ended = l->broken = true;
@@ -736,16 +736,13 @@ static void on_connection(const DAT_EVENT *event)
 static void on_request(struct adapter *a, const DAT_EVENT *event)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
-	const unsigned char *data;
+	unsigned char token[LINK_KEY];
 	DAT_CR_PARAM param;
 	struct link *l = NULL;
 
-	if (dat.dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS && param.private_data_size >= 32) {
-		data = param.private_data;
-		/* Version, to a process, and reserved zeros. */
-		if (!memcmp(data, "DATSOCK1\1\3\0\0\0\0\0", 16) && user->knows(data + 16))
-			l = create(a);
-	}
+	if (dat.dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS && param.private_data_size > 0 &&
+	    sock_service_decode_link(param.private_data, (size_t)param.private_data_size, token) && user->knows(token))
+		l = create(a);
 	if (!l) {
 		dat.dat_cr_reject(cr, 0, NULL);
 		return;

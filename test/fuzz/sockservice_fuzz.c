@@ -51,6 +51,11 @@ static void take_question(const uint8_t *data, size_t size)
 {
 	uint8_t key[SOCK_SERVICE_KEY], again[SOCK_SERVICE_PRIVATE];
 
+	if (sock_service_decode_link(data, size, key)) {
+		sock_service_encode_link(again, key);
+		compare(data, size, again, sizeof again, sizeof again);
+		return;
+	}
 	if (!sock_service_decode_question(data, size, key))
 		return;
 	sock_service_encode_question(again, key);
