@@ -21,6 +21,7 @@ enum {
 	ADAPTERS_AT = SOCK_SERVICE_PRIVATE,
 	KIND_SERVICE = 2,
 	KIND_PROCESS = 3,
+	LINK_VERSION = 2, /* of what the processes say to each other then */
 };
 
 bool sock_service_is_request(const struct sock_service_request *r, size_t size)
@@ -77,14 +78,14 @@ bool sock_service_decode_question(const void *data, size_t size, uint8_t key[SOC
 void sock_service_encode_link(uint8_t data[SOCK_SERVICE_PRIVATE], const uint8_t key[SOCK_SERVICE_KEY])
 {
 	sock_service_encode_question(data, key);
-	data[KIND_AT] = KIND_PROCESS;
+	data[KIND_AT] = KIND_PROCESS, data[VERSION_AT] = LINK_VERSION;
 }
 
 bool sock_service_decode_link(const void *data, size_t size, uint8_t key[SOCK_SERVICE_KEY])
 {
 	const uint8_t *bytes = data;
 
-	if (!is_ours(data, size, LIST_AT, KEY_AT, SOCK_SERVICE_PRIVATE) || bytes[VERSION_AT] != SOCK_SERVICE_VERSION ||
+	if (!is_ours(data, size, LIST_AT, KEY_AT, SOCK_SERVICE_PRIVATE) || bytes[VERSION_AT] != LINK_VERSION ||
 	    bytes[KIND_AT] != KIND_PROCESS)
 		return false;
 	memcpy(key, bytes + KEY_AT, SOCK_SERVICE_KEY);

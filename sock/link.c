@@ -31,6 +31,7 @@ enum {
 	WINDOW = 256,                /* messages to the peer that it has not counted */
 	RESERVE = 8,                 /* of these, for counts alone */
 	RECEIVES = WINDOW + RESERVE, /* posted */
+	BUFFER = LINK_MESSAGE + LINK_INLINE, /* bytes; a multiple of a cache line */
 	SENDS = 512,                 /* buffers of messages, which are free when their sends are complete */
 	LARGEST_WRITE = 1 << 20,     /* bytes; a ring has less. rxe of Linux 6.1 writes at most 8 MiB */
 	REQUESTS = 1024,             /* sends and RDMA writes that are not complete */
@@ -99,8 +100,8 @@ struct link {
 };
 
 struct buffers {
-	unsigned char receive[RECEIVES][LINK_MESSAGE];
-	unsigned char send[SENDS][LINK_MESSAGE];
+	unsigned char receive[RECEIVES][BUFFER];
+	unsigned char send[SENDS][BUFFER];
 };
 
 static const struct link_user *user;
@@ -385,7 +386,7 @@ static bool post_receive(struct link *l, unsigned i)
 {
 	DAT_LMR_TRIPLET to = { .lmr_context = l->memory.lmr_context,
 			       .virtual_address = (uintptr_t)l->buffers->receive[i],
-			       .segment_length = LINK_MESSAGE };
+			       .segment_length = BUFFER };
 
 	return CALL(dat_ep_post_recv, l->ep, 1, &to, (DAT_DTO_COOKIE){ .as_64 = i }, DAT_COMPLETION_DEFAULT_FLAG);
 }
@@ -421,7 +422,7 @@ static struct link *create(struct adapter *a)
 {
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = LINK_MESSAGE,
+		.max_message_size = BUFFER,
 		.max_rdma_size = LARGEST_WRITE,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG,
@@ -531,13 +532,13 @@ static bool has_room(struct link *l, unsigned spare, unsigned requests)
 	return l->sends - l->reaped < SENDS && l->posted - l->done + requests + 1 <= REQUESTS;
 }
 
-/* Lock held, there is room. */
+/* Lock held, there is room. `m.size` bytes of a stream are in the buffer already. */
 static void post_message(struct link *l, struct link_message m)
 {
 	unsigned char *wire = l->buffers->send[l->sends % SENDS];
 	DAT_LMR_TRIPLET from = { .lmr_context = l->memory.lmr_context,
 				 .virtual_address = (uintptr_t)wire,
-				 .segment_length = LINK_MESSAGE };
+				 .segment_length = LINK_MESSAGE + m.size };
 
 	m.credits = l->taken;
 	link_message_encode(&m, wire);
@@ -611,6 +612,24 @@ void link_send(struct link *l, struct link_message m)
 	unlock(l);
 }
 
+/* Lock held. Copies pieces that are short together behind the next message. Returns how many bytes; 0: they are long.
+ */
+static uint32_t copy_inline(struct link *l, const struct link_piece *pieces, int count)
+{
+	unsigned char *to = l->buffers->send[l->sends % SENDS] + LINK_MESSAGE;
+	size_t total = 0;
+
+	for (int i = 0; i < count; i++)
+		total += pieces[i].length;
+	if (total > LINK_INLINE)
+		return 0;
+	for (int i = 0; i < count; i++) {
+		memcpy(to, (const void *)(uintptr_t)pieces[i].from, pieces[i].length);
+		to += pieces[i].length;
+	}
+	return total;
+}
+
 bool link_write(struct link *l, const struct link_piece *pieces, int count, struct link_message m)
 {
 	bool done = false;
@@ -619,7 +638,8 @@ bool link_write(struct link *l, const struct link_piece *pieces, int count, stru
 	if (!l->broken) {
 		flush(l);
 		if (!l->queue_count && has_room(l, RESERVE, count)) {
-			for (int i = 0; i < count && !l->broken; i++) {
+			m.size = copy_inline(l, pieces, count);
+			for (int i = 0; i < count && !m.size && !l->broken; i++) {
 				DAT_LMR_TRIPLET from = { .lmr_context = pieces[i].lmr_context,
 							 .virtual_address = pieces[i].from,
 							 .segment_length = pieces[i].length };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* link.h - the DAT connection between this process and a peer process, which carries all of their streams: messages of
- * 32 bytes, and RDMA writes. One link for each pair of processes, IA and direction of asking, whatever the number of
+ * 32 bytes, which may have a few bytes of a stream behind them, and RDMA writes.
+ * One link for each pair of processes, IA and direction of asking, whatever the number of
  * streams. Not responsible for: what the messages mean (remote.h), how processes find each other (service.h).
  *
  * libdat2 is loaded at the first use. If the device of an IA fails or is removed, its links end, and the IA is closed;
@@ -83,8 +84,8 @@ void link_release(struct link *link);
 
 /* Any thread. Sends a message, or queues it. Messages arrive in their order. Nothing happens on a broken link. */
 void link_send(struct link *link, struct link_message m);
-/* Any thread. Writes the pieces, then sends the message. Returns false, and does nothing, if the queue is full or the
- * link is broken. */
+/* Any thread. Writes the pieces, then sends the message; pieces that are short together come with the message. Returns
+ * false, and does nothing, if the queue is full or the link is broken. */
 bool link_write(struct link *link, const struct link_piece *pieces, int count, struct link_message m);
 
 /* Registers memory; peers may write it if `exposed`. Returns 0 or an errno. */

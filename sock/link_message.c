@@ -20,10 +20,11 @@ bool link_message_decode(const unsigned char *wire, size_t size, struct link_mes
 	uint32_t stream;
 	uint64_t words[3];
 
-	if (size != LINK_MESSAGE)
+	if (size < LINK_MESSAGE || size > LINK_MESSAGE + LINK_INLINE)
 		return false;
 	memcpy(&credits, wire + 2, 2), memcpy(&stream, wire + 4, 4), memcpy(words, wire + 8, 24);
 	*m = (struct link_message){ wire[0], wire[1], be16toh(credits), be32toh(stream),
-				    be64toh(words[0]), be64toh(words[1]), be64toh(words[2]) };
+				    be64toh(words[0]), be64toh(words[1]), be64toh(words[2]),
+				    wire + LINK_MESSAGE, size - LINK_MESSAGE };
 	return true;
 }

@@ -47,6 +47,10 @@ static void on_message(struct link *link, const struct link_message *m)
 {
 	struct remote *r = remote_stream_find(link, m->stream);
 
+	if (m->size && m->type != NOTICE) {
+		link_break(link, "bytes behind a message that has none");
+		return;
+	}
 	if (m->type == OPEN) {
 		remote_open_on_open(link, m);
 		return;

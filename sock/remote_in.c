@@ -237,6 +237,17 @@ void remote_in_on_ended(struct remote *r, struct conn *c, const struct link_mess
 	conn_wake(c);
 }
 
+/* Puts bytes that came with the message, and fit, into the ring before position m->a. */
+static void store_inline(struct remote *r, const struct link_message *m)
+{
+	uint64_t at = (m->a - m->size) & (r->ring - 1), first = r->ring - at < m->size ? r->ring - at : m->size;
+
+	if (!m->size)
+		return;
+	memcpy(r->received + at, m->bytes, first);
+	memcpy(r->received, m->bytes + first, m->size - first);
+}
+
 void remote_in_on_notice(struct remote *r, struct conn *c, const struct link_message *m)
 {
 	uint64_t head = LOAD(&r->rx->head), tail = LOAD(&r->rx->tail);
@@ -245,10 +256,11 @@ void remote_in_on_notice(struct remote *r, struct conn *c, const struct link_mes
 		remote_out_take_credit(r, c, m->b, LOAD(&r->tx->epoch));
 	if (LOAD(&r->rx->epoch) != m->c || LOAD(&r->rx->claim) & RING_REVOKED)
 		return; /* of an epoch that this end has left */
-	if (m->a - tail > r->ring || m->a - head > r->ring) {
+	if (m->a - tail > r->ring || m->a - head > r->ring || (m->size && m->size != m->a - tail)) {
 		remote_stream_reset(r, "stored a tail that cannot be in the ring");
 		return;
 	}
+	store_inline(r, m);
 	STORE(&r->noticed, true);
 	STORE(&r->rx->tail, m->a);
 	tell_soon(r);

@@ -93,8 +93,9 @@ int remote_stream_make_rings(struct remote *r, uint32_t ring)
 	r->segment = p, r->ring = ring;
 	r->tx = &r->segment->ring[side], r->rx = &r->segment->ring[!side];
 	r->staged = (char *)p + SEGMENT_DATA + side * (size_t)ring;
+	r->received = (char *)p + SEGMENT_DATA + !side * (size_t)ring;
 	if (link_register(r->link, r->staged, ring, false, &r->staging) ||
-	    link_register(r->link, (char *)p + SEGMENT_DATA + !side * (size_t)ring, ring, true, &r->exposed))
+	    link_register(r->link, r->received, ring, true, &r->exposed))
 		return DAT_SOCKET_WHY_MEMORY;
 	return 0;
 }

@@ -11,8 +11,8 @@
  *	MOVE	a: bytes sent over TCP, b: position of the ring, c: epoch. Bytes from here on wait in the sender's ring
  *	AGREE	c: epoch. The receiver has read TCP up to there
  *	CANCEL	c: epoch, which was not agreed to: its bytes come by TCP, without a frame
- *	NOTICE	a: tail, c: epoch. RDMA has written the bytes before. b: as a of TAKEN, for the other direction, if
- *		flags are the last byte of the number of its epoch
+ *	NOTICE	a: tail, c: epoch. RDMA has written the bytes before, or the last of them are behind the message. b: as
+ *		a of TAKEN, for the other direction, if flags are the last byte of the number of its epoch
  *	TAKEN	a: head, c: epoch
  *	ENDED	c: epoch. The frame is under way: a hint, since a receiver finds it by itself when it reads on
  *	LEFT	c: epoch. The receiver has taken the frame: another epoch may begin
@@ -68,7 +68,7 @@ struct remote {
 	uint32_t ring; /* bytes */
 	struct link_memory staging, exposed;
 	struct ring *tx, *rx;
-	char *staged;
+	char *staged, *received;
 	uint64_t peer_address;
 	uint32_t peer_context;
 

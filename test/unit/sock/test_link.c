@@ -30,8 +30,8 @@ static const char *missing; /* the call that fails */
 static DAT_CLOSE_FLAGS how;
 static struct sockaddr_in address = { .sin_family = AF_INET };
 static unsigned char *receive; /* the buffer of the first receive */
-static unsigned char sent[LINK_MESSAGE]; /* the last message */
-static unsigned sends;
+static unsigned char sent[LINK_MESSAGE + LINK_INLINE]; /* the last message */
+static unsigned sends, bytes; /* of the last message */
 
 static bool fails(const char *call)
 {
@@ -216,7 +216,8 @@ static DAT_RETURN fake_dat_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT count, DAT_L
 					DAT_COMPLETION_FLAGS flags)
 {
 	ia_of(ep);
-	memcpy(sent, (void *)(uintptr_t)iov->virtual_address, sizeof sent);
+	memcpy(sent, (void *)(uintptr_t)iov->virtual_address, iov->segment_length);
+	bytes = iov->segment_length;
 	sends++;
 	return answer("dat_ep_post_send");
 }
@@ -230,11 +231,14 @@ static DAT_RETURN fake_dat_ep_post_recv(DAT_EP_HANDLE ep, DAT_COUNT count, DAT_L
 	return answer("dat_ep_post_recv");
 }
 
+static unsigned writes;
+
 static DAT_RETURN fake_dat_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT count, DAT_LMR_TRIPLET *iov,
 					      DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *to,
 					      DAT_COMPLETION_FLAGS flags)
 {
 	ia_of(ep);
+	writes++;
 	return answer("dat_ep_post_rdma_write");
 }
 
@@ -337,7 +341,7 @@ static int set_up(void **state)
 
 	link_set_user(&user);
 	link_set_process(ignore, ignore);
-	opened = closed = downs = sends = messages = 0;
+	opened = closed = downs = sends = messages = writes = 0;
 	missing = NULL;
 	device_is_lost = false;
 	return 0;
@@ -629,10 +633,29 @@ UNIT_CASE(ping_is_answered_by_a_count)
 	assert_int_equal(sends, 0);
 	take((struct link_message){ .type = PING });
 	assert_int_equal(sends, 1);
-	assert_true(link_message_decode(sent, sizeof sent, &m));
+	assert_true(link_message_decode(sent, bytes, &m));
 	assert_int_equal(m.type, CREDITS);
 	assert_int_equal(m.credits, 2);
 	assert_int_equal(messages, 1);
+	link_release(l);
+}
+
+/* --- bytes of a stream behind a message -------------------------------------------------------------------------- */
+
+UNIT_CASE(short_pieces_come_with_the_message)
+{
+	struct link *l = connect_and_establish();
+	char end[] = "the end", beginning[LINK_INLINE] = "and the beginning";
+	struct link_piece pieces[] = { { 1, 1, (uintptr_t)end, 0, 7 }, { 1, 1, (uintptr_t)beginning, 0, 17 } };
+
+	assert_true(link_write(l, pieces, 2, (struct link_message){ .type = 8 }));
+	assert_int_equal(writes, 0);
+	assert_int_equal(bytes, LINK_MESSAGE + 24);
+	assert_memory_equal(sent + LINK_MESSAGE, "the endand the beginning", 24);
+	pieces[1].length = LINK_INLINE - 7 + 1;
+	assert_true(link_write(l, pieces, 2, (struct link_message){ .type = 8 }));
+	assert_int_equal(writes, 2);
+	assert_int_equal(bytes, LINK_MESSAGE);
 	link_release(l);
 }
 

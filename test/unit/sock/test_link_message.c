@@ -33,11 +33,26 @@ UNIT_TEST(decoded_message_is_the_encoded_one)
 
 UNIT_TEST(other_sizes_are_no_message)
 {
-	unsigned char wire[2 * LINK_MESSAGE] = { 0 };
+	unsigned char wire[2 * (LINK_MESSAGE + LINK_INLINE)] = { 0 };
 	struct link_message got;
 
 	for (size_t size = 0; size <= sizeof wire; size++)
-		assert_int_equal(link_message_decode(wire, size, &got), size == LINK_MESSAGE);
+		assert_int_equal(link_message_decode(wire, size, &got),
+				 size >= LINK_MESSAGE && size <= LINK_MESSAGE + LINK_INLINE);
+}
+
+UNIT_TEST(bytes_of_a_stream_follow_the_message)
+{
+	unsigned char wire[LINK_MESSAGE + 5];
+	struct link_message got;
+
+	link_message_encode(&message, wire);
+	memcpy(wire + LINK_MESSAGE, "bytes", 5);
+	assert_true(link_message_decode(wire, sizeof wire, &got));
+	assert_int_equal(got.size, 5);
+	assert_memory_equal(got.bytes, "bytes", 5);
+	assert_true(link_message_decode(wire, LINK_MESSAGE, &got));
+	assert_int_equal(got.size, 0);
 }
 
 UNIT_MAIN(NULL, NULL)

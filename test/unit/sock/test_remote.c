@@ -36,6 +36,8 @@ struct link {
 static struct link ends[2] = { { 0 }, { 1 } };
 static const struct link_user *user;
 static struct link_message queue[2][MOST]; /* to each end */
+static unsigned char behind[2][MOST][LINK_INLINE]; /* bytes of a stream behind the message */
+static unsigned writes;
 static unsigned first[2], last[2];
 static bool broken_link, stopped; /* link_break() was called */
 static int held;	/* references of streams */
@@ -106,10 +108,19 @@ void link_send(struct link *l, struct link_message m)
 
 bool link_write(struct link *l, const struct link_piece *pieces, int count, struct link_message m)
 {
+	size_t total = 0;
+
 	if (broken_link)
 		return false;
 	for (int i = 0; i < count; i++)
-		memcpy((void *)(uintptr_t)pieces[i].to, (void *)(uintptr_t)pieces[i].from, pieces[i].length);
+		total += pieces[i].length;
+	/* Short ones both ways. */
+	m.bytes = behind[!l->number][last[!l->number] % MOST];
+	if (total <= LINK_INLINE && writes++ % 2)
+		m.size = total;
+	for (size_t i = 0, n = 0; i < (size_t)count; n += pieces[i++].length)
+		memcpy(m.size ? (void *)(m.bytes + n) : (void *)(uintptr_t)pieces[i].to,
+		       (void *)(uintptr_t)pieces[i].from, pieces[i].length);
 	link_send(l, m);
 	return true;
 }
@@ -578,6 +589,18 @@ static void expect_reset(int end)
 	}
 LIE(tail_behind_the_ring_resets, 1, NOTICE, 100 + (64 << 10) + 1, 0, 1)
 LIE(tail_that_goes_back_resets, 1, NOTICE, 99, 0, 1)
+
+TEST(bytes_that_are_not_those_before_the_tail_reset)
+{
+	struct link_message m = { .type = NOTICE, .a = 126, .c = 1, .bytes = behind[0][0], .size = 27 };
+
+	put(0, 100);
+	get_all(1);
+	m.stream = queue[1][(last[1] - 1) % MOST].stream;
+	user->message(&ends[1], &m);
+	expect_reset(1);
+}
+
 LIE(head_behind_the_tail_resets, 0, TAKEN, 101, 0, 1)
 LIE(epoch_within_an_epoch_resets, 1, MOVE, 0, 0, 2)
 LIE(cancelling_what_has_begun_resets, 1, CANCEL, 0, 0, 1)
