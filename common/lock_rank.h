@@ -25,6 +25,7 @@ enum lock_rank {
 
 	/* libdatsock */
 	RANK_SOCK,		/* sock/conn.c: the lists and the life of connections */
+	RANK_SOCK_RECEIVE,	/* sock/link.c: taking messages, and the lists of links and streams */
 	RANK_SOCK_IN,		/* conn->in_lock: what a connection receives */
 	RANK_SOCK_OUT,		/* conn->out_lock: what it sends, and its registrations with epoll */
 	RANK_SOCK_EPOLL,	/* epoll->lock: the attached registrations of an epoll instance */

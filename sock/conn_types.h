@@ -90,6 +90,7 @@ struct conn {
 	bool look_at_tcp;     /* the kernel has told of the TCP socket: a read from the empty ring looks at it */
 	uint32_t empty_reads; /* reads that found the ring empty */
 	struct polls polls;   /* reads that did not wait; guarded by in_lock */
+	uint8_t short_waits;  /* of threads for a stream over DAT, in a row; a hint */
 	bool broken;         /* the peer has stored what cannot be */
 	uint64_t begin_at;   /* tcp_out from which an epoch may begin */
 	int pending_error;   /* atomic: of the socket; the library has seen it, and the program not yet */

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/device_lost.h"
 #include "common/lock.h"
 #include "common/sock_service.h"
@@ -35,10 +36,13 @@ enum {
 	SENDS = 512,                 /* buffers of messages, which are free when their sends are complete */
 	LARGEST_WRITE = 1 << 20,     /* bytes; a ring has less. rxe of Linux 6.1 writes at most 8 MiB */
 	REQUESTS = 1024,             /* sends and RDMA writes that are not complete */
+	TAKE = 16,                   /* messages that one call of link_take() takes, at most */
 	REAP = 64,                   /* messages between two looks at completions */
 	EVENTS = 64,                 /* of connections and requests, in their EVDs */
 	CONNECT_US = 10000000,
 	IAS = 8, /* adapters that a process uses, at most */
+	IDLE_MS = 2,   /* a link that is lent is taken back when no thread has looked for messages so long */
+	SLEEP_MS = 20, /* a thread that sleeps in link_take() for longer has been interrupted by a signal handler */
 	END_MS = 1000, /* the end of the process waits for the service thread so long */
 	SILENT_S = 4, /* a peer that is asked each second has lost 3 answers, or is stopped */
 	WATCH_GAP_S = 3, /* without a look nothing is known of the peer */
@@ -46,6 +50,7 @@ enum {
 
 #define DAT_FUNCTIONS(X) \
 	X(dat_ia_openv) X(dat_ia_query) X(dat_pz_create) X(dat_cno_fd_create) X(dat_cno_trigger) X(dat_evd_create) \
+	X(dat_cno_create) X(dat_cno_wait) X(dat_cno_free) \
 	X(dat_evd_dequeue) X(dat_evd_free) X(dat_psp_create_any) X(dat_cr_query) X(dat_cr_accept) X(dat_cr_reject) \
 	X(dat_ep_create) X(dat_ep_free) X(dat_ep_connect) X(dat_ep_disconnect) X(dat_ep_post_send) \
 	X(dat_evd_modify_cno) X(dat_ia_close) X(dat_strerror) X(dats_set_message_handler) X(dat_ep_post_recv) \
@@ -77,12 +82,12 @@ struct link {
 	struct adapter *adapter;
 	struct sockaddr_storage peer;
 	uint64_t qualifier;
-	bool asker, up, ended;
+	bool asker, up, ended; /* up, ended: atomic, written by the service thread */
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE received, requests;
 	struct buffers *buffers;
 	struct link_memory memory;
-	uint64_t heard;                 /* messages received */
+	uint64_t heard;                 /* atomic: messages received */
 	uint64_t heard_before;          /* as of the last link_watch() */
 	uint64_t quiet_since, watched_at; /* monotonic ns */
 
@@ -96,6 +101,24 @@ struct link {
 	struct link_message *queue; /* that wait for the window, in their order */
 	size_t queue_first, queue_count, queue_room;
 	unsigned streams; /* atomic: link_hold() less link_release() */
+
+	/* lending; see link_take() */
+	DAT_CNO_HANDLE waits; /* of `received` while it is lent; made at the first time */
+	bool never_lent;      /* there was no memory or no descriptor */
+	bool wanted, returned; /* atomic: link_ask(), link_return() */
+	bool lent;             /* atomic; written by the service thread */
+	unsigned borrowers;    /* atomic: link_borrow() less link_give_back() */
+	unsigned sleepers, calls; /* atomic: of link_take() */
+	unsigned calls_before;    /* when the service thread saw a change, and the number */
+	uint64_t calls_at;        /* monotonic ns */
+	/* guarded by `receiving`: what link_take() has left to the service thread. Nothing is taken before it is
+	 * done. */
+	struct {
+		bool any, room, message;
+		const char *error;
+		struct link_message m;
+		unsigned char bytes[LINK_INLINE];
+	} left;
 	struct link *next;
 };
 
@@ -114,6 +137,9 @@ static bool loaded;
 static void (*before_fork)(void), (*before_end)(void);
 static int working; /* atomic: the service thread is in a call of DAT */
 static int event_fd = -1; /* an epoll instance over the descriptors of all adapters */
+static struct dapl_mutex receiving = DAPL_MUTEX_INIT(RANK_SOCK_RECEIVE); /* guards `links` and taking messages */
+static unsigned pauses; /* the service thread's */
+static __thread unsigned taking __attribute__((tls_model("initial-exec"))); /* calls of link_take() */
 
 /* Of messages of the link itself: one that only counts, and one that asks for it. */
 enum { TYPE_CREDITS = 0, TYPE_PING = 255 };
@@ -399,11 +425,13 @@ static void free_parts(struct link *l)
 		dat.dat_evd_free(l->received);
 	if (l->requests)
 		dat.dat_evd_free(l->requests);
+	if (l->waits)
+		dat.dat_cno_free(l->waits);
 	link_unregister(&l->memory);
 	if (l->buffers)
 		munmap(l->buffers, sizeof *l->buffers);
 	free(l->queue);
-	l->ep = NULL, l->received = l->requests = NULL, l->buffers = NULL, l->queue = NULL;
+	l->ep = NULL, l->received = l->requests = NULL, l->waits = NULL, l->buffers = NULL, l->queue = NULL;
 	l->queue_count = l->queue_room = 0;
 }
 
@@ -450,7 +478,9 @@ static struct link *create(struct adapter *a)
 	for (unsigned i = 0; i < RECEIVES; i++)
 		if (!post_receive(l, i))
 			goto fail;
+	link_pause();
 	l->next = links, links = l;
+	link_resume();
 	return l;
 fail:
 	free_parts(l);
@@ -580,7 +610,7 @@ static bool enqueue(struct link *l, const struct link_message *m)
 	return true;
 }
 
-static __thread bool in_call __attribute__((tls_model("initial-exec")));
+static __thread unsigned in_call __attribute__((tls_model("initial-exec")));
 
 bool link_is_interrupted(void)
 {
@@ -589,14 +619,14 @@ bool link_is_interrupted(void)
 
 static void lock(struct link *l)
 {
-	in_call = true;
+	in_call++;
 	dapl_mutex_lock(&l->lock);
 }
 
 static void unlock(struct link *l)
 {
 	dapl_mutex_unlock(&l->lock);
-	in_call = false;
+	in_call--;
 }
 
 void link_send(struct link *l, struct link_message m)
@@ -668,7 +698,7 @@ static void end_link(struct link *l)
 {
 	if (l->ended)
 		return;
-	l->ended = true;
+	__atomic_store_n(&l->ended, true, __ATOMIC_SEQ_CST);
 	dapl_mutex_lock(&l->lock);
 	l->broken = true;
 	dapl_mutex_unlock(&l->lock);
@@ -697,11 +727,11 @@ void link_break(struct link *l, const char *what)
 /* Whether the peer may still be there. Asks it if it has been silent. */
 static bool peer_is_heard(struct link *l, uint64_t now)
 {
-	uint64_t before = l->watched_at;
+	uint64_t before = l->watched_at, heard = __atomic_load_n(&l->heard, __ATOMIC_RELAXED);
 
 	l->watched_at = now;
-	if (l->heard != l->heard_before || now - before > WATCH_GAP_S * 1000000000ull) {
-		l->heard_before = l->heard, l->quiet_since = now;
+	if (heard != l->heard_before || now - before > WATCH_GAP_S * 1000000000ull) {
+		l->heard_before = heard, l->quiet_since = now;
 		return true;
 	}
 	if (now - l->quiet_since >= SILENT_S * 1000000000ull)
@@ -771,48 +801,93 @@ static void on_request(struct adapter *a, const DAT_EVENT *event)
 		l->ended = l->broken = true;
 }
 
-static void on_receive(struct link *l, const DAT_EVENT *event)
+struct received {
+	bool message, room; /* there is a message for the user; link_write() has room again */
+	const char *error;  /* what the peer has done wrong */
+	unsigned slot;
+	struct link_message m;
+};
+
+/* `receiving` held. Takes a message of the link, and what it says of the window. Its buffer is still the message's. */
+static struct received take_event(struct link *l, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
-	unsigned slot = dto->user_cookie.as_64;
-	struct link_message m;
-	bool room;
+	struct received got = { .slot = dto->user_cookie.as_64 };
 
-	if (event->event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS || slot >= RECEIVES ||
+	if (event->event_number != DAT_DTO_COMPLETION_EVENT || dto->status != DAT_DTO_SUCCESS || got.slot >= RECEIVES ||
 	    l->ended)
-		return;
-	if (!link_message_decode(l->buffers->receive[slot], dto->transfered_length, &m)) {
-		link_break(l, "a message of a wrong size");
-		return;
+		return got;
+	if (!link_message_decode(l->buffers->receive[got.slot], dto->transfered_length, &got.m)) {
+		got.error = "a message of a wrong size";
+		return got;
 	}
-	dapl_mutex_lock(&l->lock);
-	if (m.credits > l->open) {
-		dapl_mutex_unlock(&l->lock);
-		link_break(l, "counts more messages than were sent");
-		return;
-	}
-	l->heard++;
-	l->open -= m.credits;
+	lock(l);
+	if (got.m.credits > l->open)
+		got.error = "counts more messages than were sent";
+	else
+		__atomic_add_fetch(&l->heard, 1, __ATOMIC_RELAXED), l->open -= got.m.credits;
+	unlock(l);
+	got.message = !got.error && got.m.type != TYPE_CREDITS && got.m.type != TYPE_PING;
+	return got;
+}
+
+/* `receiving` held. The message has been used: its buffer receives another one. */
+static void renew(struct link *l, struct received *got)
+{
+	lock(l);
 	l->taken++;
-	if (!post_receive(l, slot))
+	if (!l->broken && !post_receive(l, got->slot))
 		l->broken = true;
 	flush(l);
-	if ((m.type == TYPE_PING || l->taken >= WINDOW / 2) && has_room(l, 0, 0))
+	if ((got->m.type == TYPE_PING || l->taken >= WINDOW / 2) && has_room(l, 0, 0))
 		post_message(l, (struct link_message){ .type = TYPE_CREDITS });
-	room = l->refused && has_room(l, RESERVE + LINK_PIECES, LINK_PIECES);
-	if (room)
+	got->room = l->refused && has_room(l, RESERVE + LINK_PIECES, LINK_PIECES);
+	if (got->room)
 		l->refused = false;
-	dapl_mutex_unlock(&l->lock);
+	unlock(l);
+}
+
+static bool is_message(const DAT_EVENT *event, const struct link *l)
+{
+	return event->event_number == DAT_DTO_COMPLETION_EVENT && !l->ended &&
+	       event->event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS &&
+	       event->event_data.dto_completion_event_data.user_cookie.as_64 < RECEIVES;
+}
+
+static void on_receive(struct link *l, const DAT_EVENT *event)
+{
+	struct received got;
+
+	if (!is_message(event, l))
+		return;
+	got = take_event(l, event);
+	if (got.error) {
+		link_break(l, got.error);
+		return;
+	}
 	/* Messages that come before the connection's event are of a connection that is there. */
 	if (!l->up)
 		l->up = true, user->up(l);
-	if (m.type != TYPE_CREDITS && m.type != TYPE_PING)
-		user->message(l, &m);
-	if (room)
+	if (got.message)
+		user->message(l, &got.m);
+	if (l->ended)
+		return;
+	renew(l, &got);
+	if (got.room)
 		user->room(l);
 }
 
-/* Frees what broken links had. Programs' threads do not use it any more. */
+static bool has_links(const struct adapter *a)
+{
+	const struct link *l = links;
+
+	while (l && l->adapter != a)
+		l = l->next;
+	return l;
+}
+
+/* `receiving` held. Frees what broken links had, but while threads of the program take messages. Closes adapters that
+ * are lost. */
 static void sweep(void)
 {
 	struct link **at = &links;
@@ -822,7 +897,7 @@ static void sweep(void)
 
 		if (l->broken && !l->ended)
 			end_link(l);
-		if (l->ended) {
+		if (l->ended && !__atomic_load_n(&l->borrowers, __ATOMIC_SEQ_CST)) {
 			*at = l->next;
 			dapl_mutex_lock(&l->lock);
 			dapl_mutex_unlock(&l->lock);
@@ -835,13 +910,216 @@ static void sweep(void)
 	for (at = &over; *at;) {
 		struct link *l = *at;
 
-		if (__atomic_load_n(&l->streams, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&l->streams, __ATOMIC_ACQUIRE) ||
+		    __atomic_load_n(&l->borrowers, __ATOMIC_SEQ_CST)) {
 			at = &l->next;
 			continue;
 		}
 		*at = l->next;
 		free(l);
 	}
+	for (struct adapter *a = adapters; a < adapters + adapter_count; a++)
+		if (a->lost && !has_links(a))
+			close_adapter(a);
+}
+
+/* --- lending ------------------------------------------------------------------------------------------------------ */
+
+void link_pause(void)
+{
+	if (!pauses++)
+		dapl_mutex_lock(&receiving);
+}
+
+void link_resume(void)
+{
+	if (!--pauses)
+		dapl_mutex_unlock(&receiving);
+}
+
+void link_borrow(struct link *l)
+{
+	__atomic_add_fetch(&l->borrowers, 1, __ATOMIC_SEQ_CST);
+}
+
+void link_give_back(struct link *l)
+{
+	__atomic_sub_fetch(&l->borrowers, 1, __ATOMIC_SEQ_CST);
+}
+
+void link_ask(struct link *l)
+{
+	if (!l->never_lent && __atomic_load_n(&l->streams, __ATOMIC_RELAXED) == 1 &&
+	    !__atomic_exchange_n(&l->wanted, true, __ATOMIC_SEQ_CST))
+		service_wake();
+}
+
+void link_return(struct link *l)
+{
+	if (__atomic_load_n(&l->lent, __ATOMIC_ACQUIRE) && !__atomic_exchange_n(&l->returned, true, __ATOMIC_SEQ_CST))
+		service_wake();
+}
+
+/* `receiving` held, by a thread of the program: the service thread goes on with the message. */
+static void leave(struct link *l, const struct received *got, bool message)
+{
+	l->left.any = true;
+	l->left.error = got->error, l->left.room |= got->room, l->left.message = message;
+	if (message) {
+		l->left.m = got->m;
+		if (got->m.size)
+			memcpy(l->left.bytes, got->m.bytes, got->m.size);
+		l->left.m.bytes = l->left.bytes;
+	}
+	service_wake();
+}
+
+/* `receiving` held. Returns whether there was a message. */
+static bool take_lent(struct link *l)
+{
+	struct received got;
+	DAT_EVENT event;
+	bool done;
+
+	if (l->left.any || dat.dat_evd_dequeue(l->received, &event) != DAT_SUCCESS || !is_message(&event, l))
+		return false;
+	got = take_event(l, &event);
+	if (got.error) {
+		leave(l, &got, false);
+		return true;
+	}
+	done = !got.message || user->fast(l, &got.m);
+	renew(l, &got);
+	if (!done || got.room)
+		leave(l, &got, !done);
+	return true;
+}
+
+static bool is_lent(const struct link *l)
+{
+	return __atomic_load_n(&l->lent, __ATOMIC_ACQUIRE) && !__atomic_load_n(&l->ended, __ATOMIC_ACQUIRE);
+}
+
+/* No lock held: a signal handler may take messages meanwhile. */
+static enum link_taken sleep_lent(struct link *l, unsigned us)
+{
+	DAT_EVD_HANDLE triggered;
+	DAT_RETURN result;
+
+	__atomic_add_fetch(&l->sleepers, 1, __ATOMIC_SEQ_CST);
+	result = is_lent(l) ? dat.dat_cno_wait(l->waits, us, &triggered) : DAT_SUCCESS;
+	__atomic_sub_fetch(&l->sleepers, 1, __ATOMIC_SEQ_CST);
+	if (DAT_GET_TYPE(result) == DAT_INTERRUPTED_CALL)
+		return LINK_INTERRUPTED;
+	return result == DAT_SUCCESS ? LINK_TAKEN : LINK_NOTHING;
+}
+
+enum link_taken link_take(struct link *l, unsigned sleep_us)
+{
+	enum link_taken taken = LINK_SERVED;
+
+	if (!is_lent(l) || !begin_work())
+		return LINK_SERVED;
+	taking++;
+	__atomic_add_fetch(&l->calls, 1, __ATOMIC_RELAXED);
+	in_call++;
+	if (dapl_mutex_try(&receiving)) {
+		if (is_lent(l) && !l->left.any) {
+			taken = LINK_NOTHING;
+			for (int i = 0; i < TAKE && take_lent(l); i++)
+				taken = LINK_TAKEN;
+		}
+		dapl_mutex_unlock(&receiving);
+	}
+	in_call--;
+	if (taken == LINK_NOTHING && sleep_us)
+		taken = sleep_lent(l, sleep_us);
+	taking--;
+	end_work();
+	return taken;
+}
+
+/* `receiving` held. */
+static void lend(struct link *l, uint64_t now)
+{
+	struct adapter *a = l->adapter;
+	DAT_OS_WAIT_PROXY_AGENT none = DAT_OS_WAIT_PROXY_AGENT_NULL;
+
+	if (l->never_lent || !l->up || link_is_over(l) || a->lost)
+		return;
+	if (!l->waits && dat.dat_cno_create(a->ia, none, &l->waits) != DAT_SUCCESS)
+		l->waits = NULL;
+	if (!l->waits || dat.dat_evd_modify_cno(l->received, l->waits) != DAT_SUCCESS) {
+		l->never_lent = true;
+		return;
+	}
+	l->calls_at = now;
+	l->calls_before = __atomic_load_n(&l->calls, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->returned, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->lent, true, __ATOMIC_SEQ_CST);
+}
+
+/* `receiving` held. Threads that sleep in link_take() are woken, and messages that are there are taken. */
+static void take_back(struct link *l)
+{
+	struct adapter *a = l->adapter;
+	DAT_EVENT event;
+
+	__atomic_store_n(&l->lent, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->wanted, false, __ATOMIC_SEQ_CST);
+	if (dat.dat_evd_modify_cno(l->received, a->cno) != DAT_SUCCESS)
+		l->broken = true;
+	if (l->left.any) {
+		l->left.any = false;
+		if (l->left.error)
+			link_break(l, l->left.error);
+		else if (l->left.message)
+			user->message(l, &l->left.m);
+		if (l->left.room && !l->ended)
+			user->room(l);
+		l->left.room = l->left.message = false, l->left.error = NULL;
+	}
+	while (!l->ended && dat.dat_evd_dequeue(l->received, &event) == DAT_SUCCESS)
+		on_receive(l, &event);
+}
+
+/* `receiving` held. Whether the program's threads go on taking messages of a link that is lent. */
+static bool is_in_use(struct link *l, uint64_t now)
+{
+	unsigned calls = __atomic_load_n(&l->calls, __ATOMIC_RELAXED);
+
+	if (calls != l->calls_before) {
+		l->calls_before = calls, l->calls_at = now;
+		return true;
+	}
+	if (__atomic_load_n(&l->sleepers, __ATOMIC_SEQ_CST))
+		return now - l->calls_at < SLEEP_MS * 1000000ull;
+	return now - l->calls_at < IDLE_MS * 1000000ull;
+}
+
+int link_run(void)
+{
+	bool again = false;
+	uint64_t now = 0;
+
+	if (!begin_work())
+		return -1;
+	link_pause();
+	for (struct link *l = links, *next; l; l = next) {
+		next = l->next;
+		if (!now && (l->lent || l->wanted))
+			now = clock_now_ns();
+		if (l->lent && (l->left.any || link_is_over(l) || l->streams != 1 ||
+				__atomic_load_n(&l->returned, __ATOMIC_SEQ_CST) || !is_in_use(l, now)))
+			take_back(l);
+		else if (!l->lent && __atomic_load_n(&l->wanted, __ATOMIC_SEQ_CST))
+			lend(l, now);
+		again |= l->lent || (l->ended && l->borrowers);
+	}
+	sweep();
+	link_resume();
+	end_work();
+	return again ? IDLE_MS : -1;
 }
 
 void link_hold(struct link *l)
@@ -878,7 +1156,8 @@ static void look_at(struct adapter *a)
 	while (dat.dat_evd_dequeue(a->requests_in, &event) == DAT_SUCCESS)
 		on_request(a, &event);
 	for (struct link *l = links; l; l = l->next)
-		while (l->adapter == a && !l->ended && dat.dat_evd_dequeue(l->received, &event) == DAT_SUCCESS)
+		while (l->adapter == a && !l->ended && !l->lent &&
+		       dat.dat_evd_dequeue(l->received, &event) == DAT_SUCCESS)
 			on_receive(l, &event);
 	while (dat.dat_evd_dequeue(a->connects, &event) == DAT_SUCCESS)
 		on_connection(&event);
@@ -894,13 +1173,12 @@ void link_dispatch(void)
 	if (event_fd < 0 || !begin_work())
 		return;
 	REAL(epoll_wait)(event_fd, none, IAS, 0);
+	link_pause();
 	for (int i = 0; i < adapter_count; i++)
 		if (adapters[i].ia)
 			look_at(&adapters[i]);
 	sweep();
-	for (int i = 0; i < adapter_count; i++)
-		if (adapters[i].lost)
-			close_adapter(&adapters[i]);
+	link_resume();
 	end_work();
 }
 
@@ -908,7 +1186,8 @@ void link_end(void)
 {
 	/* Threads that are in a call of DAT hold a link's lock, or are the service thread. */
 	__atomic_store_n(&ended, true, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < END_MS && !service_is_this_thread() && __atomic_load_n(&working, __ATOMIC_SEQ_CST); i++)
+	for (int i = 0; i < END_MS && !service_is_this_thread() &&
+			__atomic_load_n(&working, __ATOMIC_SEQ_CST) > (int)taking; i++)
 		usleep(1000);
 	for (struct link *l = links; l; l = l->next) {
 		dapl_mutex_lock(&l->lock);
@@ -923,4 +1202,6 @@ void link_after_fork(void)
 	event_fd = -1;
 	ended = false;
 	working = 0;
+	pauses = 0;
+	dapl_mutex_init(&receiving, RANK_SOCK_RECEIVE);
 }

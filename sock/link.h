@@ -52,6 +52,9 @@ struct link_user {
 	void (*message)(struct link *link, const struct link_message *m);
 	/* link_write() refused before; now there is room. */
 	void (*room)(struct link *link);
+	/* In any thread: does what message() would do, if that needs no lock of a connection. Returns false if not: the
+	 * service thread does it. */
+	bool (*fast)(struct link *link, const struct link_message *m);
 };
 void link_set_user(const struct link_user *user);
 
@@ -87,6 +90,32 @@ void link_send(struct link *link, struct link_message m);
 /* Any thread. Writes the pieces, then sends the message; pieces that are short together come with the message. Returns
  * false, and does nothing, if the queue is full or the link is broken. */
 bool link_write(struct link *link, const struct link_piece *pieces, int count, struct link_message m);
+
+/* A thread of the program that waits for a stream takes messages itself, so that no other thread is woken for each. The
+ * service thread lends it the link when it asks, and takes it back when it has not called for a moment. A link that
+ * has other streams is not lent.
+ *
+ * Any thread, no lock held, between link_borrow() and link_give_back(). Takes messages; if there are none, sleeps until
+ * one comes, for `sleep_us` at most. */
+enum link_taken {
+	LINK_SERVED,      /* not lent: the service thread takes messages */
+	LINK_NOTHING,     /* none has come */
+	LINK_TAKEN,       /* some were taken */
+	LINK_INTERRUPTED, /* by a signal */
+};
+enum link_taken link_take(struct link *link, unsigned sleep_us);
+/* Asks the service thread to lend the link. */
+void link_ask(struct link *link);
+/* The thread will sleep elsewhere: the service thread takes the link back now. */
+void link_return(struct link *link);
+/* Any thread: link_hold() and link_release() for a thread that takes messages. */
+void link_borrow(struct link *link);
+void link_give_back(struct link *link);
+/* The service thread: lends links and takes them back. Returns the time until the next call in ms, -1: never. */
+int link_run(void);
+/* The service thread: keeps other threads from link_take() meanwhile; calls nest. */
+void link_pause(void);
+void link_resume(void);
 
 /* Registers memory; peers may write it if `exposed`. Returns 0 or an errno. */
 int link_register(struct link *link, void *memory, size_t size, bool exposed, struct link_memory *out);

@@ -8,6 +8,7 @@
 #include "sock/conn.h"
 #include "sock/epoll.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/remote_in.h"
 #include "sock/wait.h"
 
@@ -59,6 +60,8 @@ static void enlist(struct pollfd *fds, nfds_t count, struct entry *e, int n)
 			__atomic_add_fetch(&c->waiters_out, n, __ATOMIC_SEQ_CST);
 		if (n > 0 && conn_lock(c)) {
 			wait_announce(c, fds[i].events & IN, fds[i].events & OUT);
+			if (c->remote)
+				remote_return(c);
 			conn_unlock(c);
 		}
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* remote.c - takes what the link of streams tells, and hands it to the file of its kind. See remote.h. */
 #include "sock/remote.h"
+#include "sock/conn.h"
 #include "sock/remote_back.h"
 #include "sock/remote_chores.h"
 #include "sock/remote_in.h"
@@ -14,6 +15,29 @@ const char *remote_ia(const struct conn *c)
 	const struct remote *r = LOAD(&c->remote); /* it is freed by this thread only */
 
 	return r ? link_ia(r->link) : "";
+}
+
+struct link *remote_link(struct conn *c)
+{
+	link_borrow(c->remote->link);
+	return c->remote->link;
+}
+
+struct link *remote_borrow(struct conn *c)
+{
+	struct link *link = NULL;
+
+	if (conn_lock_in(c)) {
+		if (c->remote && !c->regs)
+			link = remote_link(c);
+		conn_unlock_in(c);
+	}
+	return link;
+}
+
+void remote_return(struct conn *c)
+{
+	link_return(c->remote->link);
 }
 
 static void on_message_of(struct remote *r, const struct link_message *m)
@@ -35,7 +59,7 @@ static void on_message_of(struct remote *r, const struct link_message *m)
 	case ENDED: remote_in_on_ended(r, c, m); break;
 	case SYNC: remote_in_on_sync(r, m); break;
 	case SYNCED: remote_out_on_synced(r, m); break;
-	case TAKEN: remote_out_take_credit(r, c, m->a, m->c); break;
+	case TAKEN: remote_out_on_taken(r, c, m); break;
 	case LEFT: remote_out_on_left(r, m); break;
 	case BACK: remote_back_on_back(r, c); break;
 	case BACKED: remote_back_on_backed(r); break;
@@ -79,6 +103,18 @@ static void on_message(struct link *link, const struct link_message *m)
 		on_message_of(r, m);
 }
 
+/* Any thread: messages that come with bytes of the stream, and that need no lock. */
+static bool on_fast(struct link *link, const struct link_message *m)
+{
+	bool fast = m->type == NOTICE || (m->type == TAKEN && !m->size);
+	struct remote *r = fast ? remote_stream_find(link, m->stream) : NULL;
+	struct conn *c = r ? LOAD(&r->conn) : NULL;
+
+	if (!c || LOAD(&r->state) != ATTACHED)
+		return false;
+	return m->type == NOTICE ? remote_in_take_notice(r, c, m) : remote_out_take_credit(r, c, m->a, m->c);
+}
+
 static void on_up(struct link *link)
 {
 	(void)link;
@@ -108,7 +144,7 @@ static void on_room(struct link *link)
 
 void remote_serve_links(void)
 {
-	static const struct link_user user = { remote_open_knows, on_up, on_down, on_message, on_room };
+	static const struct link_user user = { remote_open_knows, on_up, on_down, on_message, on_room, on_fast };
 
 	link_set_user(&user);
 }

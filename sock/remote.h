@@ -17,6 +17,13 @@
 
 /* The service thread: from now on what links tell comes to the streams. */
 void remote_serve_links(void);
+/* Any thread, no lock held. The link of the stream, for link_take(), until link_give_back(). NULL: there is none, or
+ * the program waits for the connection in epoll_wait() as well. */
+struct link *remote_borrow(struct conn *c);
+/* in_lock held: the same for a connection that has a stream. */
+struct link *remote_link(struct conn *c);
+/* in_lock held, of one that has a stream: a thread will sleep for it elsewhere than in link_take(). */
+void remote_return(struct conn *c);
 /* out_lock held, or the service thread. The adapter that carries the stream; "": none. */
 const char *remote_ia(const struct conn *c);
 void remote_after_fork(void);

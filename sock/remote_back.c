@@ -148,7 +148,7 @@ void remote_back_on_close(struct remote *r, const struct link_message *m)
 	struct conn *c = LOAD(&r->conn);
 
 	if (c && r->state == ATTACHED)
-		remote_out_take_credit(r, c, m->a, m->c);
+		remote_out_on_taken(r, c, m);
 	if (c && conn_lock_out(c)) {
 		if (c->remote == r)
 			r->agreed = false;

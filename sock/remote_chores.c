@@ -89,11 +89,19 @@ static int run(struct chore *c)
 	return __atomic_load_n(&c->wanted, __ATOMIC_SEQ_CST) ? (int)((c->next - now + 999999) / 1000000) : -1;
 }
 
+static int earlier(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 int remote_chores_run(void)
 {
-	int a = run(&tick), b = run(&look);
+	int due;
 
-	return a < 0 || (b >= 0 && b < a) ? b : a;
+	link_pause();
+	due = earlier(run(&tick), run(&look));
+	link_resume();
+	return earlier(due, link_run());
 }
 
 void remote_chores_after_fork(void)

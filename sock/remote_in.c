@@ -248,24 +248,30 @@ static void store_inline(struct remote *r, const struct link_message *m)
 	memcpy(r->received, m->bytes + first, m->size - first);
 }
 
-void remote_in_on_notice(struct remote *r, struct conn *c, const struct link_message *m)
+bool remote_in_take_notice(struct remote *r, struct conn *c, const struct link_message *m)
 {
 	uint64_t head = LOAD(&r->rx->head), tail = LOAD(&r->rx->tail);
 
 	if ((uint8_t)LOAD(&r->tx->epoch) == m->flags)
-		remote_out_take_credit(r, c, m->b, LOAD(&r->tx->epoch));
+		if (!remote_out_take_credit(r, c, m->b, LOAD(&r->tx->epoch)))
+			return false;
 	if (LOAD(&r->rx->epoch) != m->c || LOAD(&r->rx->claim) & RING_REVOKED)
-		return; /* of an epoch that this end has left */
-	if (m->a - tail > r->ring || m->a - head > r->ring || (m->size && m->size != m->a - tail)) {
-		remote_stream_reset(r, "stored a tail that cannot be in the ring");
-		return;
-	}
+		return true; /* of an epoch that this end has left */
+	if (m->a - tail > r->ring || m->a - head > r->ring || (m->size && m->size != m->a - tail))
+		return false;
 	store_inline(r, m);
 	STORE(&r->noticed, true);
 	STORE(&r->rx->tail, m->a);
 	tell_soon(r);
 	if (ring_take_wish(&r->rx->asleep))
 		conn_wake(c);
+	return true;
+}
+
+void remote_in_on_notice(struct remote *r, struct conn *c, const struct link_message *m)
+{
+	if (!remote_in_take_notice(r, c, m))
+		remote_stream_reset(r, "stored positions that cannot be in the ring");
 }
 
 void remote_in_on_sync(struct remote *r, const struct link_message *m)

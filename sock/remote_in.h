@@ -35,6 +35,8 @@ bool remote_in_has_ended(const struct conn *c);
 void remote_in_on_move(struct remote *r, struct conn *c, const struct link_message *m);
 void remote_in_on_cancel(struct remote *r, struct conn *c, const struct link_message *m);
 void remote_in_on_ended(struct remote *r, struct conn *c, const struct link_message *m);
+/* Any thread. Returns false, and takes no bytes, if the peer lies. */
+bool remote_in_take_notice(struct remote *r, struct conn *c, const struct link_message *m);
 void remote_in_on_notice(struct remote *r, struct conn *c, const struct link_message *m);
 void remote_in_on_sync(struct remote *r, const struct link_message *m);
 /* Tells the peer what was taken, when it is time. Returns whether it waits on. */

@@ -131,25 +131,29 @@ void remote_out_on_agree(struct remote *r, struct conn *c, const struct link_mes
 	conn_unlock_out(c);
 }
 
-/* The peer has taken the bytes before `position` in that epoch. */
-void remote_out_take_credit(struct remote *r, struct conn *c, uint64_t position, uint32_t epoch)
+bool remote_out_take_credit(struct remote *r, struct conn *c, uint64_t position, uint32_t epoch)
 {
 	uint64_t claim = LOAD(&r->tx->claim), tail = LOAD(&r->tx->tail);
 
 	if (LOAD(&r->tx->epoch) != epoch || claim & RING_REVOKED)
-		return;
+		return true;
 	if (claim - position <= r->ring)
-		return; /* two threads have told, and this is the earlier position */
-	if (position - claim > tail - claim) {
-		remote_stream_reset(r, "stored a head that cannot be in the ring");
-		return;
-	}
+		return true; /* two threads have told, and this is the earlier position */
+	if (position - claim > tail - claim)
+		return false;
 	if (!__atomic_compare_exchange_n(&r->tx->claim, &claim, position, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return; /* revoked meanwhile */
+		return true; /* revoked meanwhile */
 	STORE(&r->tx->head, position);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (LOAD(&r->tx->full) && LOAD(&r->tx->tail) - position <= r->ring / 2 && ring_take_wish(&r->tx->full))
 		conn_wake(c);
+	return true;
+}
+
+void remote_out_on_taken(struct remote *r, struct conn *c, const struct link_message *m)
+{
+	if (!remote_out_take_credit(r, c, m->a, m->c))
+		remote_stream_reset(r, "stored a head that cannot be in the ring");
 }
 
 void remote_out_on_synced(struct remote *r, const struct link_message *m)

@@ -34,8 +34,10 @@ bool remote_take_synced(struct conn *c);
 void remote_out_on_agree(struct remote *r, struct conn *c, const struct link_message *m);
 void remote_out_on_synced(struct remote *r, const struct link_message *m);
 void remote_out_on_left(struct remote *r, const struct link_message *m);
-/* The peer has taken the bytes before `position` in that epoch. */
-void remote_out_take_credit(struct remote *r, struct conn *c, uint64_t position, uint32_t epoch);
+/* Any thread. The peer has taken the bytes before `position` in that epoch. Returns false if that cannot be. */
+bool remote_out_take_credit(struct remote *r, struct conn *c, uint64_t position, uint32_t epoch);
+/* The same for a message; one that lies resets the connection. */
+void remote_out_on_taken(struct remote *r, struct conn *c, const struct link_message *m);
 /* The link has room again. */
 void remote_out_on_room(struct remote *r);
 /* Whether the peer has to do something for the stream: to take bytes, or to answer. */

@@ -35,8 +35,10 @@ void remote_stream_enter(struct remote *r, struct link *link, uint32_t number)
 	struct remote **at = bucket(link, number);
 
 	link_hold(link);
+	link_pause();
 	r->link = link, r->number = number;
 	r->next = *at, *at = r;
+	link_resume();
 	remote_chores_want_look();
 }
 
@@ -60,9 +62,11 @@ void remote_stream_destroy(struct remote *r)
 	if (r->link) {
 		struct remote **at = bucket(r->link, r->number);
 
+		link_pause();
 		while (*at != r)
 			at = &(*at)->next;
 		*at = r->next;
+		link_resume();
 		link_release(r->link);
 	}
 	*(r->prev_all ? &r->prev_all->next_all : &all) = r->next_all;

@@ -13,6 +13,7 @@
 #include "sock/move.h"
 #include "sock/rate.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/remote_in.h"
 #include "sock/remote_out.h"
 #include "sock/settings.h"
@@ -251,11 +252,25 @@ static void keep_for_next_read(struct conn *c, int error)
 	conn_unlock_out(c);
 }
 
+/* A program that reads again and again takes messages of the borrowed link itself. Returns whether some have come. */
+static bool poll_link(struct conn *c, struct link *link)
+{
+	int saved = errno;
+	enum link_taken taken = link_take(link, 0);
+
+	if (taken == LINK_SERVED && c->polls.empty >= POLLS_FIRST / 2)
+		link_ask(link);
+	link_give_back(link);
+	errno = saved;
+	return taken == LINK_TAKEN;
+}
+
 ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int count, int flags)
 {
 	size_t total = total_of(iov, count), done = 0;
 	bool wait = !c->nonblock && !(flags & MSG_DONTWAIT), more, polled;
 	uint64_t deadline = 0, id = c->id;
+	struct link *link;
 	ssize_t n;
 	int err;
 
@@ -278,7 +293,10 @@ ssize_t stream_receive(struct conn *c, int fd, const struct iovec *iov, int coun
 		       (c->rx.active ? !c->rx_left && (conn_ring_readable(c) || ring_is_revoked(&c->rx))
 				     : ring_has_epoch(&c->rx));
 		polled = !wait && c->rx.active && (n > 0 || errno == EAGAIN) && polls_note(&c->polls, n > 0);
+		link = n < 0 && errno == EAGAIN && !wait && c->remote && !c->regs ? remote_link(c) : NULL;
 		conn_unlock_in(c);
+		if (link && poll_link(c, link))
+			continue;
 		if (n > 0 && flags & MSG_PEEK) {
 			/* With MSG_WAITALL too it is enough: the bytes are not all in one place. */
 			done = n;

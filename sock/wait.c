@@ -9,11 +9,14 @@
 #include "sock/conn.h"
 #include "sock/foreign.h"
 #include "sock/real.h"
+#include "sock/remote.h"
 #include "sock/settings.h"
 
 enum {
 	MISSES = 4,       /* spins without success in a row, after which a thread spins rarely */
 	RARELY = 16,      /* one of so many waits spins then */
+	SHORT_NS = 5000000, /* a wait for a stream over DAT that takes less */
+	SHORT_WAITS = 4,  /* in a row, after which threads of the program take messages themselves */
 	YIELD_NS = 15000, /* a yield that takes longer: another thread has run, so the processors are busy */
 };
 static __thread unsigned misses __attribute__((tls_model("initial-exec")));
@@ -140,29 +143,58 @@ static bool announce_and_look(struct conn *c, bool in)
 	return ready;
 }
 
-int wait_for(struct conn *c, int fd, bool in, uint64_t *deadline)
+/* Spins until the ring is ready. A link that is lent tells of it by messages, which this thread takes. */
+static bool spin_for(struct conn *c, bool in, struct link *link)
 {
-	int *waiters = in ? &c->waiters_in : &c->waiters_out;
-	bool ready = false, by_ring;
-	struct pollfd p[2];
-	uint64_t now;
-	int n, ms = -1, err;
+	bool ready;
 	struct spin s;
 
-	if (c->mode == CONN_ATTACHED) {
-		spin_begin(&s);
-		do
-			ready = is_ready(c, in) || c->closed;
-		while (!ready && spin_again(&s));
-		spin_end(&s, ready);
-		if (ready)
-			return 0;
-	}
-	if (!*deadline) {
-		uint64_t limit = timeout_of(fd, in);
+	spin_begin(&s);
+	do {
+		if (link)
+			link_take(link, 0);
+		ready = is_ready(c, in) || c->closed;
+	} while (!ready && spin_again(&s));
+	spin_end(&s, ready);
+	return ready;
+}
 
-		*deadline = limit ? clock_now_ns() + limit : UINT64_MAX;
+/* Takes messages of a link that is lent until the ring is ready, or for a moment. Stores whether it is. Returns 0, or
+ * EINTR. */
+static int take_messages(struct conn *c, bool in, struct link *link, uint64_t until, bool *ready)
+{
+	uint64_t now;
+
+	while (!*ready && (now = clock_now_ns()) < until) {
+		enum link_taken taken = link_take(link, (until - now) / 1000 + 1);
+
+		if (taken == LINK_SERVED)
+			return 0;
+		*ready = is_ready(c, in) || c->closed;
+		if (taken == LINK_INTERRUPTED && !*ready)
+			return EINTR;
 	}
+	if (!*ready)
+		link_return(link);
+	return 0;
+}
+
+static void note_wait(struct conn *c, uint64_t begun)
+{
+	if (clock_now_ns() - begun >= SHORT_NS)
+		c->short_waits = 0;
+	else if (c->short_waits < SHORT_WAITS)
+		c->short_waits++;
+}
+
+static int sleep_for(struct conn *c, int fd, bool in, uint64_t *deadline)
+{
+	int *waiters = in ? &c->waiters_in : &c->waiters_out;
+	struct pollfd p[2];
+	bool by_ring;
+	uint64_t now;
+	int n, ms = -1, err;
+
 	if (*deadline != UINT64_MAX) {
 		now = clock_now_ns();
 		if (now >= *deadline)
@@ -190,7 +222,48 @@ int wait_for(struct conn *c, int fd, bool in, uint64_t *deadline)
 		wait_drain(c);
 	if (n > 0 && by_ring && p[0].revents & (POLLERR | POLLHUP))
 		__atomic_store_n(&c->peer_gone, true, __ATOMIC_SEQ_CST);
-	if (err == EINTR && *deadline == UINT64_MAX && wait_restarts())
-		return 0;
 	return err;
+}
+
+static void set_deadline(int fd, bool in, uint64_t *deadline)
+{
+	uint64_t limit;
+
+	if (*deadline)
+		return;
+	limit = timeout_of(fd, in);
+	*deadline = limit ? clock_now_ns() + limit : UINT64_MAX;
+}
+
+/* A wait for a stream over DAT, after the spinning. `link` may be NULL. */
+static int wait_for_remote(struct conn *c, int fd, bool in, uint64_t *deadline, struct link *link)
+{
+	uint64_t until = clock_now_ns() + SHORT_NS;
+	bool ready = false;
+	int err = 0;
+
+	if (link)
+		err = take_messages(c, in, link, until < *deadline ? until : *deadline, &ready);
+	return ready || err ? err : sleep_for(c, fd, in, deadline);
+}
+
+int wait_for(struct conn *c, int fd, bool in, uint64_t *deadline)
+{
+	bool attached = c->mode == CONN_ATTACHED;
+	bool remote = attached && __atomic_load_n(&c->remote, __ATOMIC_RELAXED);
+	struct link *link = remote ? remote_borrow(c) : NULL;
+	uint64_t begun = remote ? clock_now_ns() : 0;
+	int err = 0;
+
+	if (!attached || !spin_for(c, in, link)) {
+		set_deadline(fd, in, deadline);
+		err = remote ? wait_for_remote(c, fd, in, deadline, link) : sleep_for(c, fd, in, deadline);
+	}
+	if (remote)
+		note_wait(c, begun);
+	if (link && c->short_waits >= SHORT_WAITS)
+		link_ask(link);
+	if (link)
+		link_give_back(link);
+	return err == EINTR && *deadline == UINT64_MAX && wait_restarts() ? 0 : err;
 }

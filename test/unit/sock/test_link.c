@@ -22,6 +22,9 @@ static struct ia {
 	DAT_EVD_HANDLE connects_evd, received; /* of the last link */
 	DAT_EP_HANDLE established; /* is reported next */
 	bool message_comes;
+	DAT_CNO_HANDLE waits;	 /* made by dat_cno_create() */
+	DAT_CNO_HANDLE attached; /* of `received` */
+	unsigned cnos;		 /* that exist, but for the one with a descriptor */
 	unsigned made;
 	unsigned lmrs, eps; /* that exist */
 } ias[16];
@@ -32,6 +35,7 @@ static struct sockaddr_in address = { .sin_family = AF_INET };
 static unsigned char *receive; /* the buffer of the first receive */
 static unsigned char sent[LINK_MESSAGE + LINK_INLINE]; /* the last message */
 static unsigned sends, bytes; /* of the last message */
+static unsigned wakes; /* service_wake() */
 
 static bool fails(const char *call)
 {
@@ -113,8 +117,39 @@ static DAT_RETURN fake_dat_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd)
 
 static DAT_RETURN fake_dat_evd_modify_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno)
 {
-	assert_ptr_equal(evd, &ia_of(cno)->async);
+	struct ia *ia = ia_of(cno);
+
+	if (evd == ia->received)
+		ia->attached = cno;
+	else
+		assert_ptr_equal(evd, &ia->async);
 	return answer("dat_evd_modify_cno");
+}
+
+static DAT_RETURN fake_dat_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno)
+{
+	if (fails("dat_cno_create"))
+		return answer("dat_cno_create");
+	*cno = ia_of(ia)->waits = new_object(ia_of(ia));
+	ia_of(ia)->cnos++;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN wait_result = DAT_QUEUE_EMPTY;
+static unsigned waits;
+
+static DAT_RETURN fake_dat_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd)
+{
+	assert_ptr_equal(cno, ia_of(cno)->waits);
+	assert_ptr_equal(cno, ia_of(cno)->attached);
+	waits++;
+	return wait_result;
+}
+
+static DAT_RETURN fake_dat_cno_free(DAT_CNO_HANDLE cno)
+{
+	ia_of(cno)->cnos--;
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN fake_dat_evd_create(DAT_IA_HANDLE ia, DAT_COUNT length, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
@@ -124,9 +159,11 @@ static DAT_RETURN fake_dat_evd_create(DAT_IA_HANDLE ia, DAT_COUNT length, DAT_CN
 	if (flags == DAT_EVD_CONNECTION_FLAG)
 		ia_of(ia)->connects_evd = *evd;
 	if (flags == DAT_EVD_DTO_FLAG && cno)
-		ia_of(ia)->received = *evd;
+		ia_of(ia)->received = *evd, ia_of(ia)->attached = cno;
 	return answer("dat_evd_create");
 }
+
+static unsigned message_size = LINK_MESSAGE;
 
 static DAT_RETURN fake_dat_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 {
@@ -141,7 +178,7 @@ static DAT_RETURN fake_dat_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event)
 	if (ia->message_comes && evd == ia->received) {
 		event->event_number = DAT_DTO_COMPLETION_EVENT;
 		event->event_data.dto_completion_event_data = (DAT_DTO_COMPLETION_EVENT_DATA){
-			.status = DAT_DTO_SUCCESS, .transfered_length = LINK_MESSAGE
+			.status = DAT_DTO_SUCCESS, .transfered_length = message_size
 		};
 		ia->message_comes = false;
 		return DAT_SUCCESS;
@@ -278,7 +315,7 @@ static const struct {
 	FAKE(dat_evd_free), FAKE(dat_psp_create_any), FAKE(dat_cr_query), FAKE(dat_cr_accept), FAKE(dat_cr_reject),
 	FAKE(dat_ep_create), FAKE(dat_ep_free), FAKE(dat_ep_connect), FAKE(dat_ep_disconnect), FAKE(dat_ep_post_send),
 	FAKE(dat_ep_post_recv), FAKE(dat_ep_post_rdma_write), FAKE(dats_set_message_handler), FAKE(dat_lmr_create),
-	FAKE(dat_lmr_free), FAKE(dat_strerror),
+	FAKE(dat_lmr_free), FAKE(dat_strerror), FAKE(dat_cno_create), FAKE(dat_cno_wait), FAKE(dat_cno_free),
 };
 
 void *__wrap_dlopen(const char *name, int flags);
@@ -328,20 +365,34 @@ static void user_message(struct link *link, const struct link_message *m)
 	messages++;
 }
 
+/* Messages of even types can be taken by any thread. */
+static unsigned fasts;
+static bool user_fast(struct link *link, const struct link_message *m)
+{
+	fasts += !(m->type % 2);
+	return !(m->type % 2);
+}
+
 bool service_is_this_thread(void)
 {
 	return true;
+}
+
+void service_wake(void)
+{
+	wakes++;
 }
 
 static void ignore(void) {}
 
 static int set_up(void **state)
 {
-	static const struct link_user user = { user_knows, user_up, user_down, user_message, user_up };
+	static const struct link_user user = { user_knows, user_up, user_down, user_message, user_up, user_fast };
 
 	link_set_user(&user);
 	link_set_process(ignore, ignore);
-	opened = closed = downs = sends = messages = writes = 0;
+	opened = closed = downs = sends = messages = fasts = waits = writes = wakes = 0;
+	wait_result = DAT_QUEUE_EMPTY, message_size = LINK_MESSAGE;
 	missing = NULL;
 	device_is_lost = false;
 	return 0;
@@ -656,6 +707,165 @@ UNIT_CASE(short_pieces_come_with_the_message)
 	assert_true(link_write(l, pieces, 2, (struct link_message){ .type = 8 }));
 	assert_int_equal(writes, 2);
 	assert_int_equal(bytes, LINK_MESSAGE);
+	link_release(l);
+}
+
+/* --- lending ----------------------------------------------------------------------------------------------------- */
+
+static struct link *connect_and_lend(void)
+{
+	struct link *l = connect_and_establish();
+
+	link_borrow(l);
+	assert_int_equal(link_take(l, 0), LINK_SERVED);
+	link_ask(l);
+	assert_int_equal(wakes, 1);
+	assert_true(link_run() > 0);
+	assert_ptr_equal(ias[0].attached, ias[0].waits);
+	assert_int_equal(link_take(l, 0), LINK_NOTHING);
+	return l;
+}
+
+static void arrive(struct link_message m)
+{
+	link_message_encode(&m, receive);
+	ias[0].message_comes = true;
+}
+
+/* As link_run() finds it when it has seen no call for long. */
+static void expect_taken_back(void)
+{
+	assert_int_equal(link_run(), -1);
+	assert_ptr_equal(ias[0].attached, &ias[0].cno);
+}
+
+static void end_lending(struct link *l)
+{
+	link_give_back(l);
+	link_release(l);
+}
+
+UNIT_CASE(thread_takes_messages_of_a_link_that_is_lent)
+{
+	struct link *l = connect_and_lend();
+
+	arrive((struct link_message){ .type = 8 });
+	link_dispatch();
+	assert_int_equal(messages, 0);
+	assert_int_equal(link_take(l, 100), LINK_TAKEN);
+	assert_int_equal(fasts, 1);
+	assert_int_equal(waits, 0);
+	assert_int_equal(link_take(l, 100), LINK_NOTHING);
+	assert_int_equal(waits, 1);
+	wait_result = DAT_SUCCESS;
+	assert_int_equal(link_take(l, 100), LINK_TAKEN);
+	wait_result = DAT_INTERRUPTED_CALL;
+	assert_int_equal(link_take(l, 100), LINK_INTERRUPTED);
+	end_lending(l);
+}
+
+UNIT_CASE(other_messages_are_left_to_the_service_thread_in_order)
+{
+	struct link *l = connect_and_lend();
+
+	arrive((struct link_message){ .type = 5 });
+	assert_int_equal(link_take(l, 0), LINK_TAKEN);
+	assert_int_equal(wakes, 2);
+	arrive((struct link_message){ .type = 8 });
+	assert_int_equal(link_take(l, 100), LINK_SERVED);
+	assert_int_equal(waits + fasts + messages, 0);
+	expect_taken_back();
+	assert_int_equal(messages, 2);
+	assert_int_equal(link_take(l, 0), LINK_SERVED);
+	end_lending(l);
+}
+
+UNIT_CASE(error_of_the_peer_ends_a_link_that_is_lent)
+{
+	struct link *l = connect_and_lend();
+
+	message_size = LINK_MESSAGE - 1;
+	arrive((struct link_message){ .type = 8 });
+	assert_int_equal(link_take(l, 0), LINK_TAKEN);
+	assert_int_equal(downs, 0);
+	link_run();
+	assert_int_equal(downs, 1);
+	assert_int_equal(link_take(l, 100), LINK_SERVED);
+	end_lending(l);
+}
+
+UNIT_CASE(link_that_no_thread_uses_is_taken_back)
+{
+	struct link *l = connect_and_lend();
+
+	link_run(); /* sees the call of connect_and_lend() */
+	arrive((struct link_message){ .type = 8 });
+	for (int i = 0; i < 10000 && ias[0].attached == ias[0].waits; i++) {
+		usleep(1000);
+		link_run();
+	}
+	expect_taken_back();
+	assert_int_equal(messages, 1);
+	end_lending(l);
+}
+
+UNIT_CASE(link_is_taken_back_when_a_thread_sleeps_elsewhere)
+{
+	struct link *l = connect_and_lend();
+
+	link_return(l);
+	assert_int_equal(wakes, 2);
+	expect_taken_back();
+	link_return(l);
+	assert_int_equal(wakes, 2);
+	link_ask(l);
+	assert_int_equal(wakes, 3);
+	assert_true(link_run() > 0);
+	assert_int_equal(ias[0].cnos, 1);
+	end_lending(l);
+}
+
+UNIT_CASE(link_with_several_streams_is_not_lent)
+{
+	struct link *l = connect_and_lend();
+
+	link_hold(l);
+	expect_taken_back();
+	link_ask(l);
+	assert_int_equal(link_run(), -1);
+	assert_int_equal(wakes, 1);
+	link_release(l);
+	end_lending(l);
+}
+
+UNIT_CASE(link_is_not_lent_without_a_cno)
+{
+	struct link *l = connect_and_establish();
+
+	missing = "dat_cno_create";
+	link_ask(l);
+	assert_int_equal(link_run(), -1);
+	assert_ptr_equal(ias[0].attached, &ias[0].cno);
+	assert_int_equal(link_take(l, 100), LINK_SERVED);
+	link_release(l);
+}
+
+/* The device is closed when the thread has left. */
+UNIT_CASE(objects_stay_while_a_thread_uses_them)
+{
+	struct link *l = connect_and_lend();
+
+	report(&ias[0], DAT_ASYNC_ERROR_IA_CATASTROPHIC);
+	assert_int_equal(downs, 1);
+	assert_int_equal(ias[0].eps, 1);
+	assert_int_equal(closed, 0);
+	assert_int_equal(link_take(l, 100), LINK_SERVED);
+	assert_true(link_run() > 0);
+	link_give_back(l);
+	assert_int_equal(link_run(), -1);
+	assert_int_equal(ias[0].eps, 0);
+	assert_int_equal(ias[0].cnos, 0);
+	assert_int_equal(closed, 1);
 	link_release(l);
 }
 

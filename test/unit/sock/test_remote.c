@@ -88,6 +88,15 @@ const char *link_ia(const struct link *l)
 	return "ia";
 }
 
+void link_pause(void) {}
+void link_resume(void) {}
+int link_run(void) { return -1; }
+void link_borrow(struct link *l) {}
+void link_give_back(struct link *l) {}
+void link_ask(struct link *l) {}
+void link_return(struct link *l) {}
+enum link_taken link_take(struct link *l, unsigned sleep_us) { return LINK_SERVED; }
+
 void link_hold(struct link *l) { held++; }
 void link_release(struct link *l) { held--; }
 
