@@ -50,9 +50,16 @@ bench-eth: all test/bench/eth_latency
 	$(srcdir)/test/bench/eth-run $(BENCH_OPTIONS) $(abs_builddir)
 
 # Natively: programs whose connections libdatsock moves, beside TCP and AF_UNIX.
-EXTRA_PROGRAMS += test/bench/sock/load
+EXTRA_PROGRAMS += test/bench/sock/load test/bench/sock/pingpong
 test_bench_sock_load_SOURCES = test/bench/sock/load.c
-EXTRA_DIST += test/bench/sock-run
+test_bench_sock_pingpong_SOURCES = test/bench/sock/pingpong.c
+test_bench_sock_pingpong_LDADD = -ldl
+EXTRA_DIST += test/bench/sock-run test/bench/sock-pairs
 .PHONY: bench-sock
 bench-sock: all test/bench/sock/load
 	$(srcdir)/test/bench/sock-run $(BENCH_OPTIONS) $(abs_builddir)
+
+# One connection of two processes: BENCH_OPTIONS=--rdma in the virtual machine, over rxe and siw beside rsockets.
+.PHONY: bench-sock-pairs
+bench-sock-pairs: all test/bench/sock/pingpong
+	$(srcdir)/test/bench/sock-pairs $(BENCH_OPTIONS) $(abs_builddir)
