@@ -190,7 +190,8 @@ void paths_learn(const uint8_t remote[16], const uint8_t (*adapters)[16], unsign
 	struct host *h = host_of(remote);
 
 	h->count = count;
-	memcpy(h->adapters, adapters, 16 * count);
+	if (count)
+		memcpy(h->adapters, adapters, 16 * count);
 }
 
 void paths_locate(const uint8_t remote[16], const uint8_t (*adapters)[16], unsigned count)
@@ -198,7 +199,8 @@ void paths_locate(const uint8_t remote[16], const uint8_t (*adapters)[16], unsig
 	struct host *h = host_of(remote);
 
 	h->beside_count = count;
-	memcpy(h->beside, adapters, 16 * count);
+	if (count)
+		memcpy(h->beside, adapters, 16 * count);
 }
 
 void paths_tried(const struct path *path, bool reached)
