@@ -199,6 +199,7 @@ datcap_SOURCES = \
 	tools/datcap/pcapng.c tools/datcap/pcapng.h \
 	tools/datcap/rule.c tools/datcap/rule.h \
 	tools/datcap/filter_rules.c tools/datcap/filter_rules.h \
+	tools/datcap/capture_report.c tools/datcap/capture_report.h tools/datcap/capture_types.h \
 	tools/datcap/frame_filter.c tools/datcap/frame_filter.h \
 	tools/datcap/rdma.c \
 	tools/datcap/iwarp.c tools/datcap/iwarp.h \

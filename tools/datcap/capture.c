@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* capture.c - `datcap capture` and `datcap stat`: reads the rings of the devices, filters and counts frames, and prints
  * them, or writes them to a file in the thread of writer.c. While a write blocks, frames wait in the rings; those that
- * do not fit are counted as lost "here". */
+ * do not fit are counted as lost "here". What it tells the user is in capture_report.c. */
 #include <errno.h>
-#include <jansson.h>
-#include <net/if.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,8 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/once.h"
+#include "capture_report.h"
+#include "capture_types.h"
 #include "datcap.h"
 #include "device.h"
 #include "filter_rules.h"
@@ -27,9 +27,7 @@
 #include "tools/cli.h"
 
 enum {
-	BATCH = 64,			/* frames taken at a time: short ones stay in the first-level cache */
 	LOOK_MS = 200,			/* ms between looks at the thread that writes, and at the clock */
-	STUCK_NS = 10000000,		/* ns: a call of output.c that takes longer was blocked */
 	RING_BYTES = 64 << 20,
 	XDP_FRAMES = 8192,		/* of a receive queue: 16 MiB with the usual MTU, which stay in memory */
 	FRAME_OVERHEAD = 128,		/* bytes of the ring for each frame, in addition to its own */
@@ -41,233 +39,6 @@ enum {
 	WAIT_US = 100000,		/* us of one wait, after which a signal is noticed */
 	RULES_SNAP_MIN = 128,		/* bytes that have all headers which the filter's rules compare */
 };
-
-struct losses {			/* lost frames, by the place of the loss */
-	uint64_t device;		/* ~0: not known */
-	uint64_t ring, here;
-};
-
-struct source {			/* a device that is captured */
-	struct device device;
-	uint64_t kept;			/* frames of it that passed the filter */
-	uint64_t lost;			/* frames lost since the last frame that passed the filter */
-};
-
-struct batch {
-	DAT_ETH_FRAME frames[BATCH];
-	DAT_COUNT taken, kept;		/* kept: those that passed the filter, at the start of `frames` */
-};
-
-enum mode { STATS, LINES, FILES };	/* counts frames, prints them, writes them to a file */
-
-/* While a file is written, the thread of writer.c changes what it counts, and the main thread only reads that. */
-struct capture {
-	const struct options *o;
-	enum mode mode;
-	struct batch batch;
-	struct source sources[MAX_DEVICES];
-	unsigned count;
-	char names[MAX_DEVICES * IF_NAMESIZE];	/* of the devices, for a line */
-	struct frame_filter filter;
-	bool output_ended, hardware;
-	const struct source *gone, *broken;	/* one whose device was removed, or whose ring cannot be read */
-	bool terminal;			/* shows the number of frames there */
-	long nap, long_nap, naps_left;	/* ns: of one sleep; while few frames come; of sleeps left before it waits for
-					 * an event */
-	uint64_t few, taken;		/* frames: few of them, of a ring; those taken since the last sleep */
-	uint64_t kept, bytes;		/* frames that passed the filter */
-	uint64_t file_bytes;		/* of these frames in the file */
-	uint64_t unwritten;		/* frames that were taken and not written */
-	uint64_t told;			/* losses that came with frames */
-	uint64_t in_output;		/* ns, monotonic: when a call of output.c began; 0: not within one */
-	uint64_t next_flush;		/* ns, monotonic */
-	bool ending;			/* the main thread ends the capture */
-	pthread_mutex_t lock;		/* guards what follows */
-	uint64_t settled, lost_stuck;	/* losses in the rings: up to settle(); during blocked calls of output.c */
-	uint64_t begin, next_line;	/* ns, monotonic */
-	uint64_t seconds_printed;
-	uint64_t kept_before, bytes_before;	/* at the last line */
-	struct losses lost_before;
-	uint64_t first_time;		/* CLOCK_REALTIME, ns, at the start */
-};
-
-/* --- output to the user -------------------------------------------------------------------- */
-
-static void put_losses(char *text, size_t size, const struct losses *lost)
-{
-	snprintf(text, size, "lost %s in the device, %s in the ring, %s here",
-		 lost->device == ~(uint64_t)0 ? "unknown" : grouped(lost->device), grouped(lost->ring),
-		 grouped(lost->here));
-}
-
-static json_t *number(uint64_t n)
-{
-	return n == ~(uint64_t)0 ? json_null() : json_integer((json_int_t)n);
-}
-
-/* Returns whether the summary and the lines of --stats are JSON: not if standard output has the frames. */
-static bool prints_json(const struct capture *c)
-{
-	return c->o->json && (c->mode == STATS || (c->mode == FILES && strcmp(c->o->file, "-") != 0));
-}
-
-/* Adds up the statistics of all devices. */
-static void read_stats(struct capture *c, DAT_ETH_STATS *sum)
-{
-	*sum = (DAT_ETH_STATS){ .size = sizeof *sum };
-	for (unsigned i = 0; i < c->count; i++) {
-		DAT_ETH_STATS s;
-
-		device_stats(&c->sources[i].device, &s);
-		sum->received += s.received;
-		sum->lost += s.lost;
-		sum->cut += s.cut;
-		if (s.lost_device == ~(uint64_t)0 || sum->lost_device == ~(uint64_t)0)
-			sum->lost_device = ~(uint64_t)0;
-		else
-			sum->lost_device += s.lost_device;
-	}
-}
-
-/* Attributes to the program the losses in the rings during a call of output.c. Those that came with frames were before
- * it. */
-static void settle(struct capture *c)
-{
-	const uint64_t told = READ_ONCE(c->told);
-	DAT_ETH_STATS s;
-
-	read_stats(c, &s);
-	pthread_mutex_lock(&c->lock);
-	if (told > c->settled)
-		c->settled = told;
-	if (s.lost > c->settled) {
-		c->lost_stuck += s.lost - c->settled;
-		c->settled = s.lost;
-	}
-	pthread_mutex_unlock(&c->lock);
-}
-
-static bool is_stuck(uint64_t began)
-{
-	return began && clock_now_ns() - began >= STUCK_NS;
-}
-
-/* Called by the main thread. */
-static void look_at_writer(struct capture *c)
-{
-	if (is_stuck(READ_ONCE(c->in_output)))
-		settle(c);
-}
-
-/* "Here" are frames that the program took and did not write, and frames that did not fit into the ring while the output
- * was blocked. Those are in `s`. */
-static struct losses losses_of(struct capture *c, const DAT_ETH_STATS *s)
-{
-	uint64_t stuck;
-
-	pthread_mutex_lock(&c->lock);
-	stuck = c->lost_stuck;
-	pthread_mutex_unlock(&c->lock);
-	return (struct losses){ s->lost_device, s->lost - stuck, READ_ONCE(c->unwritten) + stuck };
-}
-
-static void summary(struct capture *c, const DAT_ETH_STATS *s)
-{
-	double seconds = (double)(clock_now_ns() - c->begin) / 1e9;
-	const char *time = c->hardware ? "hardware" : "software";
-	uint64_t written = c->kept - c->unwritten;
-	const struct losses lost = losses_of(c, s);
-	char text[100];
-
-	put_losses(text, sizeof text, &lost);
-	if (prints_json(c))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:s}", "device", c->names,
-				     "received", number(s->received), "frames", number(written),
-				     "bytes", number(c->bytes), "seconds", seconds,
-				     "lost_device", number(lost.device), "lost_ring", number(lost.ring),
-				     "lost_here", number(lost.here), "time", time));
-	else
-		fprintf(stderr, "%s: %s, %s in %.1f s; %s; time: %s\n", c->names, counted(written, "frame"),
-			size_text(c->bytes), seconds, text, time);
-}
-
-/* Joined segments (BIG TCP) may be longer than a block of the ring. */
-static void tell_cut(struct capture *c)
-{
-	for (unsigned i = 0; i < c->count; i++) {
-		const char *name = c->sources[i].device.name;
-		DAT_ETH_STATS s;
-
-		device_stats(&c->sources[i].device, &s);
-		if (s.cut)
-			cli_warn("%s: %s frames are without their end: longer than the 128 KiB that the ring has for "
-				 "one; \"ip link set %s gro_max_size 65536 gso_max_size 65536\" makes them shorter",
-				 name, grouped(s.cut), name);
-	}
-}
-
-/* Without a driver's own XDP the kernel joins segments before the program of AF_XDP sees them, and drops what is longer
- * than a frame of AF_XDP. Its counter does not tell them from frames that found no room. */
-static void tell_joined(struct capture *c)
-{
-	for (unsigned i = 0; c->o->xdp && i < c->count; i++) {
-		const char *name = c->sources[i].device.name;
-		DAT_ETH_STATS s;
-
-		device_stats(&c->sources[i].device, &s);
-		if (s.lost && !(s.flags & DAT_ETH_STATS_ZERO_COPY))
-			cli_warn("%s: the frames lost in the ring found no room there, or are longer than 3840 bytes "
-				 "because the kernel has joined them: turn that off by \"ethtool -K %s gro off\", "
-				 "and tso and gso where programs of this host send", name, name);
-	}
-}
-
-/* Returns how much a count has grown, or ~0 if one of its values is ~0, not known. */
-static uint64_t difference(uint64_t before, uint64_t now)
-{
-	return before == ~(uint64_t)0 || now == ~(uint64_t)0 ? ~(uint64_t)0 : now - before;
-}
-
-/* Prints the line for the second that has passed. */
-static void line(struct capture *c, bool to_stdout)
-{
-	DAT_ETH_STATS s;
-	const uint64_t kept = READ_ONCE(c->kept), all_bytes = READ_ONCE(c->bytes);
-	uint64_t frames = kept - c->kept_before, bytes = all_bytes - c->bytes_before;
-	struct losses now, lost;
-	char text[100];
-
-	look_at_writer(c);
-	read_stats(c, &s);
-	now = losses_of(c, &s);
-	lost = (struct losses){ difference(c->lost_before.device, now.device), now.ring - c->lost_before.ring,
-		now.here - c->lost_before.here };
-	put_losses(text, sizeof text, &lost);
-	if (prints_json(c))
-		print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "device", c->names, "frames",
-				     number(frames), "bits", number(bytes * 8), "lost_device", number(lost.device),
-				     "lost_ring", number(lost.ring), "lost_here", number(lost.here)));
-	else if (to_stdout)
-		print("%s: %s frames/s, %.3f Mb/s; %s\n", c->names, grouped(frames), (double)bytes * 8 / 1e6,
-		      text);
-	else
-		fprintf(stderr, "%s: %s frames/s, %.3f Mb/s; %s\n", c->names, grouped(frames),
-			(double)bytes * 8 / 1e6, text);
-	if (to_stdout || prints_json(c))
-		c->output_ended |= !print_flush();
-	c->kept_before = kept;
-	c->bytes_before = all_bytes;
-	c->lost_before = now;
-	c->seconds_printed++;
-	c->next_line += 1000000000;
-}
-
-/* Shows the number of frames on a terminal, over the number of the last second. */
-static void show_count(struct capture *c)
-{
-	fprintf(stderr, "\r%s ", counted(READ_ONCE(c->kept), "frame"));
-	c->next_line += 1000000000;
-}
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
@@ -417,8 +188,7 @@ static void begin_output(struct capture *c)
 
 static void end_output(struct capture *c)
 {
-	if (is_stuck(c->in_output))
-		settle(c);
+	capture_report_look(c);
 	WRITE_ONCE(c->in_output, 0);
 }
 
@@ -506,9 +276,9 @@ static void print_progress(struct capture *c)
 	if (clock_now_ns() < c->next_line)
 		return;
 	if (c->mode == STATS || c->o->stats)
-		line(c, c->mode == STATS);
+		capture_report_second(c);
 	else if (c->terminal)
-		show_count(c);
+		capture_report_count(c);
 }
 
 static void loop(struct capture *c)
@@ -740,10 +510,8 @@ int capture_run(const struct options *o)
 	} else {
 		loop(c);
 	}
-	read_stats(c, &s);
-	summary(c, &s);
-	tell_cut(c);
-	tell_joined(c);
+	capture_report_read(c, &s);
+	capture_report_end(c, &s);
 	end(c);
 	if (o->file)
 		output_check();
@@ -757,7 +525,7 @@ int stat_run(const struct options *o)
 
 	start(c, o, STATS);
 	loop(c);
-	read_stats(c, &s);
+	capture_report_read(c, &s);
 	end(c);
 	return status_of(c, &s);
 }
