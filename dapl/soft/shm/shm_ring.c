@@ -6,6 +6,7 @@
 
 _Static_assert(sizeof(struct ring_slot) == 2 * RING_LINE, "a slot is two cache lines");
 _Static_assert(offsetof(struct ring_memory, slot) == 4096, "slots begin a page");
+_Static_assert(RING_BULK / RING_LINE < UINT16_MAX, "bulk_end tells all lines of bulk from each other");
 
 void ring_tx_init(struct ring_tx *tx, struct ring_memory *memory, unsigned direction)
 {
@@ -42,22 +43,24 @@ bool ring_memory_clean(struct ring_memory *memory)
 	return bulk;
 }
 
+enum { BULK_LINES = RING_BULK / RING_LINE };
+
 static uint32_t lines(uint32_t length)
 {
-	return (length + RING_LINE - 1) & ~(RING_LINE - 1u);
+	return (length + RING_LINE - 1) / RING_LINE;
 }
 
-/* Bytes at the end of the area that are skipped, so that a payload is contiguous. */
+/* Lines at the end of the area that are skipped, so that a payload is contiguous. */
 static uint32_t skipped(const struct ring_tx *tx, uint32_t size)
 {
-	uint32_t at = tx->bulk_tail % RING_BULK;
+	uint32_t at = tx->bulk_tail % BULK_LINES;
 
-	return at + size > RING_BULK ? RING_BULK - at : 0;
+	return at + size > BULK_LINES ? BULK_LINES - at : 0;
 }
 
 static bool bulk_room(const struct ring_tx *tx, uint32_t size)
 {
-	return tx->bulk_tail + skipped(tx, size) + size - tx->bulk_head <= RING_BULK;
+	return tx->bulk_tail + skipped(tx, size) + size - tx->bulk_head <= BULK_LINES;
 }
 
 /* Reads the acknowledgement. When all of bulk was consumed, it starts again at offset 0, so that
@@ -71,7 +74,8 @@ static void read_ack(struct ring_tx *tx)
 		return;
 	}
 	if (head != tx->head)
-		tx->bulk_head = tx->bulk_end[(head - 1) % RING_SLOTS];
+		tx->bulk_head = tx->bulk_tail -
+				(uint16_t)(tx->bulk_tail - tx->bulk_end[(head - 1) % RING_SLOTS]);
 	tx->head = head;
 	if (head == tx->tail)
 		tx->bulk_head = tx->bulk_tail = 0;
@@ -81,7 +85,7 @@ bool ring_room_again(struct ring_tx *tx, uint32_t length)
 {
 	uint32_t size = length > RING_INLINE ? lines(length) : 0;
 
-	if (size && tx->bulk_tail - tx->bulk_head > RING_ACK_BULK)
+	if (size && tx->bulk_tail - tx->bulk_head > RING_ACK_BULK / RING_LINE)
 		read_ack(tx);
 	if (tx->tail - tx->head < RING_SLOTS - RING_SPARE && bulk_room(tx, size))
 		return !tx->broken;
@@ -96,9 +100,9 @@ static uint8_t *bulk_take(struct ring_tx *tx, struct ring_slot *slot, uint32_t l
 	uint32_t size = lines(length), at;
 
 	tx->bulk_tail += skipped(tx, size);
-	at = tx->bulk_tail % RING_BULK;
+	at = tx->bulk_tail % BULK_LINES * RING_LINE;
 	tx->bulk_tail += size;
-	ring_touch(&tx->touched, at + size, &tx->fresh);
+	ring_touch(&tx->touched, at + size * RING_LINE, &tx->fresh);
 	slot->at = at;
 	return tx->bulk + at;
 }

@@ -35,8 +35,8 @@ struct ring_tx {
 	const struct ring_ack *ack;
 	uint8_t *bulk;
 	uint32_t tail, head;		/* slots used; slots done with as of the last look */
-	uint32_t bulk_tail, bulk_head;	/* bytes; counters that wrap, 0 when bulk is empty */
-	uint32_t bulk_end[RING_SLOTS];	/* bulk_tail behind each slot */
+	uint32_t bulk_tail, bulk_head;	/* lines; counters that wrap, 0 when bulk is empty */
+	uint16_t bulk_end[RING_SLOTS];	/* the low bits of bulk_tail behind each slot */
 	uint32_t touched;		/* bytes of bulk used so far; no pages are behind them yet */
 	bool fresh;			/* some bulk was used for the first time, which takes long */
 	bool broken;			/* the consumer acknowledged what was not sent */
