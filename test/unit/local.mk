@@ -431,6 +431,7 @@ test_unit_core_test_sp_request_SOURCES = test/unit/core/test_sp_request.c $(core
 test_unit_core_test_sp_request_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
 test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
+test_unit_core_test_cr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_core_test_conn_SOURCES = test/unit/core/test_conn.c $(core_conn)
 test_unit_core_test_conn_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_hooks_SOURCES = test/unit/core/test_conn_hooks.c $(core_conn)

@@ -2,6 +2,7 @@
 /* cr.c - connection requests: querying, accepting, rejecting, handing off to another service point. Service
  * points deliver them (sp_request.c). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "dapl/core/base/qual.h"
 #include "dapl/core/conn/cr.h"
@@ -15,22 +16,42 @@
 #include "dapl/core/ep/ep_state.h"
 #include "dapl/core/ep/post_slow.h"
 
+static void end_cr(struct dapl_object *obj)
+{
+	free(container_of(obj, struct dapl_cr, obj)->pdata);
+}
+
+/* Copies the private data of a request, most of which have none. */
+static bool keep_pdata(struct dapl_cr *cr, const struct dapl_request *request)
+{
+	size_t length = request->pdata_len < DAPL_CONN_PDATA_MAX ? request->pdata_len : DAPL_CONN_PDATA_MAX;
+
+	if (!length)
+		return true;
+	cr->pdata = calloc(1, length);
+	if (!cr->pdata)
+		return false;
+	memcpy(cr->pdata, request->pdata, length);
+	cr->pdata_len = (int)length;
+	return true;
+}
+
 /* CONN-2 */
 struct dapl_cr *dapl_cr_new(struct dapl_ia *ia, struct dapl_conn *conn,
 			    const struct dapl_request *request)
 {
-	struct dapl_cr *cr = dapl_object_new(DAPL_CR, sizeof *cr, ia, NULL);
+	struct dapl_cr *cr = dapl_object_new(DAPL_CR, sizeof *cr, ia, end_cr);
 
 	if (!cr)
 		return NULL;
+	if (!keep_pdata(cr, request)) {
+		dapl_object_bury(&cr->obj);
+		return NULL;
+	}
 	cr->conn = conn;
 	cr->ud = request->ud;
 	cr->local = request->local;
 	cr->remote = request->remote;
-	cr->pdata_len = request->pdata_len < sizeof cr->pdata ? request->pdata_len :
-		sizeof cr->pdata;
-	if (cr->pdata_len)
-		memcpy(cr->pdata, request->pdata, cr->pdata_len);
 	return cr;
 }
 
@@ -119,7 +140,7 @@ DAT_RETURN dapl_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 	param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->remote;
 	param->remote_port_qual = dapl_port_of(&cr->remote);
 	param->private_data_size = cr->pdata_len;
-	param->private_data = cr->pdata_len ? cr->pdata : NULL;
+	param->private_data = cr->pdata;
 	param->local_ep_handle = (DAT_EP_HANDLE)__atomic_load_n(&cr->ep, __ATOMIC_RELAXED);
 	return DAT_SUCCESS;
 }

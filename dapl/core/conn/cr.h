@@ -15,7 +15,7 @@ struct dapl_cr {
 	bool ud;
 	struct sockaddr_storage local, remote;
 	int pdata_len;
-	char pdata[DAPL_CONN_PDATA_MAX];
+	char *pdata;			/* NULL: there is none */
 };
 DAPL_ENTER(cr, dapl_cr, DAPL_CR)
 

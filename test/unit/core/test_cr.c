@@ -17,12 +17,15 @@ static unsigned accepts, rejects, releases;
 static int accept_error, reject_error;
 static bool by_consumer;
 static struct dapl_ep *accepted;
+static bool no_memory;
 static size_t pdata_len;	/* of the answer, as pdata */
 static char pdata[64];
 static DAT_CR_HANDLE in_accept;	/* a request that gets other answers while it is being accepted */
 
 #define CONNECTION ((struct dapl_conn *)&connection)
 #define EP ((DAT_EP_HANDLE)ep)
+
+UNIT_FAIL_CALLOC(no_memory)
 
 static void keep_pdata(const void *data, size_t len)
 {
@@ -153,6 +156,17 @@ static DAT_CR_HANDLE requested_reserved(void)
 	assert_int_equal(dapl_rsp_free(rsp), DAT_SUCCESS);
 	assert_int_equal(ep->state, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	return take_event(cr_evd, QUAL);
+}
+
+UNIT_CASE(request_whose_data_cannot_be_kept_is_rejected)
+{
+	DAT_PSP_HANDLE psp = listen_at(QUAL, cr_evd, DAT_PSP_CONSUMER_FLAG);
+
+	no_memory = true;
+	request((void *)psp, false);
+	no_memory = false;
+	assert_int_equal(rejects, 1);
+	assert_int_equal(dapl_psp_free(psp), DAT_SUCCESS);
 }
 
 static DAT_RETURN accept_plain(DAT_CR_HANDLE cr, DAT_EP_HANDLE with) { return dapl_cr_accept(cr, with, 0, NULL); }
