@@ -688,6 +688,7 @@ test_unit_soft_test_requester_LDADD = $(unit_soft_libs)
 test_unit_soft_test_requester_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_soft_test_responder_SOURCES = test/unit/soft/test_responder.c $(stream_test)
 test_unit_soft_test_responder_LDADD = $(unit_soft_libs)
+test_unit_soft_test_responder_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_soft_test_responder_place_SOURCES = test/unit/soft/test_responder_place.c $(stream_test)
 test_unit_soft_test_responder_place_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(stream_test)

@@ -100,24 +100,19 @@ static uint32_t choose_mulpdu(const struct dapl_conn *conn)
 	return mss < MULPDU_LEAST ? MULPDU_LEAST : mss > WIRE_ULPDU_MAX ? WIRE_ULPDU_MAX : mss;
 }
 
-/* Prepares both directions. Returns false if there is no memory. */
-static bool open_stream(struct dapl_conn *conn)
+/* Prepares both directions. */
+static void open_stream(struct dapl_conn *conn)
 {
 	struct soft_qp *qp = conn->qp;
 
 	conn->stream.mulpdu = choose_mulpdu(conn);
 	conn->stream.sink_key = soft_random();
-	if (conn->stream.reads_in) {
-		conn->stream.answers = calloc(conn->stream.reads_in, sizeof *conn->stream.answers);
-		if (!conn->stream.answers)
-			return false;
-	}
 	conn->stream.tx.cursor.msn_send = conn->stream.tx.cursor.msn_read = 1;
 	conn->stream.tx.cursor.msn_atomic = conn->stream.tx.cursor.msn_dapl = 1;
 	conn->stream.rx.msn_send = conn->stream.rx.msn_read = conn->stream.rx.msn_atomic = conn->stream.rx.msn_dapl = 1;
 	conn->stream.rx.part_need = WIRE_CONTROL_END;
 	if (!qp)
-		return true;
+		return;
 	dapl_mutex_lock(&qp->lock);
 	conn->stream.tx.cursor.wqe = qp->sq_tail;
 	qp->read_next = qp->sq_tail;
@@ -128,7 +123,6 @@ static bool open_stream(struct dapl_conn *conn)
 	shm_grant_open(qp, conn);
 	soft_conn_send(conn);
 	dapl_mutex_unlock(&qp->lock);
-	return true;
 }
 
 static bool send_switch(const struct dapl_conn *conn)
@@ -165,10 +159,7 @@ void handshake_established(struct dapl_conn *conn)
 		cm_fail(conn, DAPL_CONN_REFUSED, errno, "first frame");
 		return;
 	}
-	if (!open_stream(conn)) {
-		cm_fail(conn, DAPL_CONN_REFUSED, ENOMEM, NULL);
-		return;
-	}
+	open_stream(conn);
 	cm_set_state(conn, SOFT_OPEN, "established");
 	cm_watch_liveness(conn);
 	if (!conn->stream.tx.open && !conn->cm->mpa.p2p)

@@ -132,7 +132,7 @@ struct soft_stream {
 	uint32_t reads_done;		/* reads and atomics of this side that were answered */
 	uint32_t sink_key;		/* makes the STags of read sinks */
 	uint32_t arrived;		/* messages received that are to be acknowledged */
-	struct soft_answer *answers;	/* ring of reads_in */
+	struct soft_answer *answers;	/* ring of reads_in; NULL: none was received yet */
 	uint32_t answer_tail;		/* counter; head is tx.cursor.answer */
 	TAILQ_HEAD(soft_unexpected_head, soft_unexpected) unexpected;
 	uint32_t unexpected_bytes;

@@ -15,6 +15,7 @@
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/shm/shm_ring.h"
 #include "dapl/soft/wire/message.h"
+#include <stdlib.h>
 
 /* --- sends -------------------------------------------------------------------------- */
 
@@ -155,10 +156,15 @@ void soft_responder_write_end(struct dapl_conn *conn)
 		conn->stream.delivered++;
 }
 
-/* Returns NULL if the peer has more reads outstanding than was agreed. */
+/* Returns NULL if the peer has more reads outstanding than was agreed, or without memory. Many peers never read,
+ * so the first read of a connection allocates the ring. */
 static struct soft_answer *answer_room(struct dapl_conn *conn)
 {
 	if (conn->stream.answer_tail - conn->stream.tx.cursor.answer >= conn->stream.reads_in)
+		return NULL;
+	if (!conn->stream.answers)
+		conn->stream.answers = calloc(conn->stream.reads_in, sizeof *conn->stream.answers);
+	if (!conn->stream.answers)
 		return NULL;
 	return &conn->stream.answers[conn->stream.answer_tail % conn->stream.reads_in];
 }

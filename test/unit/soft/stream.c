@@ -105,8 +105,6 @@ static void make_connection(struct stream *s, const struct stream_options *optio
 	struct dapl_conn *conn = cm_conn_new(stream_device.dev);
 
 	demand(conn, "memory");
-	conn->stream.answers = calloc(STREAM_READS, sizeof *conn->stream.answers);
-	demand(conn->stream.answers, "memory");
 	conn->fd = fd;
 	conn->state = SOFT_OPEN;
 	conn->owner = s;

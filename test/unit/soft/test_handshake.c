@@ -99,7 +99,6 @@ UNIT_FIXTURE(tear_down)
 		soft_ud_ah_destroy(conn.cm->peer.ah);
 	shm_conn_free(conn.shm);
 	shm_segment_drop_spares();
-	free(conn.stream.answers);
 	if (conn.fd >= 0)
 		close(conn.fd);
 	close(other_end);
@@ -253,10 +252,8 @@ UNIT_CASE(queue_pair_that_failed_stays_so)
 UNIT_CASE(stream_may_begin_without_a_queue_pair)
 {
 	conn.qp = NULL;
-	conn.stream.reads_in = 0;
 	establish();
 	assert_int_equal(conn.state, SOFT_OPEN);
-	assert_null(conn.stream.answers);
 	assert_int_equal(did.sends, 0);
 	assert_int_equal(conn.up, SOFT_UP_ESTABLISHED);
 }
@@ -311,13 +308,6 @@ UNIT_CASE(initiator_that_cannot_confirm_fails)
 	shutdown(conn.fd, SHUT_WR);
 	establish();
 	expect_failure(EPIPE);
-}
-
-UNIT_CASE(stream_without_memory_for_answers_fails)
-{
-	did.no_memory = true;
-	establish();
-	expect_failure(ENOMEM);
 }
 
 /* The peer uses the rings already, so that TCP is no way out. */

@@ -81,8 +81,11 @@ static struct soft_swqe *post(enum ibv_wr_opcode opcode, uint32_t length)
 /* The peer reads `length` bytes at an offset of the constant memory. */
 static struct soft_answer *ask(uint32_t offset, uint32_t length)
 {
-	struct soft_answer *answer = &s.conn->stream.answers[s.conn->stream.answer_tail++ % STREAM_READS];
+	struct soft_answer *answer;
 
+	if (!s.conn->stream.answers)
+		s.conn->stream.answers = calloc(STREAM_READS, sizeof *answer);
+	answer = &s.conn->stream.answers[s.conn->stream.answer_tail++ % STREAM_READS];
 	*answer = (struct soft_answer){ .stag = stream_device.constant->rkey, .from = offset, .length = length,
 					.sink_stag = 0x5151, .sink_to = 7000 };
 	return answer;

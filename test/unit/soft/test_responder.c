@@ -8,6 +8,10 @@
 
 enum { RECEIVE = 64 };		/* bytes of each receive */
 
+static bool no_memory;
+
+UNIT_FAIL_CALLOC(no_memory)
+
 #define LOCKED(term, call) do { stream_test_lock(); (term) = (call); stream_test_unlock(); } while (0)
 
 /* --- sends --------------------------------------------------------------------------------------------- */
@@ -270,6 +274,17 @@ CASE(malformed_atomic_changes_nothing)
 	assert_int_equal(atomic(WIRE_ATOMIC_FETCH_ADD, STREAM_REGION, 5, 0), WIRE_TERM_BOUNDS);
 	assert_int_equal(*word(), 10);
 	assert_int_equal(s.conn->stream.answer_tail, 0);
+}
+
+CASE(first_request_makes_room_for_all)
+{
+	assert_null(s.conn->stream.answers);
+	no_memory = true;
+	assert_int_equal(read_of(stream_device.open->rkey, 0, 8), WIRE_TERM_NO_BUFFER);
+	no_memory = false;
+	assert_int_equal(s.conn->stream.answer_tail, 0);
+	assert_int_equal(read_of(stream_device.open->rkey, 0, 8), WIRE_TERM_NONE);
+	assert_int_equal(s.conn->stream.answers[0].length, 8);
 }
 
 CASE(more_requests_than_agreed_are_refused)

@@ -247,7 +247,7 @@ UNIT_CASE(request_whose_memory_went_away_ends_the_stream)
  * the read. */
 UNIT_CASE(answer_whose_memory_went_away_ends_the_stream)
 {
-	struct soft_answer *answers = s.conn->stream.answers;
+	struct soft_answer *answers = s.conn->stream.answers = calloc(STREAM_READS, sizeof *answers);
 	const uint8_t *term;
 	struct ibv_mr *mr;
 
