@@ -80,6 +80,7 @@ test_unit_tools_test_paths_LDADD = $(CMOCKA_LIBS)
 endif
 check_PROGRAMS += test/sock/moves
 test_sock_moves_SOURCES = test/sock/moves.c
+test_sock_moves_LDADD =
 TESTS += test/sock/differential test/sock/forks test/sock/hostile test/sock/kernel_calls test/sock/limits \
 	test/sock/over-dat test/sock/registrations test/sock/streams test/sock/users
 endif

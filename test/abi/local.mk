@@ -6,10 +6,14 @@ TESTS += test/abi/layout test/abi/macros test/abi/compat test/abi/ib-operations
 
 test_abi_layout_CFLAGS = $(AM_CFLAGS) -std=c11 -pedantic-errors
 nodist_test_abi_layout_SOURCES = test/abi/layout.c
+test_abi_layout_LDADD =
 test_abi_macros_CFLAGS = $(AM_CFLAGS) -std=c11 -pedantic-errors
 nodist_test_abi_macros_SOURCES = test/abi/macros.c
+test_abi_macros_LDADD =
 test_abi_compat_SOURCES = test/abi/compat.c
+test_abi_compat_LDADD =
 test_abi_ib_operations_SOURCES = test/abi/ib-operations.c
+test_abi_ib_operations_LDADD =
 
 abi_generated = test/abi/layout.c test/abi/macros.c
 $(abi_generated): test/abi/generate test/abi/values.json

@@ -52,6 +52,7 @@ bench-eth: all test/bench/eth_latency
 # Natively: programs whose connections libdatsock moves, beside TCP and AF_UNIX.
 EXTRA_PROGRAMS += test/bench/sock/load test/bench/sock/pingpong
 test_bench_sock_load_SOURCES = test/bench/sock/load.c
+test_bench_sock_load_LDADD =
 test_bench_sock_pingpong_SOURCES = test/bench/sock/pingpong.c
 test_bench_sock_pingpong_LDADD = -ldl
 EXTRA_DIST += test/bench/sock-run test/bench/sock-pairs

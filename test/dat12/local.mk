@@ -14,8 +14,10 @@ EXTRA_DIST += test/dat12/transcription/dat/udat.h
 dat12_transcription_cppflags = -D_GNU_SOURCE -I$(srcdir)/test/dat12/transcription
 test_dat12_layouts_SOURCES = test/dat12/layouts.c
 test_dat12_layouts_CPPFLAGS = $(dat12_transcription_cppflags)
+test_dat12_layouts_LDADD =
 test_dat12_layouts_view_SOURCES = test/dat12/layouts.c
 test_dat12_layouts_view_CPPFLAGS = $(dat12_view_cppflags)
+test_dat12_layouts_view_LDADD =
 dat12_rows = test/dat12/rows.c test/dat12/rows.h test/dat12/rows_source.c test/dat12/rows_binary.c $(dat12_pair)
 test_dat12_rows_view_SOURCES = $(dat12_rows)
 test_dat12_rows_view_CPPFLAGS = $(dat12_view_cppflags)
@@ -44,6 +46,7 @@ test_dat12_pingpong_binary_CFLAGS = $(dat12_cflags)
 test_dat12_pingpong_binary_LDADD = libdat.la
 test_dat12_numbers_SOURCES = test/dat12/numbers.c dat1/numbers.c dat1/numbers.h
 test_dat12_numbers_CPPFLAGS = $(AM_CPPFLAGS)	# an object of its own beside the library's
+test_dat12_numbers_LDADD =
 endif
 dist_check_SCRIPTS += test/dat12/unversioned test/dat12/installed
 

@@ -60,3 +60,4 @@ test_eth_missed_la_LIBADD = -ldl
 endif
 # Shows messages to datcap: for test/eth/datcap-roce.
 check_PROGRAMS += test/eth/tap_program
+test_eth_tap_program_LDADD =

@@ -17,6 +17,7 @@ endif
 fuzz_targets = $(notdir $(fuzz_stems))
 
 check_PROGRAMS += $(fuzz_stems:=_replay)
+test_fuzz_conf_replay_LDADD =
 test_fuzz_conf_replay_SOURCES = test/fuzz/conf_fuzz.c test/fuzz/replay.c dat/conf.c
 test_fuzz_stream_replay_SOURCES = test/fuzz/stream_fuzz.c test/fuzz/replay.c \
 	test/fuzz/soft_side.c test/fuzz/soft_side.h test/unit/soft/stream.c \
@@ -46,11 +47,13 @@ test_fuzz_attach_replay_SOURCES = test/fuzz/attach_fuzz.c test/fuzz/replay.c \
 test_fuzz_attach_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
 test_fuzz_mpa_replay_SOURCES = test/fuzz/mpa_fuzz.c test/fuzz/replay.c $(device_harness)
 test_fuzz_mpa_replay_LDADD = libdaplsoftdev.la libdaplcore.la libcommon.la
+test_fuzz_pdata_replay_LDADD =
 test_fuzz_pdata_replay_SOURCES = test/fuzz/pdata_fuzz.c test/fuzz/replay.c dapl/verbs/pdata.c
 test_fuzz_request_replay_SOURCES = test/fuzz/request_fuzz.c test/fuzz/replay.c
 test_fuzz_request_replay_LDADD = libcommon.la
 test_fuzz_eth_replay_SOURCES = test/fuzz/eth_fuzz.c test/fuzz/replay.c
 test_fuzz_eth_replay_LDADD = libsofteth.la libcommon.la
+test_fuzz_ethrule_replay_LDADD =
 test_fuzz_ethrule_replay_SOURCES = test/fuzz/ethrule_fuzz.c test/fuzz/replay.c tools/datcap/rule.c tools/datcap/rule.h
 test_fuzz_ethring_replay_SOURCES = test/fuzz/ethring_fuzz.c test/fuzz/replay.c
 test_fuzz_ethring_replay_LDADD = libsofteth.la libcommon.la
@@ -59,6 +62,7 @@ test_fuzz_netlink_replay_SOURCES = test/fuzz/netlink_fuzz.c test/fuzz/replay.c
 test_fuzz_netlink_replay_CPPFLAGS = $(AM_CPPFLAGS) $(LIBNL_CFLAGS)
 test_fuzz_netlink_replay_LDADD = libnetparts.la $(LIBNL_LIBS) libcommon.la libdat2.la
 endif
+test_fuzz_frame_replay_LDADD =
 test_fuzz_frame_replay_SOURCES = test/fuzz/frame_fuzz.c test/fuzz/replay.c tools/datcap/frame.h \
 	tools/datcap/frame_parse.c tools/datcap/frame_build.c tools/datcap/rule.c tools/datcap/rule.h
 if SOCK

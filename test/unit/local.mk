@@ -32,6 +32,8 @@ softeth_parsed = test/unit/softeth/parsed.c test/unit/softeth/parsed.h $(softeth
 
 if CMOCKA
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
+# What a program links that has no LDADD of its own: most tests of common/, dapl/core, dapl/soft and dapl/softeth.
+LDADD = libsofteth.la libdaplsoftdev.la libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS) -lpthread
 
 # Shared by all libraries.
 unit_common = \
@@ -54,14 +56,8 @@ unit_common = \
 	test/unit/common/test_rtnl \
 	test/unit/common/test_sock_service \
 	test/unit/common/test_trace
-unit_common_libs = libcommon.la $(CMOCKA_LIBS)
-test_unit_common_test_address_LDADD = $(unit_common_libs)
 test_unit_common_test_clock_LDADD = $(CMOCKA_LIBS)
 test_unit_common_test_descriptors_SOURCES = test/unit/common/test_descriptors.c $(printed)
-test_unit_common_test_descriptors_LDADD = $(unit_common_libs)
-test_unit_common_test_file_size_LDADD = $(unit_common_libs)
-test_unit_common_test_ia_params_LDADD = $(unit_common_libs)
-test_unit_common_test_journal_LDADD = $(unit_common_libs)
 # The check of the lock order is in every build of these tests.
 test_unit_common_test_lock_SOURCES = test/unit/common/test_lock.c common/lock.c common/lock_check.c
 test_unit_common_test_lock_CPPFLAGS = $(AM_CPPFLAGS) -DDAPL_LOCK_CHECK=1
@@ -76,16 +72,7 @@ test_unit_common_test_sock_service_SOURCES = test/unit/common/test_sock_service.
 test_unit_common_test_sock_service_CPPFLAGS = $(AM_CPPFLAGS)
 test_unit_common_test_sock_service_LDADD = $(CMOCKA_LIBS)
 test_unit_common_test_post_lock_LDADD = $(CMOCKA_LIBS) -lpthread
-test_unit_common_test_log_LDADD = $(unit_common_libs)
-test_unit_common_test_json_LDADD = $(unit_common_libs)
-test_unit_common_test_parameter_range_LDADD = $(unit_common_libs)
-test_unit_common_test_parameters_LDADD = $(unit_common_libs)
-test_unit_common_test_rate_LDADD = $(unit_common_libs)
-test_unit_common_test_rtnl_LDADD = $(unit_common_libs)
 test_unit_common_test_rtnl_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket
-test_unit_common_test_trace_LDADD = $(unit_common_libs)
-test_unit_common_test_nearest_LDADD = $(unit_common_libs)
-test_unit_common_test_mapping_LDADD = $(unit_common_libs)
 
 # libdat2, without a provider.
 unit_dat = \
@@ -251,9 +238,6 @@ unit_core = \
 	test/unit/core/test_wait_spin \
 	test/unit/core/test_watermark \
 	test/unit/core/test_zero_based
-unit_core_libs = libdaplcore.la libcommon.la $(CMOCKA_LIBS)
-test_unit_core_test_diag_LDADD = $(unit_core_libs)
-test_unit_core_test_ep_state_LDADD = $(unit_core_libs)
 # With a device of the tests' own below core, core_device.c, and an endpoint above it, core_endpoint.c.
 core_device = test/unit/core/core_device.c test/unit/core/core_device.h \
 	test/unit/core/core_queues.c test/unit/core/core_queues.h \
@@ -268,193 +252,114 @@ core_conn = $(core_ud) test/unit/core/core_conn.c test/unit/core/core_conn.h
 core_eth = $(core_objects) test/unit/core/core_eth.c test/unit/core/core_eth.h
 # And device memory, core_dm.c.
 core_dm = $(core_device) test/unit/core/core_dm.c test/unit/core/core_dm.h
-core_device_libs = libdaplcore.la libcommon.la libdat2.la $(CMOCKA_LIBS)
 test_unit_core_test_dequeue_SOURCES = test/unit/core/test_dequeue.c $(core_device)
-test_unit_core_test_dequeue_LDADD = $(core_device_libs)
 test_unit_core_test_event_SOURCES = test/unit/core/test_event.c $(core_device)
-test_unit_core_test_event_LDADD = $(core_device_libs)
 test_unit_core_test_cno_SOURCES = test/unit/core/test_cno.c test/unit/core/core_cno.h $(core_device)
-test_unit_core_test_cno_LDADD = $(core_device_libs)
 test_unit_core_test_cno_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_watch_start,--wrap=dapl_object_publish
 test_unit_core_test_cno_wait_SOURCES = test/unit/core/test_cno_wait.c test/unit/core/core_cno.h $(core_device)
-test_unit_core_test_cno_wait_LDADD = $(core_device_libs)
 test_unit_core_test_cno_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_mutex_wait,--wrap=epoll_wait,--wrap=poll,--wrap=write
 test_unit_core_test_control_SOURCES = test/unit/core/test_control.c $(core_device)
-test_unit_core_test_control_LDADD = $(core_device_libs)
 test_unit_core_test_control_verbs_SOURCES = test/unit/core/test_control_verbs.c $(core_device)
-test_unit_core_test_control_verbs_LDADD = $(core_device_libs)
 test_unit_core_test_control_verbs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_control_serve \
 	-Wl,--wrap=dapl_registry_function
 test_unit_core_test_net_events_SOURCES = test/unit/core/test_net_events.c $(core_device)
-test_unit_core_test_net_events_LDADD = $(core_device_libs)
 test_unit_core_test_net_events_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getifaddrs,--wrap=freeifaddrs \
 	-Wl,--wrap=interface_request_index,--wrap=dapl_timer_start,--wrap=dapl_async_offer
 test_unit_core_test_net_messages_SOURCES = test/unit/core/test_net_messages.c $(core_device)
-test_unit_core_test_net_messages_LDADD = $(core_device_libs)
 test_unit_core_test_net_messages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=bind,--wrap=recv \
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs
 test_unit_core_test_net_watch_SOURCES = test/unit/core/test_net_watch.c $(core_device)
-test_unit_core_test_net_watch_LDADD = $(core_device_libs)
 test_unit_core_test_post_SOURCES = test/unit/core/test_post.c $(core_device)
-test_unit_core_test_post_LDADD = $(core_device_libs)
 test_unit_core_test_post_late_SOURCES = test/unit/core/test_post_late.c $(core_device)
-test_unit_core_test_post_late_LDADD = $(core_device_libs)
 test_unit_core_test_post_own_SOURCES = test/unit/core/test_post_own.c $(core_device)
-test_unit_core_test_post_own_LDADD = $(core_device_libs)
 test_unit_core_test_post_slow_SOURCES = test/unit/core/test_post_slow.c $(core_device)
-test_unit_core_test_post_slow_LDADD = $(core_device_libs)
 test_unit_core_test_provider_SOURCES = test/unit/core/test_provider.c $(core_device)
-test_unit_core_test_provider_LDADD = $(core_device_libs)
 test_unit_core_test_provider_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=dat_registry_add_provider -Wl,--wrap=dat_registry_remove_provider
 test_unit_core_test_pz_SOURCES = test/unit/core/test_pz.c $(core_device)
-test_unit_core_test_pz_LDADD = $(core_device_libs)
 test_unit_core_test_lmr_SOURCES = test/unit/core/test_lmr.c $(core_device)
-test_unit_core_test_lmr_LDADD = $(core_device_libs)
 test_unit_core_test_dm_SOURCES = test/unit/core/test_dm.c $(core_dm) $(printed)
-test_unit_core_test_dm_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_dm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new \
 	-Wl,--wrap=dapl_zero_based_set
 test_unit_core_test_counters_SOURCES = test/unit/core/test_counters.c $(core_device) $(printed)
-test_unit_core_test_counters_LDADD = $(core_device_libs)
 test_unit_core_test_counters_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen64
 test_unit_core_test_eth_ep_SOURCES = test/unit/core/test_eth_ep.c $(core_eth)
-test_unit_core_test_eth_ep_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ep_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc,--wrap=dapl_ep_create
 test_unit_core_test_eth_group_SOURCES = test/unit/core/test_eth_group.c $(core_eth)
-test_unit_core_test_eth_group_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new,--wrap=calloc \
 	-Wl,--wrap=dapl_eth_groups_lock,--wrap=dapl_eth_groups_unlock
 test_unit_core_test_eth_ops_SOURCES = test/unit/core/test_eth_ops.c $(core_eth)
-test_unit_core_test_eth_ops_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_ops_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_evd_notify
 test_unit_core_test_eth_rule_SOURCES = test/unit/core/test_eth_rule.c $(core_eth)
-test_unit_core_test_eth_rule_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_rule_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_object_new
 test_unit_core_test_eth_send_SOURCES = test/unit/core/test_eth_send.c $(core_eth)
-test_unit_core_test_eth_send_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_eth_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops
 test_unit_core_test_ext_SOURCES = test/unit/core/test_ext.c $(core_dm)
-test_unit_core_test_ext_LDADD = $(core_device_libs)
 test_unit_core_test_ext_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops -Wl,--wrap=dapl_ud_cm_free
 test_unit_core_test_open_query_SOURCES = test/unit/core/test_open_query.c $(core_device)
-test_unit_core_test_open_query_LDADD = $(core_device_libs)
 test_unit_core_test_open_query_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_entry_find
 test_unit_core_test_zero_based_SOURCES = test/unit/core/test_zero_based.c $(core_device)
-test_unit_core_test_zero_based_LDADD = $(core_device_libs)
 test_unit_core_test_ia_SOURCES = test/unit/core/test_ia.c $(core_device) $(printed)
-test_unit_core_test_ia_LDADD = $(core_device_libs)
 test_unit_core_test_ia_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ep_broken,--wrap=dapl_ep_comm_established \
 	-Wl,--wrap=dapl_srq_limit,--wrap=dapl_srq_failed
 test_unit_core_test_attr_SOURCES = test/unit/core/test_attr.c $(core_device)
-test_unit_core_test_attr_LDADD = $(core_device_libs)
 test_unit_core_test_disconnect_SOURCES = test/unit/core/test_disconnect.c $(core_device)
-test_unit_core_test_disconnect_LDADD = $(core_device_libs)
 test_unit_core_test_post_recv_SOURCES = test/unit/core/test_post_recv.c $(core_device)
-test_unit_core_test_post_recv_LDADD = $(core_device_libs)
 test_unit_core_test_connect_SOURCES = test/unit/core/test_connect.c $(core_device)
-test_unit_core_test_connect_LDADD = $(core_device_libs)
 test_unit_core_test_evd_SOURCES = test/unit/core/test_evd.c $(core_device)
-test_unit_core_test_evd_LDADD = $(core_device_libs)
 test_unit_core_test_evd_channel_SOURCES = test/unit/core/test_evd_channel.c $(core_device)
-test_unit_core_test_evd_channel_LDADD = $(core_device_libs)
 test_unit_core_test_evd_feed_SOURCES = test/unit/core/test_evd_feed.c $(core_device)
-test_unit_core_test_evd_feed_LDADD = $(core_device_libs)
 test_unit_core_test_evd_wait_SOURCES = test/unit/core/test_evd_wait.c $(core_device)
-test_unit_core_test_evd_wait_LDADD = $(core_device_libs)
 test_unit_core_test_flush_SOURCES = test/unit/core/test_flush.c $(core_device)
-test_unit_core_test_flush_LDADD = $(core_device_libs)
 test_unit_core_test_polled_SOURCES = test/unit/core/test_polled.c $(core_device)
-test_unit_core_test_polled_LDADD = $(core_device_libs)
 test_unit_core_test_rmr_SOURCES = test/unit/core/test_rmr.c $(core_device)
-test_unit_core_test_rmr_LDADD = $(core_device_libs)
 test_unit_core_test_rmr_map_SOURCES = test/unit/core/test_rmr_map.c $(core_device)
-test_unit_core_test_rmr_map_LDADD = $(core_device_libs)
 test_unit_core_test_settings_SOURCES = test/unit/core/test_settings.c $(core_device)
-test_unit_core_test_settings_LDADD = $(core_device_libs)
 test_unit_core_test_terminate_SOURCES = test/unit/core/test_terminate.c $(core_device)
-test_unit_core_test_terminate_LDADD = $(core_device_libs)
 test_unit_core_test_watermark_SOURCES = test/unit/core/test_watermark.c $(core_device)
-test_unit_core_test_watermark_LDADD = $(core_device_libs)
-test_unit_core_test_service_LDADD = $(unit_core_libs) -lpthread
-test_unit_core_test_loop_owner_LDADD = $(unit_core_libs)
-test_unit_core_test_sge_list_LDADD = $(unit_core_libs)
-test_unit_core_test_srq_records_LDADD = $(unit_core_libs)
 test_unit_core_test_evd_resize_SOURCES = test/unit/core/test_evd_resize.c $(core_device)
-test_unit_core_test_evd_resize_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_evd_resize_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_watch_start
 test_unit_core_test_service_point_SOURCES = test/unit/core/test_service_point.c $(core_device) $(printed)
-test_unit_core_test_service_point_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_qual_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_wait_spin_LDADD = $(CMOCKA_LIBS)
 test_unit_core_test_evq_LDADD = $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_status_SOURCES = test/unit/core/test_status.c $(printed)
-test_unit_core_test_status_LDADD = $(unit_core_libs)
-test_unit_core_test_tap_LDADD = $(unit_core_libs)
 test_unit_core_test_tap_client_SOURCES = test/unit/core/test_tap_client.c $(core_device)
-test_unit_core_test_tap_client_LDADD = $(core_device_libs)
 test_unit_core_test_tap_client_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=dapl_timer_start \
 	-Wl,--wrap=dapl_timer_drain,--wrap=dapl_tap_begin,--wrap=dapl_async_enter_ias
-test_unit_core_test_tap_posts_LDADD = $(unit_core_libs)
 test_unit_core_test_qp_table_SOURCES = test/unit/core/test_qp_table.c $(core_device)
-test_unit_core_test_qp_table_LDADD = $(core_device_libs)
-test_unit_core_test_cause_LDADD = $(unit_core_libs)
-test_unit_core_test_text_LDADD = $(unit_core_libs)
 test_unit_core_test_ep_attr_SOURCES = test/unit/core/test_ep_attr.c $(core_device)
-test_unit_core_test_ep_attr_LDADD = $(core_device_libs)
 test_unit_core_test_recv_repost_SOURCES = test/unit/core/test_recv_repost.c $(core_device)
-test_unit_core_test_recv_repost_LDADD = $(core_device_libs)
 test_unit_core_test_cno_trigger_SOURCES = test/unit/core/test_cno_trigger.c $(core_device)
-test_unit_core_test_cno_trigger_LDADD = $(core_device_libs)
 test_unit_core_test_async_SOURCES = test/unit/core/test_async.c $(core_device)
-test_unit_core_test_async_LDADD = $(core_device_libs)
 test_unit_core_test_object_SOURCES = test/unit/core/test_object.c $(core_device)
-test_unit_core_test_object_LDADD = $(core_device_libs)
 test_unit_core_test_object_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
 test_unit_core_test_failure_SOURCES = test/unit/core/test_failure.c $(core_device)
-test_unit_core_test_failure_LDADD = $(core_device_libs)
 test_unit_core_test_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_diag_say
 test_unit_core_test_diag_limit_SOURCES = test/unit/core/test_diag_limit.c $(printed)
-test_unit_core_test_diag_limit_LDADD = $(unit_core_libs)
 test_unit_core_test_diag_limit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
 	-Wl,--wrap=dapl_timer_start
-test_unit_core_test_fork_LDADD = $(unit_core_libs) -lpthread
 test_unit_core_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=usleep
 test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core_device)
-test_unit_core_test_evd_notify_LDADD = $(core_device_libs)
 test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_device)
-test_unit_core_test_ep_modify_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_modify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_ep_feed_evds
 test_unit_core_test_ep_reset_SOURCES = test/unit/core/test_ep_reset.c $(core_device)
-test_unit_core_test_ep_reset_LDADD = $(core_device_libs)
 test_unit_core_test_sp_request_SOURCES = test/unit/core/test_sp_request.c $(core_objects)
-test_unit_core_test_sp_request_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_cr_SOURCES = test/unit/core/test_cr.c $(core_objects)
-test_unit_core_test_cr_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_cr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_core_test_conn_SOURCES = test/unit/core/test_conn.c $(core_conn)
-test_unit_core_test_conn_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_hooks_SOURCES = test/unit/core/test_conn_hooks.c $(core_conn)
-test_unit_core_test_conn_hooks_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_conn_step_SOURCES = test/unit/core/test_conn_step.c $(core_objects)
-test_unit_core_test_conn_step_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_SOURCES = test/unit/core/test_ep.c $(core_objects)
-test_unit_core_test_ep_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_free_SOURCES = test/unit/core/test_ep_free.c $(core_objects)
-test_unit_core_test_ep_free_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ep_free_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_yield
 test_unit_core_test_ep_qp_SOURCES = test/unit/core/test_ep_qp.c $(core_objects)
-test_unit_core_test_ep_qp_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_ud_SOURCES = test/unit/core/test_ud.c $(core_ud)
-test_unit_core_test_ud_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_mcast_SOURCES = test/unit/core/test_mcast.c $(core_ud)
-test_unit_core_test_mcast_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_mcast_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_device_ops,--wrap=calloc \
 	-Wl,--wrap=sched_yield
 test_unit_core_test_srq_SOURCES = test/unit/core/test_srq.c $(core_objects)
-test_unit_core_test_srq_LDADD = $(core_device_libs) -lpthread
 test_unit_core_test_rmr_bind_SOURCES = test/unit/core/test_rmr_bind.c $(core_device)
-test_unit_core_test_rmr_bind_LDADD = $(core_device_libs)
 
 # The software device, without core's upcalls: ends.c and device_harness.c record them.
 unit_soft = \
@@ -544,18 +449,14 @@ unit_soft = \
 	test/unit/soft/test_unexpected \
 	test/unit/soft/test_wakeup \
 	test/unit/soft/test_wire
-unit_soft_libs = libdaplsoftdev.la libdaplcore.la libcommon.la $(CMOCKA_LIBS)
 descriptors = test/unit/descriptors.h
 soft_ends = test/unit/soft/ends.c $(device_harness)
 stream = test/unit/soft/stream.c $(device_harness)
 stream_setups = test/unit/soft/stream_test.c test/unit/soft/stream_test.h
 stream_test = $(stream_setups) $(stream)
-test_unit_soft_test_attach_socket_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_SOURCES = test/unit/soft/test_cq.c $(device_harness)
-test_unit_soft_test_cq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_progress_poll
 test_unit_soft_test_cm_SOURCES = test/unit/soft/test_cm.c $(device_harness)
-test_unit_soft_test_cm_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops \
 	-Wl,--wrap=initiator_attach_ready,--wrap=initiator_attach_expired,--wrap=initiator_connecting \
 	-Wl,--wrap=initiator_reply_readable,--wrap=acceptor_take_request,--wrap=acceptor_first_readable \
@@ -567,12 +468,9 @@ conn_steps = test/unit/soft/conn_steps.c test/unit/soft/conn_steps.h $(softeth_s
 conn_steps_wraps = -Wl,-u,dapl_device_ops,--wrap=soft_progress_lock,--wrap=soft_conn_step,--wrap=dapl_task_queue \
 	-Wl,--wrap=epoll_ctl,--wrap=close,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_soft_test_cm_conn_SOURCES = test/unit/soft/test_cm_conn.c $(conn_steps)
-test_unit_soft_test_cm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_conn_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps) -Wl,--wrap=shm_conn_free,--wrap=cm_set_state
 test_unit_soft_test_cm_conn_upcalls_SOURCES = test/unit/soft/test_cm_conn_upcalls.c $(conn_steps)
-test_unit_soft_test_cm_conn_upcalls_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cm_conn_upcalls_LDFLAGS = $(AM_LDFLAGS) $(conn_steps_wraps)
-test_unit_soft_test_conn_state_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
 	test/unit/soft/device_ends.c test/unit/soft/device_ends.h test/unit/soft/device_tests.h \
 	test/unit/soft/device_data.c \
@@ -581,27 +479,17 @@ test_unit_soft_test_device_SOURCES = test/unit/soft/test_device.c \
 	test/unit/soft/device_queues.c \
 	test/unit/soft/device_processes.c \
 	$(printed) $(device_harness)
-test_unit_soft_test_device_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=sched_yield
 test_unit_soft_test_fastpath_SOURCES = test/unit/soft/test_fastpath.c $(soft_ends)
-test_unit_soft_test_fastpath_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fastpath_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
 test_unit_soft_test_device_attr_SOURCES = test/unit/soft/test_device_attr.c $(device_harness)
-test_unit_soft_test_device_attr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_device_attr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=interface_request_index,--wrap=getrlimit64
 test_unit_soft_test_fork_SOURCES = test/unit/soft/test_fork.c $(soft_ends)
-test_unit_soft_test_fork_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=free
-test_unit_soft_test_half_open_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_SOURCES = test/unit/soft/test_mem.c $(printed) $(soft_ends)
-test_unit_soft_test_mem_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mem_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
-test_unit_soft_test_wire_LDADD = $(unit_soft_libs)
 test_unit_soft_test_offers_SOURCES = test/unit/soft/test_offers.c $(soft_ends)
-test_unit_soft_test_offers_LDADD = $(unit_soft_libs)
 test_unit_soft_test_owner_SOURCES = test/unit/soft/test_owner.c $(soft_ends)
-test_unit_soft_test_owner_LDADD = $(unit_soft_libs)
-test_unit_soft_test_owner_state_LDADD = $(unit_soft_libs)
 eth_sends = test/unit/soft/eth_sends.c test/unit/soft/eth_sends.h
 eth_sends_wraps = -Wl,--wrap=clock_gettime,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=read,--wrap=close \
 	-Wl,--wrap=calloc,--wrap=dapl_watch_start,--wrap=dapl_watch_stop,--wrap=soft_cq_add
@@ -610,181 +498,121 @@ eth_port_wraps = -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose,--wrap=calloc,--w
 	-Wl,--wrap=soft_qp_create,--wrap=soft_qp_reset,--wrap=soft_qp_error,--wrap=soft_qp_destroy \
 	-Wl,--wrap=epoll_ctl,--wrap=dapl_timer_start,--wrap=dapl_timer_drain
 test_unit_soft_test_eth_SOURCES = test/unit/soft/test_eth.c $(eth_port)
-test_unit_soft_test_eth_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps)
 test_unit_soft_test_eth_receive_SOURCES = test/unit/soft/test_eth_receive.c $(eth_port)
-test_unit_soft_test_eth_receive_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_receive_LDFLAGS = $(AM_LDFLAGS) $(eth_port_wraps) -Wl,--wrap=soft_mem_local
 test_unit_soft_test_eth_hold_SOURCES = test/unit/soft/test_eth_hold.c $(eth_sends)
-test_unit_soft_test_eth_hold_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_hold_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
 test_unit_soft_test_eth_send_SOURCES = test/unit/soft/test_eth_send.c $(eth_sends)
-test_unit_soft_test_eth_send_LDADD = $(unit_soft_libs)
 test_unit_soft_test_eth_send_LDFLAGS = $(AM_LDFLAGS) $(eth_sends_wraps)
 test_unit_soft_test_poll_SOURCES = test/unit/soft/test_poll.c $(device_harness)
-test_unit_soft_test_poll_LDADD = $(unit_soft_libs)
 test_unit_soft_test_poll_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,-u,dapl_device_ops,--wrap=soft_progress_poll,--wrap=soft_owner_sleep,--wrap=sched_yield
-test_unit_soft_test_pace_LDADD = $(unit_soft_libs)
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
-test_unit_soft_test_pending_LDADD = $(unit_soft_libs)
-test_unit_soft_test_populate_LDADD = $(unit_soft_libs)
 test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise,--wrap=process_vm_readv
-test_unit_soft_test_proto_LDADD = $(unit_soft_libs)
-test_unit_soft_test_proto_table_LDADD = $(unit_soft_libs)
-test_unit_soft_test_shm_ring_LDADD = $(unit_soft_libs)
 test_unit_soft_test_tap_SOURCES = test/unit/soft/test_tap.c $(tap_records) $(stream_test)
-test_unit_soft_test_tap_LDADD = $(unit_soft_libs)
 test_unit_soft_test_tap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_cq_poll
 test_unit_soft_test_tuning_SOURCES = test/unit/soft/test_tuning.c $(soft_ends)
-test_unit_soft_test_tuning_LDADD = $(unit_soft_libs)
 test_unit_soft_test_dm_SOURCES = test/unit/soft/test_dm.c $(soft_ends)
-test_unit_soft_test_dm_LDADD = $(unit_soft_libs)
 mapped = test/unit/soft/mapped.c test/unit/soft/mapped.h $(soft_ends)
 test_unit_soft_test_revoke_SOURCES = test/unit/soft/test_revoke.c $(mapped)
-test_unit_soft_test_revoke_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rmem_map_SOURCES = test/unit/soft/test_rmem_map.c $(mapped)
-test_unit_soft_test_rmem_map_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_SOURCES = test/unit/soft/test_shm.c $(soft_ends)
-test_unit_soft_test_shm_LDADD = $(unit_soft_libs)
 copies = test/unit/soft/copies.c test/unit/soft/copies.h $(soft_ends)
 copies_ldflags = $(AM_LDFLAGS) -Wl,--wrap=process_vm_writev -Wl,--wrap=process_vm_readv \
 	-Wl,--wrap=access_copy
 test_unit_soft_test_cma_SOURCES = test/unit/soft/test_cma.c $(copies)
-test_unit_soft_test_cma_LDADD = $(unit_soft_libs)
 test_unit_soft_test_cma_LDFLAGS = $(copies_ldflags)
 test_unit_soft_test_large_SOURCES = test/unit/soft/test_large.c $(copies)
-test_unit_soft_test_large_LDADD = $(unit_soft_libs)
 test_unit_soft_test_large_LDFLAGS = $(copies_ldflags)
 test_unit_soft_test_shm_rx_SOURCES = test/unit/soft/test_shm_rx.c $(soft_ends)
-test_unit_soft_test_shm_rx_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_rx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_rx_receive
 test_unit_soft_test_attach_server_SOURCES = test/unit/soft/test_attach_server.c $(descriptors) $(soft_ends)
-test_unit_soft_test_attach_server_LDADD = $(unit_soft_libs)
 test_unit_soft_test_attach_server_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4,--wrap=calloc \
 	-Wl,--wrap=attach_socket_listen,--wrap=dapl_watch_start,--wrap=dapl_timer_start
 test_unit_soft_test_shm_fallback_SOURCES = test/unit/soft/test_shm_fallback.c $(soft_ends)
-test_unit_soft_test_shm_fallback_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_fallback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 \
 	-Wl,--wrap=attach_socket_listen
 peer_bytes = test/unit/soft/peer_bytes.c test/unit/soft/peer_bytes.h $(stream)
 test_unit_soft_test_fpdu_rx_SOURCES = test/unit/soft/test_fpdu_rx.c $(peer_bytes) $(stream_setups)
-test_unit_soft_test_fpdu_rx_LDADD = $(unit_soft_libs)
 test_unit_soft_test_stream_SOURCES = test/unit/soft/test_stream.c $(peer_bytes) $(stream_setups)
-test_unit_soft_test_stream_LDADD = $(unit_soft_libs)
 test_unit_soft_test_wakeup_SOURCES = test/unit/soft/test_wakeup.c $(soft_ends)
-test_unit_soft_test_wakeup_LDADD = $(unit_soft_libs)
-test_unit_soft_test_mr_dir_LDADD = $(unit_soft_libs)
-test_unit_soft_test_fence_LDADD = $(unit_soft_libs)
 test_unit_soft_test_fence_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 test_unit_soft_test_reach_SOURCES = test/unit/soft/test_reach.c $(soft_ends)
-test_unit_soft_test_reach_LDADD = $(unit_soft_libs)
 test_unit_soft_test_deliver_SOURCES = test/unit/soft/test_deliver.c $(stream_test)
-test_unit_soft_test_deliver_LDADD = $(unit_soft_libs)
 test_unit_soft_test_requester_done_SOURCES = test/unit/soft/test_requester_done.c $(stream_test)
-test_unit_soft_test_requester_done_LDADD = $(unit_soft_libs)
 test_unit_soft_test_requester_SOURCES = test/unit/soft/test_requester.c $(stream_test)
-test_unit_soft_test_requester_LDADD = $(unit_soft_libs)
 test_unit_soft_test_requester_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_soft_test_responder_SOURCES = test/unit/soft/test_responder.c $(stream_test)
-test_unit_soft_test_responder_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_soft_test_responder_place_SOURCES = test/unit/soft/test_responder_place.c $(stream_test)
-test_unit_soft_test_responder_place_LDADD = $(unit_soft_libs)
 test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(stream_test)
-test_unit_soft_test_responder_quick_LDADD = $(unit_soft_libs)
 test_unit_soft_test_transmit_SOURCES = test/unit/soft/test_transmit.c $(stream_test)
-test_unit_soft_test_transmit_LDADD = $(unit_soft_libs)
 test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
 test_unit_soft_test_qp_SOURCES = test/unit/soft/test_qp.c $(stream_test)
-test_unit_soft_test_qp_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue
 test_unit_soft_test_post_SOURCES = test/unit/soft/test_post.c $(stream_test)
-test_unit_soft_test_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_ud_send
 test_unit_soft_test_post_request_SOURCES = test/unit/soft/test_post_request.c $(stream_test)
-test_unit_soft_test_post_request_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_SOURCES = test/unit/soft/test_qp_life.c $(stream_test)
-test_unit_soft_test_qp_life_LDADD = $(unit_soft_libs)
 test_unit_soft_test_qp_life_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_random,--wrap=malloc,--wrap=calloc,--wrap=soft_ud_open \
 	-Wl,--wrap=revoke_instead_of_flush,--wrap=rmem_map_for_consumer
 test_unit_soft_test_process_SOURCES = test/unit/soft/test_process.c $(descriptors) $(device_harness)
-test_unit_soft_test_process_LDADD = $(unit_soft_libs)
 test_unit_soft_test_process_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=eventfd,--wrap=memfd_create,--wrap=mmap64,--wrap=calloc
 test_unit_soft_test_attach_SOURCES = test/unit/soft/test_attach.c $(descriptors) $(device_harness)
-test_unit_soft_test_attach_LDADD = $(unit_soft_libs)
 test_unit_soft_test_attach_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
 test_unit_soft_test_mr_SOURCES = test/unit/soft/test_mr.c $(device_harness)
-test_unit_soft_test_mr_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mr_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_populate,--wrap=madvise,--wrap=rmem_map_file,--wrap=soft_mr_add
 test_unit_soft_test_shm_conn_SOURCES = test/unit/soft/test_shm_conn.c $(device_harness) $(soft_ring_reader)
-test_unit_soft_test_shm_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=calloc
 test_unit_soft_test_shm_conn_post_SOURCES = test/unit/soft/test_shm_conn_post.c $(device_harness) $(soft_ring_reader) \
 	$(tap_records)
-test_unit_soft_test_shm_conn_post_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_conn_post_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=soft_qp_executed \
 	-Wl,--wrap=soft_mem_to_send,--wrap=soft_mem_local \
 	-Wl,--wrap=rmem_map_write,--wrap=rmem_map_read,--wrap=rmem_map_atomic \
 	-Wl,--wrap=cma_read_now,--wrap=cma_execute \
 	-Wl,--wrap=proto_suits_cma,--wrap=proto_peer_polls,--wrap=proto_select_read,--wrap=proto_select_queued
-test_unit_soft_test_shm_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_shm_segment_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mmap64,--wrap=munmap,--wrap=madvise
 test_unit_soft_test_handshake_SOURCES = test/unit/soft/test_handshake.c $(device_harness)
-test_unit_soft_test_handshake_LDADD = $(unit_soft_libs)
 test_unit_soft_test_handshake_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_conn_send,--wrap=getsockopt,--wrap=calloc
 test_unit_soft_test_progress_SOURCES = test/unit/soft/test_progress.c $(device_harness)
-test_unit_soft_test_progress_LDADD = $(unit_soft_libs)
 test_unit_soft_test_progress_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=epoll_wait,--wrap=epoll_ctl \
 	-Wl,--wrap=sched_yield,--wrap=setsockopt,--wrap=dapl_task_queue,--wrap=soft_rings_poll,--wrap=soft_rings_add \
 	-Wl,--wrap=soft_rings_del,--wrap=soft_acks_schedule,--wrap=soft_tcp_receive,--wrap=soft_conn_send \
 	-Wl,--wrap=soft_unexpected_deliver
-test_unit_soft_test_flush_LDADD = $(unit_soft_libs)
 test_unit_soft_test_flush_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shm_grant_revoke,--wrap=rndv_cancel,--wrap=revoke_before_flush,--wrap=soft_qp_end_flush
-test_unit_soft_test_obj_conn_LDADD = $(unit_soft_libs)
 test_unit_soft_test_obj_conn_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=dapl_task_queue,--wrap=epoll_ctl,--wrap=getsockopt
 test_unit_soft_test_ud_SOURCES = test/unit/soft/test_ud.c $(stream_test)
-test_unit_soft_test_ud_LDADD = $(unit_soft_libs)
 test_unit_soft_test_ud_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=sendmsg,--wrap=recvfrom
 test_unit_soft_test_mcast_SOURCES = test/unit/soft/test_mcast.c $(device_harness)
-test_unit_soft_test_mcast_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mcast_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=socket,--wrap=bind,--wrap=close,--wrap=setsockopt \
 	-Wl,--wrap=epoll_create1,--wrap=epoll_ctl,--wrap=epoll_wait \
 	-Wl,--wrap=recvmsg,--wrap=soft_ud_deliver,--wrap=calloc,--wrap=free,-u,dapl_device_ops
 test_unit_soft_test_local_address_SOURCES = test/unit/soft/test_local_address.c $(interfaces) $(reported)
-test_unit_soft_test_local_address_LDADD = $(unit_soft_libs)
 test_unit_soft_test_local_address_LDFLAGS = $(AM_LDFLAGS) $(interfaces_wrap) \
 	-Wl,--wrap=getaddrinfo,--wrap=strndup
-test_unit_soft_test_settings_LDADD = $(unit_soft_libs)
-test_unit_soft_test_random_LDADD = $(unit_soft_libs)
 test_unit_soft_test_random_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=getrandom,--wrap=clock_gettime
-test_unit_soft_test_rings_LDADD = $(unit_soft_libs)
 test_unit_soft_test_rings_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shm_rx_receive \
 	-Wl,--wrap=soft_acks_schedule,--wrap=soft_acks_flush_ring,--wrap=soft_conn_send
 test_unit_soft_test_acks_SOURCES = test/unit/soft/test_acks.c test/unit/soft/ends.c $(stream_test)
-test_unit_soft_test_acks_LDADD = $(unit_soft_libs)
 test_unit_soft_test_unexpected_SOURCES = test/unit/soft/test_unexpected.c $(stream_test)
-test_unit_soft_test_unexpected_LDADD = $(unit_soft_libs)
 foreign_peer = test/unit/soft/foreign_peer.c test/unit/soft/foreign_peer.h $(device_harness)
 test_unit_soft_test_acceptor_SOURCES = test/unit/soft/test_acceptor.c $(foreign_peer) $(printed)
-test_unit_soft_test_acceptor_LDADD = $(unit_soft_libs)
 test_unit_soft_test_acceptor_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ioctl
 test_unit_soft_test_initiator_SOURCES = test/unit/soft/test_initiator.c $(foreign_peer) $(printed)
-test_unit_soft_test_initiator_LDADD = $(unit_soft_libs)
 test_unit_soft_test_initiator_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=connect
 test_unit_soft_test_listen_SOURCES = test/unit/soft/test_listen.c $(foreign_peer) $(printed)
-test_unit_soft_test_listen_LDADD = $(unit_soft_libs)
 test_unit_soft_test_listen_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=accept4 -Wl,--wrap=listen_watch
 test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
 	$(foreign_peer) test/unit/soft/foreign_tests.h \
@@ -793,29 +621,19 @@ test_unit_soft_test_foreign_peer_SOURCES = test/unit/soft/test_foreign_peer.c \
 	test/unit/soft/foreign_frames.c \
 	test/unit/soft/foreign_ends.c \
 	test/own_network.h
-test_unit_soft_test_foreign_peer_LDADD = $(unit_soft_libs)
-test_unit_soft_test_mpa_LDADD = $(unit_soft_libs)
 test_unit_soft_test_mpa_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-test_unit_soft_test_fpdu_LDADD = $(unit_soft_libs)
 test_unit_soft_test_srq_SOURCES = test/unit/soft/test_srq.c $(device_harness)
-test_unit_soft_test_srq_LDADD = $(unit_soft_libs)
 test_unit_soft_test_srq_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=dapl_task_queue
-test_unit_soft_test_async_event_LDADD = $(unit_soft_libs)
 test_unit_soft_test_async_event_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_task_queue \
 	-Wl,--wrap=dapl_up_async
 test_unit_soft_test_sealed_file_SOURCES = test/unit/soft/test_sealed_file.c $(descriptors)
-test_unit_soft_test_sealed_file_LDADD = $(unit_soft_libs)
 test_unit_soft_test_segment_SOURCES = test/unit/soft/test_segment.c $(device_harness)
-test_unit_soft_test_segment_LDADD = $(unit_soft_libs)
 test_unit_soft_test_segment_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops,--wrap=soft_responder_send_begin
 test_unit_soft_test_attach_message_SOURCES = test/unit/soft/test_attach_message.c $(descriptors)
-test_unit_soft_test_attach_message_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_SOURCES = test/unit/soft/test_liveness.c $(device_harness)
-test_unit_soft_test_liveness_LDADD = $(unit_soft_libs)
 test_unit_soft_test_liveness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
 	-Wl,--wrap=dapl_timer_start -Wl,--wrap=getsockopt -Wl,-u,dapl_device_ops
 test_unit_soft_test_socket_SOURCES = test/unit/soft/test_socket.c $(device_harness)
-test_unit_soft_test_socket_LDADD = $(unit_soft_libs)
 test_unit_soft_test_socket_LDFLAGS = $(AM_LDFLAGS) -Wl,-u,dapl_device_ops
 
 # libdaplsoft-eth, without a network.
@@ -831,71 +649,46 @@ unit_softeth = \
 	test/unit/softeth/test_send test/unit/softeth/test_send_offload test/unit/softeth/test_spread \
 	test/unit/softeth/test_steer test/unit/softeth/test_validate \
 	test/unit/softeth/test_xdp test/unit/softeth/test_xsk
-unit_softeth_libs = libsofteth.la $(unit_soft_libs)
-test_unit_common_test_bpf_code_LDADD = $(unit_softeth_libs)
 test_unit_common_test_bpf_code_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
-test_unit_common_test_frame_layout_LDADD = $(unit_softeth_libs)
-test_unit_common_test_tunnel_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_bpf_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_bpf_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall,--wrap=uname,--wrap=close
-test_unit_softeth_test_change_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 test_unit_softeth_test_filter_SOURCES = test/unit/softeth/test_filter.c $(softeth_cbpf) $(softeth_parsed)
-test_unit_softeth_test_filter_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_filter_hash_SOURCES = test/unit/softeth/test_filter_hash.c $(softeth_cbpf) $(softeth_parsed)
-test_unit_softeth_test_filter_hash_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_SOURCES = test/unit/softeth/test_group.c $(softeth_port_calls)
-test_unit_softeth_test_group_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach \
 	-Wl,--wrap=eth_rule_end_all,--wrap=port_filter_renew,--wrap=setsockopt,--wrap=clock_gettime \
 	-Wl,--wrap=calloc,--wrap=malloc,--wrap=free
 test_unit_softeth_test_ingress_SOURCES = test/unit/softeth/test_ingress.c $(softeth_steps)
-test_unit_softeth_test_ingress_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ingress_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=steer_make,--wrap=steer_make_xdp \
 	-Wl,--wrap=interface_request_index,--wrap=eth_xdp_sockets,--wrap=syscall,--wrap=close,--wrap=calloc
 test_unit_softeth_test_match_SOURCES = test/unit/softeth/test_match.c $(softeth_parsed)
-test_unit_softeth_test_match_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_receive_SOURCES = test/unit/softeth/test_receive.c $(softeth_control)
-test_unit_softeth_test_receive_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=recvmsg,--wrap=recv,--wrap=getsockopt \
 	-Wl,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=eth_rule_find,--wrap=eth_validate
 test_unit_softeth_test_port_SOURCES = test/unit/softeth/test_port.c $(softeth_steps)
-test_unit_softeth_test_port_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_port_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket,--wrap=ioctl,--wrap=if_indextoname \
 	-Wl,--wrap=setsockopt,--wrap=bind,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=close,--wrap=calloc \
 	-Wl,--wrap=bpf_has_tcx,--wrap=packet_ring_open,--wrap=packet_ring_close,--wrap=eth_group_leave
 test_unit_softeth_test_place_SOURCES = test/unit/softeth/test_place.c $(softeth_port_calls)
-test_unit_softeth_test_place_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_place_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_attach,--wrap=eth_rule_steer \
 	-Wl,--wrap=eth_rule_unsteer,--wrap=eth_rule_detach,--wrap=eth_rule_has,--wrap=eth_steer_count
-test_unit_softeth_test_packet_ring_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_packet_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=eth_rule_find,--wrap=eth_rule_count_frames \
 	-Wl,--wrap=eth_validate,--wrap=getsockopt
-test_unit_softeth_test_ring_open_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_ring_open_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt,--wrap=mmap64,--wrap=munmap,--wrap=calloc
 test_unit_softeth_test_rule_find_SOURCES = test/unit/softeth/test_rule_find.c $(softeth_frames) $(descriptors)
-test_unit_softeth_test_rule_find_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rule_find_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
-test_unit_softeth_test_rules_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_rules_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setsockopt
 test_unit_softeth_test_send_SOURCES = test/unit/softeth/test_send.c \
 	$(softeth_control) $(softeth_frames) $(softeth_steps)
-test_unit_softeth_test_send_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg,--wrap=sendmmsg,--wrap=recvmsg \
 	-Wl,--wrap=setsockopt,--wrap=interface_request_index,--wrap=malloc,--wrap=ioctl
 test_unit_softeth_test_send_offload_SOURCES = test/unit/softeth/test_send_offload.c $(softeth_frames)
-test_unit_softeth_test_send_offload_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_send_offload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
-test_unit_softeth_test_spread_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_steer_SOURCES = test/unit/softeth/test_steer.c $(softeth_ebpf) $(softeth_frames)
-test_unit_softeth_test_steer_LDADD = $(unit_softeth_libs)
-test_unit_softeth_test_validate_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xdp_SOURCES = test/unit/softeth/test_xdp.c $(softeth_steps)
-test_unit_softeth_test_xdp_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xdp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=xsk_open,--wrap=xsk_close,--wrap=xsk_has_frame \
 	-Wl,--wrap=xsk_take,--wrap=xsk_give,--wrap=xsk_commit,--wrap=xsk_read_drops,--wrap=syscall,--wrap=eth_steer_renew \
 	-Wl,--wrap=eth_steer_detach,--wrap=eth_rule_find,--wrap=close
-test_unit_softeth_test_xsk_LDADD = $(unit_softeth_libs)
 test_unit_softeth_test_xsk_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getsockopt,--wrap=recvfrom
 
 # The BTL component: its tables need no Open MPI, the rest needs Open MPI's libopen-pal.
