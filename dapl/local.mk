@@ -136,6 +136,7 @@ libdaplverbs_la_SOURCES = \
 	dapl/verbs/conn_report.c dapl/verbs/conn_report.h \
 	dapl/verbs/conn_state.c dapl/verbs/conn_state.h \
 	dapl/verbs/initiator.c dapl/verbs/initiator.h \
+	dapl/verbs/late_refusal.c dapl/verbs/late_refusal.h \
 	dapl/verbs/mcast.c dapl/verbs/mcast.h \
 	dapl/verbs/pdata.c dapl/verbs/pdata.h \
 	dapl/verbs/tap.c dapl/verbs/tap.h \

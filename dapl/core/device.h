@@ -353,6 +353,9 @@ void dapl_up_established(void *owner, struct dapl_conn *conn,
 /* `explain` returns the cause of these two. */
 void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure why,
 		    const void *pdata, size_t pdata_len);
+/* Returns true if an established connection has requests that are unanswered or failed, or whose completions wait in
+ * their EVD. */
+bool dapl_up_has_requests(void *owner, const struct dapl_conn *conn);
 /* The peer closed, or the transport broke (orderly false). */
 void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly);
 void dapl_up_released(void *owner);

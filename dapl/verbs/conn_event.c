@@ -9,6 +9,7 @@
 #include "conn_report.h"
 #include "conn_state.h"
 #include "initiator.h"
+#include "late_refusal.h"
 
 enum {
 	REJ_BY_CONSUMER = 28,		/* InfiniBand's code; REJ 8 means no listener */
@@ -70,6 +71,39 @@ static void handle_failure(struct dapl_conn *conn, const struct rdma_cm_event *e
 	}
 }
 
+/* After release, an event only decides how long the id must be kept. */
+static void event_after_release(struct dapl_conn *conn, enum rdma_cm_event_type type)
+{
+	bool lingering = conn->lingering;
+
+	if (type == RDMA_CM_EVENT_ADDR_CHANGE) {
+		dapl_mutex_unlock(&conn->lock);
+		return;
+	}
+	hw_conn_set_state(conn, CONN_CLOSED);
+	dapl_mutex_unlock(&conn->lock);
+	if (lingering)
+		hw_conn_destroy(conn);
+}
+
+/* The connection is established. */
+static void handle_peer_closed(struct dapl_conn *conn, const struct rdma_cm_event *event)
+{
+	bool refused = !event->status && hw_request_was_refused(conn);
+
+	if (conn->released)
+		event_after_release(conn, event->event);
+	else if (conn->state == CONN_DISCONNECTING)
+		hw_report_disconnected(conn, CONN_CLOSED, true);
+	else {
+		if (event->status)
+			hw_caused(conn, abs(event->status), DAPL_CODE_CM_STATUS, (unsigned)event->status, NULL);
+		else if (refused)
+			hw_caused_in(conn, DAPL_STEP_TRANSFER, 0, DAPL_CODE_NONE, 0, "a request failed");
+		hw_report_disconnected(conn, CONN_PEER_CLOSED, !event->status && !refused);
+	}
+}
+
 static void handle_disconnect(struct dapl_conn *conn, const struct rdma_cm_event *event)
 {
 	switch (conn->state) {
@@ -81,9 +115,7 @@ static void handle_disconnect(struct dapl_conn *conn, const struct rdma_cm_event
 			break;
 		/* fall through */
 	case CONN_ESTABLISHED:
-		if (event->status)
-			hw_caused(conn, abs(event->status), DAPL_CODE_CM_STATUS, (unsigned)event->status, NULL);
-		hw_report_disconnected(conn, CONN_PEER_CLOSED, event->status == 0);
+		handle_peer_closed(conn, event);
 		return;
 	case CONN_DISCONNECTING:
 		hw_report_disconnected(conn, CONN_CLOSED, true);
@@ -100,21 +132,6 @@ static void handle_disconnect(struct dapl_conn *conn, const struct rdma_cm_event
 		break;
 	}
 	dapl_mutex_unlock(&conn->lock);
-}
-
-/* After release, an event only decides how long the id must be kept. */
-static void event_after_release(struct dapl_conn *conn, enum rdma_cm_event_type type)
-{
-	bool lingering = conn->lingering;
-
-	if (type == RDMA_CM_EVENT_ADDR_CHANGE) {
-		dapl_mutex_unlock(&conn->lock);
-		return;
-	}
-	hw_conn_set_state(conn, CONN_CLOSED);
-	dapl_mutex_unlock(&conn->lock);
-	if (lingering)
-		hw_conn_destroy(conn);
 }
 
 void hw_conn_event(struct dapl_conn *conn, const struct rdma_cm_event *event,

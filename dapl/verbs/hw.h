@@ -23,6 +23,7 @@ struct dapl_device {
 	struct dapl_task close_task;
 	struct dapl_mutex lock;			/* guards conns */
 	struct dapl_conn *conns;
+	bool late_refusals;			/* a disconnect may overtake a refusal (late_refusal.c) */
 	bool removed;				/* service thread only */
 };
 

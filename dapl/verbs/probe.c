@@ -188,6 +188,8 @@ static int set_quirks(struct dapl_device *dev)
 		set_siw_quirks(dev);
 	else if (dev->attr.iwarp || vendor != RXE_VENDOR)
 		return 0;
+	else
+		dev->late_refusals = true;
 	return hw_segments_adopt(dev->verbs);
 }
 

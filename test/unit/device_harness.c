@@ -75,6 +75,12 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 	take_upcall(&up, pdata, length);
 }
 
+bool dapl_up_has_requests(void *owner, const struct dapl_conn *conn)
+{
+	(void)owner, (void)conn;
+	return false;
+}
+
 void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 {
 	struct upcall up = { .kind = orderly ? CLOSED : BROKEN, .owner = owner, .conn = conn };

@@ -121,6 +121,18 @@ void dapl_up_failed(void *owner, struct dapl_conn *conn, enum dapl_conn_failure 
 	dapl_mutex_unlock(&ep->lock);
 }
 
+bool dapl_up_has_requests(void *owner, const struct dapl_conn *conn)
+{
+	struct dapl_ep *ep = owner;
+	bool has;
+
+	assert_no_lock_held();
+	dapl_mutex_lock(&ep->lock);
+	has = ep->conn == conn && !ep->is_ud && (dapl_queue_count(&ep->sq) || READ_ONCE(ep->sq.failed));
+	dapl_mutex_unlock(&ep->lock);
+	return has;
+}
+
 /* CONN-36 */
 void dapl_up_disconnected(void *owner, struct dapl_conn *conn, bool orderly)
 {

@@ -62,7 +62,7 @@ struct dapl_queue {
 	struct dapl_dto *ring;
 	uint32_t tail __attribute__((aligned(64)));	/* on the cache line of the completing
 							 * side */
-	bool failed;		/* a failed request was dequeued; guarded by the EVD's lock */
+	bool failed;		/* a failed request was dequeued; guarded by the EVD's lock, read also without */
 };
 
 /* Returns the number of records that were not given back. Called with q->lock held. */

@@ -107,7 +107,8 @@ static bool special_request(struct dapl_ep *ep, const struct dapl_dto *req,
 	DAT_DTO_COMPLETION_STATUS status = dapl_status_dto(wc->status);
 	bool ok = status == DAT_DTO_SUCCESS;
 
-	ep->sq.failed |= !ok;
+	if (!ok)
+		WRITE_ONCE(ep->sq.failed, true);
 	if ((req->flags & REQ_MARKER) || (ok && (req->flags & REQ_SUPPRESS)))
 		return false;
 	if (req->flags & REQ_BIND)

@@ -177,6 +177,21 @@ TEST(peer_that_is_lost_breaks_the_connection)
 	core_conn_counted(DCNT_IA_CM_ERR_RESET);
 }
 
+TEST(requests_are_there_until_their_completions_are_taken)
+{
+	static char was;
+
+	core_conn_begin_connected();
+	assert_false(dapl_up_has_requests(ep, core_connection));
+	ep->sq.head++;
+	assert_true(dapl_up_has_requests(ep, core_connection));
+	assert_false(dapl_up_has_requests(ep, (struct dapl_conn *)&was));
+	ep->sq.tail++;
+	assert_false(dapl_up_has_requests(ep, core_connection));
+	ep->sq.failed = true;
+	assert_true(dapl_up_has_requests(ep, core_connection));
+}
+
 /* The line about a pending connection says that it was pending, unless the device has a cause. There is no
  * line for a lost peer. */
 TEST(pending_connection_fails_because_the_peer_disconnected)

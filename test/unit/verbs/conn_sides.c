@@ -284,6 +284,7 @@ void dapl_up_released(void *to)
 	step("up:released");
 }
 
+bool dapl_up_has_requests(void *to, const struct dapl_conn *of) { return false; }
 void dapl_up_disconnected(void *to, struct dapl_conn *of, bool orderly) { upcall("up:disconnected", to, of); }
 
 /* --- fixture ------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "dapl/verbs/conn_event.h"
 #include "dapl/verbs/conn_report.h"
 #include "dapl/verbs/conn_state.h"
+#include "dapl/verbs/hw.h"
 #include "dapl/verbs/initiator.h"
 #include "test/unit/unit.h"
 
@@ -19,6 +20,10 @@ static int calls, status_told;
 static enum dapl_conn_failure why_told;
 static char data_told[8];
 static bool orderly_told, ends_when_up;
+static int requests, looks, fails_at;	/* posted; at the queue pair's state; the look that finds it failed, or 0 */
+static struct dapl_device device;
+static struct ibv_qp qp;
+static enum { STAYS, CLOSES, IS_RELEASED } while_asked;	/* what core does with the connection meanwhile */
 
 /* --- in place of the other files: each gets the lock and returns without it ------------------------- */
 
@@ -111,6 +116,30 @@ void hw_conn_destroy(struct dapl_conn *c)
 	last = DESTROYED;
 }
 
+bool dapl_up_has_requests(void *owner, const struct dapl_conn *c)
+{
+	assert_ptr_equal(owner, &device);
+	assert_int_equal(conn.lock.state, MUTEX_FREE);
+	if (while_asked == CLOSES) {
+		dapl_mutex_lock(&conn.lock);
+		hw_conn_set_state(&conn, CONN_DISCONNECTING);
+		dapl_mutex_unlock(&conn.lock);
+	} else if (while_asked == IS_RELEASED) {
+		conn.released = true;
+		conn.qp = NULL;
+	}
+	return c == &conn && requests;
+}
+
+int ibv_query_qp(struct ibv_qp *asked, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	assert_ptr_equal(asked, &qp);
+	assert_int_equal(mask, IBV_QP_STATE);
+	memset(init, 0, sizeof *init);
+	attr->qp_state = ++looks == fails_at ? IBV_QPS_ERR : IBV_QPS_RTS;
+	return 0;
+}
+
 enum dapl_conn_failure hw_conn_failure_of(int err)
 {
 	return err == ETIMEDOUT ? DAPL_CONN_TIMED_OUT : DAPL_CONN_UNREACHABLE;
@@ -126,6 +155,12 @@ UNIT_FIXTURE(begin)
 	calls = status_told = 0;
 	last = NOTHING;
 	ends_when_up = orderly_told = false;
+	memset(&device, 0, sizeof device);
+	requests = looks = fails_at = 0;
+	while_asked = STAYS;
+	conn.dev = &device;
+	conn.owner = &device;
+	conn.qp = &qp;
 }
 
 static void on_wire(enum hw_wire wire)
@@ -364,6 +399,57 @@ TEST(peer_closes_in_order)
 	assert_true(orderly_told);
 	assert_int_equal(conn.state, CONN_PEER_CLOSED);
 	assert_false(conn.caused);
+}
+
+static void disconnect_overtakes(int posted, int failing_look)
+{
+	begin(NULL);
+	device.late_refusals = true;
+	requests = posted;
+	fails_at = failing_look;
+	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(last, DOWN);
+	assert_int_equal(conn.state, CONN_PEER_CLOSED);
+}
+
+TEST(disconnect_that_overtakes_a_refusal_waits_for_it)
+{
+	disconnect_overtakes(1, 3);
+	assert_int_equal(looks, 3);
+	assert_false(orderly_told);
+	assert_string_equal(conn.cause.text, "a request failed");
+	assert_int_equal(conn.cause.step, DAPL_STEP_TRANSFER);
+	disconnect_overtakes(1, 0);	/* nothing was refused: not for ever */
+	assert_in_range(looks, 2, 100);
+	assert_true(orderly_told);
+	assert_false(conn.caused);
+	disconnect_overtakes(0, 1);	/* there is nothing to refuse */
+	assert_int_equal(looks, 0);
+	assert_true(orderly_told);
+}
+
+TEST(only_such_a_device_waits)
+{
+	requests = fails_at = 1;
+	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(looks, 0);
+	assert_true(orderly_told);
+}
+
+TEST(connection_may_end_while_a_disconnect_waits)
+{
+	device.late_refusals = true;
+	requests = 1;
+	while_asked = CLOSES;
+	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(last, DOWN);
+	assert_true(orderly_told);
+	assert_int_equal(conn.state, CONN_CLOSED);
+	while_asked = IS_RELEASED;
+	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(calls, 0);
+	assert_int_equal(conn.state, CONN_CLOSED);
+	assert_int_equal(looks, 0);
 }
 
 TEST(disconnect_with_a_status_is_no_orderly_one)
