@@ -281,6 +281,14 @@ bool conn_ring_writable(struct conn *c)
 	return c->segment && c->tx.active && ring_is_writable(&c->tx);
 }
 
+bool conn_has_user_timeout(const struct conn *c)
+{
+	unsigned ms = 0;
+	socklen_t size = sizeof ms;
+
+	return !REAL(getsockopt)(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size) && ms;
+}
+
 /* Reads a counter of the socket and what is queued until the counter holds still between two looks. */
 static bool count(struct conn *c, bool sent, uint64_t *bytes)
 {

@@ -83,6 +83,9 @@ void conn_wake_peer(struct conn *c);
 bool conn_ring_readable(struct conn *c);
 bool conn_ring_writable(struct conn *c);
 
+/* Whether the program has set TCP_USER_TIMEOUT. */
+bool conn_has_user_timeout(const struct conn *c);
+
 /* Bytes sent and received over TCP as the kernel counts them. False if they do not hold still, or it cannot tell. */
 bool conn_kernel_sent(struct conn *c, uint64_t *bytes);
 bool conn_kernel_received(struct conn *c, uint64_t *bytes);

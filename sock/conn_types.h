@@ -95,6 +95,8 @@ struct conn {
 	uint64_t begin_at;   /* tcp_out from which an epoch may begin */
 	int pending_error;   /* atomic: of the socket; the library has seen it, and the program not yet */
 	uint64_t full_count; /* writes that found the ring full */
+	bool full_marked;    /* atomic: full_note() */
+	uint64_t full_at;    /* claim of the ring + 1 when the service thread found little room, else 0 */
 	bool streaming;      /* its sending ring is among those that share the cache */
 
 	/* bytes that came back from the ring and are not in TCP yet; guarded by out_lock */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "sock/conn.h"
+#include "sock/full.h"
 #include "sock/move.h"
 #include "sock/real.h"
 #include "sock/remote_in.h"
@@ -563,8 +564,10 @@ static void ask_peer(struct reg *r)
 		return;
 	if (r->wish.events & IN)
 		__atomic_store_n(&c->rx.ring->asleep, 1, __ATOMIC_RELAXED);
-	if (r->wish.events & OUT && c->tx.active && !ring_is_writable(&c->tx))
+	if (r->wish.events & OUT && c->tx.active && !ring_is_writable(&c->tx)) {
 		__atomic_store_n(&c->tx.ring->full, 1, __ATOMIC_RELAXED);
+		full_note(c);
+	}
 }
 
 /* ep->lock held. What the ring reports of a registration now; edges count once. */

@@ -29,6 +29,7 @@ libdatsock_la_SOURCES = \
 	sock/calls.h sock/calls_data.c sock/calls_fd.c sock/calls_process.c sock/calls_wait.c \
 	sock/conn_types.h \
 	sock/epoll.c sock/epoll.h \
+	sock/full.c sock/full.h \
 	sock/link.c sock/link.h \
 	sock/move.c sock/move.h \
 	sock/peer.c sock/peer.h \

@@ -4,7 +4,6 @@
 #ifndef SOCK_REMOTE_CHORES_H
 #define SOCK_REMOTE_CHORES_H
 
-
 /* Any thread. A stream waits for something that no event tells. */
 void remote_chores_want_tick(void);
 /* Any thread. A stream may wait for the peer. */

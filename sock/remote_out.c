@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* remote_out.c - see remote_out.h. */
 #include "sock/remote_out.h"
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include "common/clock.h"
 #include "sock/conn.h"
 #include "sock/move.h"
-#include "sock/real.h"
 #include "sock/remote_chores.h"
 #include "sock/remote_frame.h"
 #include "sock/remote_stream.h"
@@ -196,14 +193,6 @@ static bool is_full(struct remote *r)
 	return LOAD(&r->tx->tail) - (LOAD(&r->tx->claim) & ~RING_REVOKED) >= r->ring;
 }
 
-static bool has_user_timeout(const struct conn *c)
-{
-	unsigned ms = 0;
-	socklen_t size = sizeof ms;
-
-	return !REAL(getsockopt)(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size) && ms;
-}
-
 void remote_out_look(struct remote *r)
 {
 	struct conn *c = LOAD(&r->conn);
@@ -220,7 +209,7 @@ void remote_out_look(struct remote *r)
 	}
 	if (!conn_lock_out(c))
 		return;
-	if (c->remote == r && c->tx.active && is_full(r) && has_user_timeout(c))
+	if (c->remote == r && c->tx.active && is_full(r) && conn_has_user_timeout(c))
 		move_leave_ring(c);
 	conn_unlock_out(c);
 }

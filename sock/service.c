@@ -29,6 +29,7 @@
 #include "sock/closer.h"
 #include "sock/conn.h"
 #include "sock/foreign.h"
+#include "sock/full.h"
 #include "sock/hosts.h"
 #include "sock/move.h"
 #include "sock/peer.h"
@@ -1089,14 +1090,20 @@ static int run_timers(void)
 	return t->at > now ? (int)((t->at - now) / 1000000) + 1 : 0;
 }
 
+/* Of two times in ms; -1: never. */
+static int earlier(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static void *run(void *arg)
 {
 	(void)arg;
 	is_service = true;
 	for (;;) {
 		struct epoll_event events[64];
-		int wait = run_timers(), due = remote_chores_run();
-		int n = REAL(epoll_wait)(epoll, events, 64, due >= 0 && (wait < 0 || due < wait) ? due : wait);
+		int wait = earlier(earlier(run_timers(), remote_chores_run()), full_run());
+		int n = REAL(epoll_wait)(epoll, events, 64, wait);
 		struct conn *c;
 		bool woken = false;
 
@@ -1321,6 +1328,7 @@ void service_after_fork(bool in_child)
 	epoll = wake_fd = diag = -1;
 	is_service = link_watched = false;
 	remote_after_fork();
+	full_after_fork();
 	hosts_after_fork();
 	closer_after_fork();
 	foreign_after_fork();

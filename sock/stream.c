@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include "common/clock.h"
 #include "sock/conn.h"
+#include "sock/full.h"
 #include "sock/move.h"
 #include "sock/rate.h"
 #include "sock/real.h"
@@ -421,6 +422,7 @@ static ssize_t send_some(struct conn *c, int fd, const struct iovec *iov, int co
 		c->ring_out += n;
 		if ((size_t)n < length) {
 			c->full_count++;
+			full_note(c);
 			/* A thread may sleep in epoll_wait() that did not wait for room before. */
 			if (c->regs) {
 				ring_ask(&c->tx.ring->full);

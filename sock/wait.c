@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "sock/conn.h"
 #include "sock/foreign.h"
+#include "sock/full.h"
 #include "sock/real.h"
 #include "sock/remote.h"
 #include "sock/settings.h"
@@ -77,8 +78,10 @@ void wait_announce(struct conn *c, bool in, bool out)
 		return;
 	if (in)
 		__atomic_store_n(&c->rx.ring->asleep, 1, __ATOMIC_RELAXED);
-	if (out && c->tx.active)
+	if (out && c->tx.active) {
 		__atomic_store_n(&c->tx.ring->full, 1, __ATOMIC_RELAXED);
+		full_note(c);
+	}
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

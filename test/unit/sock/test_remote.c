@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "sock/conn.h"
 #include "sock/epoll.h"
+#include "sock/full.h"
 #include "sock/move.h"
 #include "sock/remote_back.h"
 #include "sock/remote_chores.h"
@@ -95,6 +96,7 @@ void link_borrow(struct link *l) {}
 void link_give_back(struct link *l) {}
 void link_ask(struct link *l) {}
 void link_return(struct link *l) {}
+void full_note(struct conn *c) {}
 enum link_taken link_take(struct link *l, unsigned sleep_us) { return LINK_SERVED; }
 
 void link_hold(struct link *l) { held++; }
