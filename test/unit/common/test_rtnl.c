@@ -142,30 +142,16 @@ UNIT_CASE(header_that_is_cut_is_malformed)
 	assert_int_equal(taken, 0);
 }
 
-static void malformed_length(uint32_t length)
+UNIT_CASE(length_outside_of_the_datagram_is_malformed)
 {
-	add(RTM_NEWLINK, 0, 0)->nlmsg_len = length;
-	answer_gives(EBADMSG, 0);
-}
+	static const uint32_t lengths[] = { 0, NLMSG_HDRLEN - 1, NLMSG_SPACE(sizeof(int)) + 1, UINT32_MAX };
 
-UNIT_CASE(length_of_zero_is_malformed)
-{
-	malformed_length(0);
-}
-
-UNIT_CASE(length_below_the_header_is_malformed)
-{
-	malformed_length(NLMSG_HDRLEN - 1);
-}
-
-UNIT_CASE(length_beyond_the_datagram_is_malformed)
-{
-	malformed_length(NLMSG_SPACE(sizeof(int)) + 1);
-}
-
-UNIT_CASE(greatest_length_is_malformed)
-{
-	malformed_length(UINT32_MAX);
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		add(RTM_NEWLINK, 0, 0)->nlmsg_len = lengths[i];
+		answer_gives(EBADMSG, 0);
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 /* The first message is good, and is taken. */

@@ -108,49 +108,40 @@ CASE(completions_of_other_queues_do_not_count)
 	core_ep_free(other);
 }
 
-CASE(array_grows_for_more_posts_than_it_holds)
+/* The device has completed the first of the posts. */
+static void posts_are_flushed(unsigned posts, unsigned completed)
 {
 	const struct dapl_dto *dto[POSTS];
+
+	for (unsigned i = 0; i < posts; i++)
+		dto[i] = post(0, i);
+	for (unsigned i = 0; i < completed; i++)
+		complete(dto[i], IBV_WC_SUCCESS);
+	flush();
+	assert_int_equal(polled(), posts);
+	for (unsigned i = 0; i < posts; i++)
+		expect(i, dto[i], i < completed ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+}
+
+CASE(array_grows_for_more_posts_than_it_holds)
+{
 	uint32_t size = evd->wc_size;
 
 	assert_in_range(size, 1, POSTS - 1);
-	for (unsigned i = 0; i < POSTS; i++)
-		dto[i] = post(0, i);
-	flush();
+	posts_are_flushed(POSTS, 0);
 	assert_true(evd->wc_size > size);
-	assert_int_equal(polled(), POSTS);
-	for (unsigned i = 0; i < POSTS; i++)
-		expect(i, dto[i], IBV_WC_WR_FLUSH_ERR);
 }
 
 /* The device's own completions fill the array exactly: they are moved first, however many there are. */
 CASE(completions_in_the_device_come_first_when_the_array_is_full)
 {
-	const struct dapl_dto *dto[POSTS];
-	uint32_t size = evd->wc_size;
-
-	for (unsigned i = 0; i < POSTS; i++)
-		dto[i] = post(0, i);
-	for (unsigned i = 0; i < size + 1; i++)
-		complete(dto[i], IBV_WC_SUCCESS);
-	flush();
-	assert_int_equal(polled(), POSTS);
-	for (unsigned i = 0; i < POSTS; i++)
-		expect(i, dto[i], i < size + 1 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+	posts_are_flushed(POSTS, evd->wc_size + 1);
 }
 
 CASE(positions_wrap)
 {
-	const struct dapl_dto *dto[4];
-
 	ep->sq.head = ep->sq.tail = UINT32_MAX - 1;
-	for (unsigned i = 0; i < 4; i++)
-		dto[i] = post(0, i);
-	complete(dto[0], IBV_WC_SUCCESS);
-	flush();
-	assert_int_equal(polled(), 4);
-	for (unsigned i = 0; i < 4; i++)
-		expect(i, dto[i], i < 1 ? IBV_WC_SUCCESS : IBV_WC_WR_FLUSH_ERR);
+	posts_are_flushed(4, 1);
 	assert_int_equal(ep->sq.flushed_to, 2);
 }
 

@@ -258,44 +258,32 @@ static void reject(enum hw_wire wire, enum rdma_cm_event_type type, int status, 
 	assert_int_equal(conn.state, CONN_CLOSED);
 }
 
-TEST(program_that_rejects_sends_data)
+/* The provider's refusal has no data. */
+TEST(rejection_is_of_the_program_or_its_provider)
 {
-	static const struct { enum hw_wire wire; enum rdma_cm_event_type type; int status; } cases[] = {
-		{ HW_WIRE_IB, RDMA_CM_EVENT_REJECTED, IB_BY_CONSUMER },
-		{ HW_WIRE_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET },
-		{ HW_WIRE_UD, RDMA_CM_EVENT_UNREACHABLE, SIDR_BY_CONSUMER },
-		{ HW_WIRE_UD, RDMA_CM_EVENT_CONNECT_ERROR, SIDR_BY_CONSUMER },
+	static const struct { enum hw_wire wire; enum rdma_cm_event_type type; int status; bool provider; } cases[] = {
+		{ HW_WIRE_IB, RDMA_CM_EVENT_REJECTED, IB_BY_CONSUMER, false },
+		{ HW_WIRE_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET, false },
+		{ HW_WIRE_UD, RDMA_CM_EVENT_UNREACHABLE, SIDR_BY_CONSUMER, false },
+		{ HW_WIRE_UD, RDMA_CM_EVENT_CONNECT_ERROR, SIDR_BY_CONSUMER, false },
+		{ HW_WIRE_IB, RDMA_CM_EVENT_REJECTED, IB_BY_CONSUMER, true },
+		{ HW_WIRE_IB, RDMA_CM_EVENT_REJECTED, IB_ECE, true },
+		{ HW_WIRE_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET, true },
+		{ HW_WIRE_UD, RDMA_CM_EVENT_UNREACHABLE, SIDR_BY_CONSUMER, true },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		reject(cases[i].wire, cases[i].type, cases[i].status, false);
-		assert_int_equal(why_told, DAPL_CONN_REJECTED);
-		assert_string_equal(data_told, "no");
+		bool provider = cases[i].provider;
+
+		reject(cases[i].wire, cases[i].type, cases[i].status, provider);
+		assert_int_equal(why_told, provider ? DAPL_CONN_REFUSED : DAPL_CONN_REJECTED);
+		assert_string_equal(data_told, provider ? "" : "no");
 		assert_int_equal(conn.cause.step, DAPL_STEP_REPLY);
 		assert_int_equal(conn.cause.code_kind, DAPL_CODE_MPA);
 		assert_int_equal(conn.cause.err, 0);
 		assert_int_equal(conn.cause.code, 0);
-		assert_string_equal(conn.cause.text, "rejected by the peer's program");
-	}
-}
-
-TEST(provider_that_refuses_is_told_from_a_program)
-{
-	static const struct { enum hw_wire wire; enum rdma_cm_event_type type; int status; } cases[] = {
-		{ HW_WIRE_IB, RDMA_CM_EVENT_REJECTED, IB_BY_CONSUMER },
-		{ HW_WIRE_IB, RDMA_CM_EVENT_REJECTED, IB_ECE },
-		{ HW_WIRE_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET },
-		{ HW_WIRE_UD, RDMA_CM_EVENT_UNREACHABLE, SIDR_BY_CONSUMER },
-	};
-
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		reject(cases[i].wire, cases[i].type, cases[i].status, true);
-		assert_int_equal(why_told, DAPL_CONN_REFUSED);
-		assert_string_equal(data_told, "");
-		assert_int_equal(conn.cause.step, DAPL_STEP_REPLY);
-		assert_int_equal(conn.cause.err, 0);
-		assert_int_equal(conn.cause.code, 0);
-		assert_string_equal(conn.cause.text, "refused by the peer's provider");
+		assert_string_equal(conn.cause.text, provider ? "refused by the peer's provider" :
+								"rejected by the peer's program");
 	}
 }
 
@@ -392,13 +380,38 @@ TEST(connection_that_core_does_not_await_ends_silently)
 
 /* --- disconnects ---------------------------------------------------------------------------------------------- */
 
-TEST(peer_closes_in_order)
+/* A connection that was accepted comes up before it goes down, unless core ends it meanwhile. */
+TEST(disconnect_is_reported_by_the_state_of_the_connection)
 {
-	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
-	assert_int_equal(last, DOWN);
-	assert_true(orderly_told);
-	assert_int_equal(conn.state, CONN_PEER_CLOSED);
-	assert_false(conn.caused);
+	static const struct {
+		enum conn_state before;
+		int status, calls;
+		enum call last;
+		enum conn_state after;
+		bool ends, released;
+	} cases[] = {
+		{ CONN_ESTABLISHED, 0, 1, DOWN, CONN_PEER_CLOSED, false, false },
+		{ CONN_DISCONNECTING, -ECONNRESET, 1, DOWN, CONN_CLOSED, false, false },
+		{ CONN_ACCEPTING, 0, 2, DOWN, CONN_PEER_CLOSED, false, false },
+		{ CONN_ACCEPTING, 0, 1, UP, CONN_DISCONNECTING, true, false },
+		{ CONN_REQUESTED, 0, 0, NOTHING, CONN_CLOSED, false, false },
+		{ CONN_ESTABLISHED, 0, 0, NOTHING, CONN_CLOSED, false, true },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(state);
+		ends_when_up = cases[i].ends;
+		conn.released = cases[i].released;
+		event(cases[i].before, RDMA_CM_EVENT_DISCONNECTED, cases[i].status);
+		assert_int_equal(calls, cases[i].calls);
+		assert_int_equal(last, cases[i].last);
+		assert_int_equal(conn.state, cases[i].after);
+		assert_int_equal(orderly_told, cases[i].last == DOWN);
+		if (cases[i].last == DOWN)
+			assert_false(conn.caused);
+		if (cases[i].before == CONN_REQUESTED)
+			assert_string_equal(conn.cause.text, "the peer disconnected");
+	}
 }
 
 static void disconnect_overtakes(int posted, int failing_look)
@@ -463,44 +476,11 @@ TEST(disconnect_with_a_status_is_no_orderly_one)
 	assert_int_equal((int)conn.cause.code, -ECONNRESET);
 }
 
-TEST(own_disconnect_is_complete)
-{
-	event(CONN_DISCONNECTING, RDMA_CM_EVENT_DISCONNECTED, -ECONNRESET);
-	assert_int_equal(last, DOWN);
-	assert_true(orderly_told);
-	assert_int_equal(conn.state, CONN_CLOSED);
-}
-
-TEST(accepted_connection_comes_up_before_it_goes_down)
-{
-	event(CONN_ACCEPTING, RDMA_CM_EVENT_DISCONNECTED, 0);
-	assert_int_equal(calls, 2);
-	assert_int_equal(last, DOWN);
-	assert_int_equal(conn.state, CONN_PEER_CLOSED);
-}
-
-TEST(nothing_goes_down_if_core_ended_it_meanwhile)
-{
-	ends_when_up = true;
-	event(CONN_ACCEPTING, RDMA_CM_EVENT_DISCONNECTED, 0);
-	assert_int_equal(calls, 1);
-	assert_int_equal(last, UP);
-	assert_int_equal(conn.state, CONN_DISCONNECTING);
-}
-
 TEST(disconnect_before_the_reply_refuses)
 {
 	event(CONN_CONNECTING, RDMA_CM_EVENT_DISCONNECTED, 0);
 	assert_int_equal(last, FAILED);
 	assert_int_equal(why_told, DAPL_CONN_REFUSED);
-	assert_string_equal(conn.cause.text, "the peer disconnected");
-}
-
-TEST(withdrawn_request_is_over)
-{
-	event(CONN_REQUESTED, RDMA_CM_EVENT_DISCONNECTED, 0);
-	assert_int_equal(calls, 0);
-	assert_int_equal(conn.state, CONN_CLOSED);
 	assert_string_equal(conn.cause.text, "the peer disconnected");
 }
 
@@ -526,14 +506,6 @@ TEST(unknown_event_changes_nothing)
 			assert_int_equal(conn.state, s);
 			assert_false(conn.caused);
 		}
-}
-
-TEST(released_connection_reports_nothing)
-{
-	conn.released = true;
-	event(CONN_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, 0);
-	assert_int_equal(calls, 0);
-	assert_int_equal(conn.state, CONN_CLOSED);
 }
 
 TEST(lingering_connection_goes_with_its_last_event)
