@@ -185,12 +185,15 @@ static void ETH_34_frames_go_by_the_new_table(void)
 		if (i % 50 == 0)
 			set_table(0);
 		send_frame(i);
+		collect();		/* a slow sender fills a block with each frame */
 	}
 	collect_until(500);
 	/* a second later the filters have only this table */
 	sleep(2);
-	for (uint32_t i = 500; i < 1000; i++)
+	for (uint32_t i = 500; i < 1000; i++) {
 		send_frame(i);
+		collect();
+	}
 	collect_until(1000);
 	wire_close(&w);
 }
@@ -215,8 +218,10 @@ static void ETH_34_wrong_tables_are_refused(void)
 		table[i] = (uint16_t)(i % 3);
 	OK(dat_eth_group_set(groups[0], table));
 	OK(dat_ep_reset(eps[3]));
-	for (uint32_t i = 0; i < 200; i++)
+	for (uint32_t i = 0; i < 200; i++) {
 		send_frame(i);
+		collect();
+	}
 	collect_until(200);
 	EXPECT(!from_member[3]);
 	wire_close(&w);

@@ -20,7 +20,7 @@ static void frames_come_by_hash(DAT_UINT32 fields)
 	rule = add_rule(make_group(), &any);
 	for (uint32_t i = 0; i < FRAMES; i++) {
 		send_frame(i);
-		if (i % 1000 == 999)
+		if (i % 100 == 99)
 			collect();
 	}
 	collect_until(FRAMES);
