@@ -167,7 +167,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/local_address.c dapl/soft/local_address.h \
 	dapl/soft/wire/wire.c dapl/soft/wire/wire.h dapl/soft/wire/message.h \
 	dapl/soft/obj/conn.c dapl/soft/obj/conn.h \
-	dapl/soft/obj/fastpath.h dapl/soft/obj/store.h dapl/soft/obj/tap_post.h \
+	dapl/soft/obj/fastpath.h dapl/soft/obj/store.h \
 	dapl/soft/obj/rnic.c dapl/soft/obj/rnic.h \
 	dapl/soft/obj/mem.c dapl/soft/obj/mem.h \
 	dapl/soft/obj/stags.c dapl/soft/obj/stags.h \
@@ -179,6 +179,7 @@ libdaplsoftdev_la_SOURCES = \
 	dapl/soft/obj/qp.c dapl/soft/obj/qp.h \
 	dapl/soft/obj/rq.h \
 	dapl/soft/obj/srq.c dapl/soft/obj/srq.h \
+	dapl/soft/obj/tap_record.c dapl/soft/obj/tap_record.h \
 	dapl/soft/cm/cm.c dapl/soft/cm/cm.h \
 	dapl/soft/cm/conn.c dapl/soft/cm/conn.h \
 	dapl/soft/cm/conn_state.c dapl/soft/cm/conn_state.h \

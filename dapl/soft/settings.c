@@ -36,7 +36,7 @@ void soft_settings_read(struct dapl_device *dev)
 	dev->want_shm = shm && !crc;
 	dev->want_direct = read_parameter(DIRECT);
 	dev->want_map = read_parameter(MAP) && dev->want_direct;
-	dev->guards = read_parameter(GUARD);
+	dev->detours = read_parameter(GUARD) ? SOFT_GUARDED : 0;
 	dev->shm.dm_size = (uint64_t)read_parameter(DM) << 10;
 }
 

@@ -25,6 +25,7 @@ static DAT_PZ_HANDLE pz;
 static DAT_EVD_HANDLE async_evd, cr_evd, conn_evd, request_evd, recv_evd, other_evd;
 static DAT_EP_HANDLE from, to;
 static DAT_LMR_TRIPLET source, sink;
+static DAT_RMR_TRIPLET target;
 static char buffer[2 * MESSAGE];
 
 static void good(DAT_RETURN rc, const char *what)
@@ -43,6 +44,13 @@ static inline void post_send(void)
 	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
 
 	good(dat_ep_post_send(from, 1, &source, cookie, DAT_COMPLETION_DEFAULT_FLAG), "post_send");
+}
+
+static inline void post_write(void)
+{
+	DAT_DTO_COOKIE cookie = { .as_64 = 3 };
+
+	good(dat_ep_post_rdma_write(from, 1, &source, cookie, &target, DAT_COMPLETION_DEFAULT_FLAG), "post_write");
 }
 
 static inline void post_recv(void)
@@ -75,6 +83,7 @@ static inline void find_none(void)
 }
 
 OP static void op_post_send(void) { post_send(); }
+OP static void op_post_write(void) { post_write(); }
 OP static void op_post_recv(void) { post_recv(); }
 OP static void op_reap_send(void) { reap_send(); }
 OP static void op_reap_recv(void) { reap_recv(); }
@@ -97,7 +106,7 @@ static DAT_EVENT event(DAT_EVD_HANDLE from_evd, const char *what)
 	return e;
 }
 
-static DAT_LMR_TRIPLET memory(char *at)
+static DAT_LMR_TRIPLET memory(char *at, DAT_RMR_TRIPLET *remote)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = at };
 	DAT_LMR_TRIPLET triplet = { .virtual_address = (uintptr_t)at, .segment_length = MESSAGE };
@@ -107,9 +116,12 @@ static DAT_LMR_TRIPLET memory(char *at)
 	DAT_VADDR start;
 
 	good(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, MESSAGE, pz,
-			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+			    DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
 			    DAT_VA_TYPE_VA, &lmr, &triplet.lmr_context, &rmr, &length, &start),
 	     "dat_lmr_create");
+	*remote = (DAT_RMR_TRIPLET){ .virtual_address = triplet.virtual_address, .segment_length = MESSAGE,
+		.rmr_context = rmr };
 	return triplet;
 }
 
@@ -129,8 +141,8 @@ static void setup(char *name)
 	request_evd = evd(DAT_EVD_DTO_FLAG);
 	recv_evd = evd(DAT_EVD_DTO_FLAG);
 	other_evd = evd(DAT_EVD_DTO_FLAG);
-	source = memory(buffer);
-	sink = memory(buffer + MESSAGE);
+	source = memory(buffer, &target);
+	sink = memory(buffer + MESSAGE, &target);
 	good(dat_ep_create(ia, pz, other_evd, request_evd, conn_evd, NULL, &from), "dat_ep_create");
 	good(dat_ep_create(ia, pz, recv_evd, other_evd, conn_evd, NULL, &to), "dat_ep_create");
 	good(dat_psp_create_any(ia, &qual, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
@@ -163,6 +175,9 @@ int main(int argc, char **argv)
 	nanosleep(&nap, NULL);
 	reap_send();
 	reap_recv();
+	post_write();
+	nanosleep(&nap, NULL);
+	reap_send();
 	while (rounds--) {
 		op_post_recv();
 		nanosleep(&nap, NULL);
@@ -171,6 +186,9 @@ int main(int argc, char **argv)
 		op_reap_send();
 		op_reap_recv();
 		op_find_none();
+		op_post_write();
+		nanosleep(&nap, NULL);
+		reap_send();
 	}
 	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 	return 0;

@@ -511,7 +511,7 @@ test_unit_soft_test_poll_LDFLAGS = $(AM_LDFLAGS) \
 test_unit_soft_test_pending_SOURCES = test/unit/soft/test_pending.c $(soft_ends)
 test_unit_soft_test_populate_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise,--wrap=process_vm_readv
 test_unit_soft_test_tap_SOURCES = test/unit/soft/test_tap.c $(tap_records) $(stream_test)
-test_unit_soft_test_tap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_cq_poll
+test_unit_soft_test_tap_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=soft_tcp_post
 test_unit_soft_test_tuning_SOURCES = test/unit/soft/test_tuning.c $(soft_ends)
 test_unit_soft_test_dm_SOURCES = test/unit/soft/test_dm.c $(soft_ends)
 mapped = test/unit/soft/mapped.c test/unit/soft/mapped.h $(soft_ends)
@@ -546,7 +546,7 @@ test_unit_soft_test_requester_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 test_unit_soft_test_responder_SOURCES = test/unit/soft/test_responder.c $(stream_test)
 test_unit_soft_test_responder_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_soft_test_responder_place_SOURCES = test/unit/soft/test_responder_place.c $(stream_test)
-test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(stream_test)
+test_unit_soft_test_responder_quick_SOURCES = test/unit/soft/test_responder_quick.c $(tap_records) $(stream_test)
 test_unit_soft_test_transmit_SOURCES = test/unit/soft/test_transmit.c $(stream_test)
 test_unit_soft_test_transmit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send,--wrap=sendmsg,--wrap=shutdown,--wrap=malloc
 test_unit_soft_test_qp_SOURCES = test/unit/soft/test_qp.c $(stream_test)

@@ -123,21 +123,6 @@ static ALWAYS_INLINE bool dapl_tap_is_recorded(const struct ibv_wc *wc)
 /* Copies the memory of the payload that came with such a completion to *sink. Returns false if there is no message to
  * show: it failed, or is the answer to a request that was posted before the capture. */
 bool dapl_tap_recall(const struct ibv_wc *wc, struct dapl_tap_sink *sink);
-/* HOT: the same for a receive of one segment that has succeeded. Returns false if dapl_tap_recall() is needed. */
-static ALWAYS_INLINE bool dapl_tap_recall_segment(uint64_t wr_id, struct ibv_sge *segment)
-{
-	struct dapl_tap_sink *sink = dapl_tap_sink_of(wr_id);
-	bool found;
-
-	dapl_spin_lock(&dapl_tap_posts.lock);
-	found = likely(sink->wr_id == wr_id && sink->sges == 1);
-	if (found) {
-		*segment = sink->sge[0];
-		sink->wr_id = 0;
-	}
-	dapl_spin_unlock(&dapl_tap_posts.lock);
-	return found;
-}
 /* Returns the bytes of the message. */
 static ALWAYS_INLINE uint32_t dapl_tap_came(const struct ibv_wc *wc, const struct dapl_tap_sink *sink)
 {

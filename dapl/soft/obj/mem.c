@@ -118,7 +118,7 @@ static COLD bool is_still_there(uint32_t stag, const char *at, uint64_t length, 
 
 bool soft_mem_guard(const struct dapl_device *dev, uint32_t stag, const char *at, uint64_t length)
 {
-	return likely(!dev->guards) || is_still_there(stag, at, length, true);
+	return likely(!(soft_detours(dev) & SOFT_GUARDED)) || is_still_there(stag, at, length, true);
 }
 
 /* DTO-15, 25 */
@@ -140,26 +140,15 @@ enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_p
 	return local_check(soft_stags_find(dev, sge->lkey), pd, sge, access, at);
 }
 
-static enum soft_check check_and_remember(const struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge,
-					  struct soft_local *local, char **at)
+enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at)
 {
 	const struct soft_region *region = soft_stags_find(qp->dev, sge->lkey);
-	enum soft_check check = local_check(region, pd, sge, 0, at);
+	enum soft_check check = local_check(region, qp->qp.pd, sge, 0, at);
 
 	assert_held(&qp->lock);
 	if (check == SOFT_FINE)
-		*local = (struct soft_local){ sge->lkey, region->first, region->length, region->base };
+		qp->local = (struct soft_local){ sge->lkey, region->first, region->length, region->base };
 	return check;
-}
-
-enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at)
-{
-	return check_and_remember(qp, qp->qp.pd, sge, &qp->local, at);
-}
-
-enum soft_check soft_mem_received(struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge, char **at)
-{
-	return check_and_remember(qp, pd, sge, &qp->sink, at);
 }
 
 /* LMR-20, 21, 24, DM-18, DTO-26, EXT-7 */
@@ -182,7 +171,7 @@ static inline enum soft_check guarded_check(const struct soft_qp *qp,
 {
 	enum soft_check check = remote_check(qp, region, stag, addr, length, access, at);
 
-	if (unlikely(qp->dev->guards) && check == SOFT_FINE &&
+	if (unlikely(soft_detours(qp->dev) & SOFT_GUARDED) && check == SOFT_FINE &&
 	    !is_still_there(stag, *at, length, access & ~IBV_ACCESS_REMOTE_READ))
 		return SOFT_ACCESS;
 	return check;
@@ -227,7 +216,7 @@ int soft_mem_slice(const struct dapl_device *dev, const struct ibv_pd *pd,
 		if (soft_mem_local(dev, pd, sge, access, &at) != SOFT_FINE)
 			return -1;
 		part = sge->length - offset < length ? sge->length - offset : length;
-		if (unlikely(dev->guards) && !is_still_there(sge->lkey, at + offset, part, access))
+		if (unlikely(soft_detours(dev) & SOFT_GUARDED) && !is_still_there(sge->lkey, at + offset, part, access))
 			return -1;
 		iov[n++] = (struct iovec){ at + offset, part };
 		length -= part;

@@ -104,8 +104,6 @@ enum soft_check soft_mem_local(const struct dapl_device *dev, const struct ibv_p
 			       const struct ibv_sge *sge, int access, char **at);
 /* The same check for data that a request of this QP sends; remembers the region in qp->local. */
 enum soft_check soft_mem_to_send(struct soft_qp *qp, const struct ibv_sge *sge, char **at);
-/* The same check for data that a receive of this QP has, whose segments are of `pd`; remembers it in qp->sink. */
-enum soft_check soft_mem_received(struct soft_qp *qp, const struct ibv_pd *pd, const struct ibv_sge *sge, char **at);
 /* Checks memory that the peer of `qp` names. Sets *at to its address, and *held to the window, locked, or to
  * NULL for a region. The caller passes *held to soft_mem_done(). */
 enum soft_check soft_mem_remote(struct soft_qp *qp, uint32_t stag, uint64_t addr,

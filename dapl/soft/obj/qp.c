@@ -2,12 +2,14 @@
 /* qp.c - the queues of a QP: receives are taken, and completions made. Requests are executed by rdmap/;
  * verbs/ makes QPs and posts to them. */
 #include "dapl/soft/obj/qp.h"
+#include "common/compiler.h"
 #include "dapl/core/device.h"
 #include "dapl/soft/obj/async_event.h"
 #include "dapl/soft/obj/cq.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/rq.h"
 #include "dapl/soft/obj/srq.h"
+#include "dapl/soft/obj/tap_record.h"
 
 static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 {
@@ -69,17 +71,16 @@ bool soft_qp_take_receive(struct soft_qp *qp)
 	return qp->taken_valid;
 }
 
-void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
-		      bool solicited)
+void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, struct ibv_wc *wc, bool solicited)
 {
-	struct ibv_wc wc = *is;
-
 	assert_held(&qp->lock);
-	wc.wr_id = qp->taken->wr_id;
-	wc.status = status;
-	wc.qp_num = qp->qp.qp_num;
+	wc->wr_id = qp->taken->wr_id;
+	wc->status = status;
+	wc->qp_num = qp->qp.qp_num;
 	qp->taken_valid = false;
-	soft_cq_add(soft_cq(qp->qp.recv_cq), &wc, solicited);
+	if (unlikely(soft_detours(qp->dev) & SOFT_TAPPED))
+		tap_record_receive(qp, wc, qp->taken);
+	soft_cq_add(soft_cq(qp->qp.recv_cq), wc, solicited);
 }
 
 void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
@@ -92,7 +93,7 @@ void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited)
 
 void soft_qp_end_flush(struct soft_qp *qp)
 {
-	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
+	struct ibv_wc receive = { .opcode = IBV_WC_RECV };
 	enum ibv_wc_status status = qp->flush_status;
 
 	assert_held(&qp->lock);

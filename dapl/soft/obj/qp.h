@@ -72,7 +72,6 @@ struct soft_qp {
 	uint32_t read_next;		/* counter; no read or atomic before it is outstanding */
 	uint32_t max_send_sge, max_inline;
 	struct soft_local local;	/* the region that a request was sent from last */
-	struct soft_local sink;		/* the region that a capture found a receive in last */
 
 	struct soft_rq rq;		/* without SRQ */
 	struct soft_srq *srq;
@@ -127,9 +126,8 @@ static inline void soft_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state
 /* Takes a receive for a message into qp->taken. Returns false if there is none. With an SRQ, the next
  * post to it calls soft_unexpected_deliver() then. */
 bool soft_qp_take_receive(struct soft_qp *qp);
-/* Completes the taken receive. */
-void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, const struct ibv_wc *is,
-		      bool solicited);
+/* Completes the taken receive: *wc tells what it has, and gets the rest of the completion. */
+void soft_qp_received(struct soft_qp *qp, enum ibv_wc_status status, struct ibv_wc *wc, bool solicited);
 /* Completes the next receive of the QP's own queue, which holds a Send of `length` bytes. */
 void soft_qp_received_next(struct soft_qp *qp, uint32_t length, bool solicited);
 /* Completes a write of one segment that was executed while it was posted. It has no place in the send

@@ -16,6 +16,7 @@
 #include <sys/queue.h>
 #include "common/descriptors.h"
 #include "common/lock.h"
+#include "common/once.h"
 #include "common/trace.h"
 #include "dapl/core/base/service.h"
 #include "dapl/soft/tunables.h"
@@ -142,6 +143,11 @@ struct soft_datagrams {
 	struct soft_mcast *mcast;	/* NULL until the first group is joined */
 };
 
+enum soft_detour {
+	SOFT_GUARDED = 1,		/* memory is checked again before each access of a peer */
+	SOFT_TAPPED = 2,		/* what arrives is recorded (tap_record.h) */
+};
+
 struct dapl_device {
 	struct ibv_context verbs;	/* first: ibv_context * is dapl_device * */
 	struct ibv_device identity;
@@ -152,7 +158,7 @@ struct dapl_device {
 	unsigned mtu;
 	bool want_crc, want_shm, want_direct, want_map;
 	bool eth_bypass;		/* raw Ethernet QPs do not send through the queueing discipline */
-	bool guards;			/* memory is checked again before each access of a peer */
+	uint8_t detours;		/* enum soft_detour: what keeps messages of peers off the fast path; atomic */
 	bool dead;			/* a forked child's copy */
 	LIST_ENTRY(dapl_device) link;
 
@@ -183,6 +189,12 @@ struct dapl_device {
 static inline struct dapl_device *soft_device(struct ibv_context *context)
 {
 	return (struct dapl_device *)context;
+}
+
+/* HOT: one comparison with 0 tells that there are none. */
+static inline unsigned soft_detours(const struct dapl_device *dev)
+{
+	return READ_ONCE(dev->detours);
 }
 
 #define soft_trace(level, kind, object, ...) \

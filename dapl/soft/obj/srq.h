@@ -36,6 +36,12 @@ static inline struct soft_srq *soft_srq(struct ibv_srq *srq)
 	return (struct soft_srq *)srq;
 }
 
+/* The protection domain of the memory that receives name. */
+static inline const struct ibv_pd *soft_receive_pd(const struct soft_qp *qp)
+{
+	return qp->srq ? qp->srq->srq.pd : qp->qp.pd;
+}
+
 /* Called with srq->lock held. Reports one event when the receives fall below the limit. */
 static inline void srq_check_limit(struct soft_srq *srq)
 {

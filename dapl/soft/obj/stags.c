@@ -18,7 +18,7 @@ static void quiesce(struct dapl_device *dev)
 	dapl_mutex_lock(&dev->qps_lock);
 	LIST_FOREACH(qp, &dev->qps, link) {
 		dapl_mutex_lock(&qp->lock);
-		qp->local = qp->sink = (struct soft_local){ 0 };
+		qp->local = (struct soft_local){ 0 };
 		dapl_mutex_unlock(&qp->lock);
 	}
 	dapl_mutex_unlock(&dev->qps_lock);

@@ -8,7 +8,7 @@
 
 int soft_deliver_failed(struct soft_qp *qp, enum ibv_wc_status status, int term)
 {
-	static const struct ibv_wc receive = { .opcode = IBV_WC_RECV };
+	struct ibv_wc receive = { .opcode = IBV_WC_RECV };
 
 	assert_held(&qp->lock);
 	soft_qp_received(qp, status, &receive, false);

@@ -5,14 +5,8 @@
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include "dapl/soft/obj/qp.h"
-#include "dapl/soft/obj/srq.h"
 #include "dapl/soft/obj/conn.h"
 
-/* The protection domain of the memory that receives name. */
-static inline const struct ibv_pd *soft_receive_pd(const struct soft_qp *qp)
-{
-	return qp->srq ? qp->srq->srq.pd : qp->qp.pd;
-}
 /* The taken receive holds the whole message of `length` bytes: completes it. `op` is that of the message,
  * `word` its immediate data, or the STag to invalidate. Returns a Terminate code or WIRE_TERM_NONE. */
 int soft_deliver(struct soft_qp *qp, struct dapl_conn *conn, uint8_t op, uint32_t word,

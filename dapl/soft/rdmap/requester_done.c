@@ -7,6 +7,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/tap_record.h"
 #include "common/trace.h"
 #include "dapl/soft/rdmap/stream.h"
 #include "dapl/soft/rdmap/transmit.h"
@@ -36,6 +37,7 @@ struct soft_swqe *soft_requester_oldest_read(struct soft_qp *qp, const struct da
 static void read_done(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *wqe)
 {
 	wqe->state = SOFT_DONE;
+	tap_record_executed(qp, wqe);
 	conn->stream.reads_done++;
 	qp->read_next++;
 	soft_requester_complete(qp);

@@ -7,8 +7,10 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/obj/store.h"
+#include "dapl/soft/obj/tap_record.h"
 #include "dapl/soft/rdmap/unexpected.h"
 #include "dapl/soft/wire/wire.h"
 #include "common/compiler.h"
@@ -248,9 +250,18 @@ static const struct soft_rwqe *next_receive(struct soft_qp *qp)
 	return soft_rwqe(&qp->rq, qp->rq.head);
 }
 
+static NOINLINE void record_receive(const struct soft_qp *qp, const struct soft_message *m,
+				    const struct soft_rwqe *rwqe)
+{
+	const struct ibv_wc wc = { .opcode = IBV_WC_RECV, .byte_len = m->length };
+
+	assert_held(&qp->lock);
+	tap_record_receive(qp, &wc, rwqe);
+}
+
 /* Executes a whole Send into a receive of one segment. Returns false for any other case. */
-static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
-		       const struct soft_message *m)
+static ALWAYS_INLINE bool quick_send(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *m,
+				     bool tapped)
 {
 	const struct soft_rwqe *rwqe;
 	char *at;
@@ -266,13 +277,15 @@ static bool quick_send(struct soft_qp *qp, struct dapl_conn *conn,
 	if (qp->srq)
 		return soft_deliver(qp, conn, m->op, 0, m->length) == WIRE_TERM_NONE;
 	conn->stream.delivered++;
+	if (tapped && !tap_record_plain_receive(qp, m->length, at))
+		record_receive(qp, m, rwqe);
 	soft_qp_received_next(qp, m->length, m->op == WIRE_SEND_SE);
 	return true;
 }
 
 /* Executes a whole write whose last 8 bytes are an aligned word, which is stored at once. Returns false for
  * any other case. */
-static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
+static NOINLINE bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 			const struct soft_message *m)
 {
 	struct soft_rx *rx = &conn->stream.rx;
@@ -298,15 +311,28 @@ static bool quick_write(struct soft_qp *qp, struct dapl_conn *conn,
 	return true;
 }
 
+/* HOT: functions of their own, so that the choice between them needs no frame. */
+static NOINLINE bool send_plainly(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *m)
+{
+	return quick_send(qp, conn, m, false);
+}
+
+static NOINLINE bool send_recorded(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *m)
+{
+	return quick_send(qp, conn, m, true);
+}
+
 bool soft_responder_quick(struct soft_qp *qp, struct dapl_conn *conn, const struct soft_message *m)
 {
+	const unsigned detours = soft_detours(qp->dev);
+
 	assert_held(&qp->lock);
-	if (!m->last || m->rndv || unlikely(qp->dev->guards))
+	if (!m->last || m->rndv || unlikely(detours & SOFT_GUARDED))
 		return false;
 	switch (m->op) {
 	case WIRE_SEND:
 	case WIRE_SEND_SE:
-		return quick_send(qp, conn, m);
+		return unlikely(detours) ? send_recorded(qp, conn, m) : send_plainly(qp, conn, m);
 	case WIRE_WRITE:
 		return quick_write(qp, conn, m);
 	default:

@@ -4,6 +4,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/deliver.h"
 #include "dapl/soft/rdmap/flush.h"
 #include "dapl/soft/rdmap/responder.h"

@@ -13,6 +13,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/tap_record.h"
 #include "dapl/soft/obj/fastpath.h"
 #include "dapl/soft/obj/window.h"
 #include "dapl/soft/rdmap/requester.h"
@@ -94,9 +95,11 @@ void soft_requester_execute_local(struct dapl_conn *conn)
 		wqe->status = soft_mw_invalidate(qp, wqe->word);
 	else
 		wqe->status = soft_requester_fault(qp, conn, wqe);
-	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS &&
-	    !cma_read(qp, conn, wqe))
-		return;
+	if (wqe->opcode == IBV_WR_RDMA_READ && wqe->status == IBV_WC_SUCCESS) {
+		if (!cma_read(qp, conn, wqe))
+			return;
+		tap_record_executed(qp, wqe);
+	}
 	wqe->state = SOFT_DONE;
 	if (wqe->status == IBV_WC_SUCCESS)
 		conn->stream.tx.cursor.wqe++;

@@ -228,7 +228,7 @@ static void deliver(struct soft_qp *qp, const struct soft_datagram *datagram, co
 		.opcode = IBV_WC_RECV, .byte_len = SOFT_GRH + length,	/* EXT-15 */
 		.src_qp = datagram->from_qp, .wc_flags = IBV_WC_GRH,
 	};
-	const struct ibv_pd *pd = qp->srq ? qp->srq->srq.pd : qp->qp.pd;
+	const struct ibv_pd *pd = soft_receive_pd(qp);
 	struct iovec iov[SOFT_MAX_SGE];
 	int n;
 

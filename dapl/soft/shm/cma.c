@@ -15,6 +15,7 @@
 #include "dapl/soft/obj/mem.h"
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
+#include "dapl/soft/obj/tap_record.h"
 #include "dapl/soft/shm/mr_dir.h"
 #include "dapl/soft/shm/peer.h"
 #include "dapl/soft/shm/process.h"
@@ -173,6 +174,7 @@ bool cma_execute(struct soft_qp *qp, struct dapl_conn *conn, struct soft_swqe *w
 	if (!access_memory(qp, conn, wqe))
 		return false;
 	wqe->state = SOFT_DONE;
+	tap_record_executed(qp, wqe);
 	conn->stream.tx.cursor.wqe++;
 	return true;
 }

@@ -209,7 +209,7 @@ static NOINLINE struct rmem_view *make_view(struct dapl_conn *conn, uint32_t sta
 	if (!conn->dev->want_map ||
 	    !mr_permit_find(conn, stag, SOFT_REMOTE_ACCESS, &permit))
 		return NULL;
-	if (permit.is.file >= 0 && !(conn->dev->guards && shm->peer->file >= 0)) {
+	if (permit.is.file >= 0 && !((soft_detours(conn->dev) & SOFT_GUARDED) && shm->peer->file >= 0)) {
 		WRITE_ONCE(shm_own_writer(conn)->maps, 1);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (!mr_permit_is_valid(&permit))

@@ -13,7 +13,7 @@
 #include "dapl/soft/obj/qp.h"
 #include "dapl/soft/obj/conn.h"
 #include "dapl/soft/obj/fastpath.h"
-#include "dapl/soft/obj/tap_post.h"
+#include "dapl/soft/obj/tap_record.h"
 #include "dapl/soft/wire/wire.h"
 #include "dapl/soft/shm/cma.h"
 #include "dapl/soft/shm/peer.h"
@@ -252,7 +252,8 @@ static ALWAYS_INLINE bool post_short_send(struct soft_qp *qp, struct dapl_conn *
 	char *at;
 
 	if (!may_put(qp, conn, charge) || !fastpath_payload(qp, wr, &at) ||
-	    !ring_room(&conn->shm->tx, length) || (recorded && !tap_post_plain(qp, wr, at, &unused)))
+	    !ring_room(&conn->shm->tx, length) ||
+	    (recorded && !tap_record_plain_request(qp, wr, TAP_SEND, at, &unused)))
 		return false;
 	put_posted(qp, conn, wr, &message, at, charge);
 	return true;

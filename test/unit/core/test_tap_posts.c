@@ -113,22 +113,6 @@ UNIT_TEST(receive_knows_its_memory)
 	assert_int_equal(dapl_tap_came(&wc, &sink), 0);
 }
 
-UNIT_TEST(receive_of_one_segment_is_known_by_it)
-{
-	struct ibv_recv_wr wr = { .wr_id = 256, .sg_list = sges, .num_sge = 1 };
-	struct ibv_sge is = { .addr = 0 };
-
-	assert_false(dapl_tap_recall_segment(256, &is));
-	dapl_tap_remember_receives(&wr);
-	assert_false(dapl_tap_recall_segment(512, &is));
-	assert_true(dapl_tap_recall_segment(256, &is));
-	assert_memory_equal(&is, sges, sizeof is);
-	assert_false(dapl_tap_recall_segment(256, &is));
-	wr.num_sge = 2;
-	dapl_tap_remember_receives(&wr);
-	assert_false(dapl_tap_recall_segment(256, &is));
-}
-
 UNIT_TEST(answer_has_its_request)
 {
 	const struct ibv_wc wc = { .wr_id = 192, .opcode = IBV_WC_FETCH_ADD };

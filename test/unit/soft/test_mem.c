@@ -284,7 +284,7 @@ GUARDED(memory_is_not_checked_without_the_guard)
 {
 	struct outcome is;
 
-	ends[1].dev->guards = false;
+	ends[1].dev->detours = 0;
 	munmap(mapped, MAPPED);
 	assert_string_equal(printed_by(try_all, &is), "");
 	expect_outcome(&is, SOFT_FINE, SOFT_FINE);

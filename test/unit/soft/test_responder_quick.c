@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_responder_quick.c - which messages of a ring are executed at once, to what effect, and which are left to the
  * general path, with nothing done. */
+#include "dapl/core/base/tap.h"
 #include "dapl/soft/obj/rnic.h"
 #include "dapl/soft/obj/srq.h"
 #include "dapl/soft/rdmap/responder.h"
@@ -8,6 +9,7 @@
 #include "dapl/soft/wire/message.h"
 #include "dapl/soft/verbs/post.h"
 #include "test/unit/soft/stream_test.h"
+#include "test/unit/tap_records.h"
 #include "test/unit/unit.h"
 
 enum { AT = 256, RECEIVE = 1000 };	/* a receive: its offset, bytes */
@@ -157,9 +159,41 @@ CASE(other_messages_are_left)
 	m = send_message(8);
 	m.rndv = true;
 	expect_left(m);
-	stream_device.dev->guards = true;	/* each access is to be checked */
+	stream_device.dev->detours = SOFT_GUARDED;	/* each access is to be checked */
 	expect_left(send_message(8));
-	stream_device.dev->guards = false;
+	stream_device.dev->detours = 0;
+}
+
+/* With its receive, before the program can see the completion; a write is the sender's to record. */
+CASE(send_is_recorded_during_a_capture)
+{
+	static const uint32_t lengths[] = { 8, 0, TAP_INLINE, TAP_INLINE + 1, 3 };
+	struct soft_message m;
+	char text[RECEIVE + 1];
+
+	dapl_tap_init();
+	tap_records_begin(RECEIVE);
+	stream_device.dev->detours = SOFT_TAPPED;
+	memset(payload, 'x', sizeof payload);
+	for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		m = send_message(lengths[i]);
+		assert_true(stream_receive(&s, 1, AT, RECEIVE));
+		assert_true(take(&m));
+		expect_completion(1, IBV_WC_SUCCESS);
+		snprintf(text, sizeof text, "%.*s", (int)lengths[i], (char *)payload);
+		is_recorded(TAP_RECEIVED, TAP_SEND, lengths[i], text);
+		assert_int_equal(seen.first, !i);
+	}
+	m = write_message(0, 8);
+	assert_true(take(&m));
+	assert_false(next_record());
+	stream_device.dev->detours = SOFT_TAPPED | SOFT_GUARDED;
+	assert_true(stream_receive(&s, 1, AT, RECEIVE));
+	m = send_message(8);
+	assert_false(take(&m));
+	stream_device.dev->detours = 0;
+	dapl_tap_end();
+	tap_records_release();
 }
 
 /* --- writes ---------------------------------------------------------------------------------------------- */
