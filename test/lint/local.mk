@@ -17,6 +17,7 @@ lint_tests = \
 	test/lint/own-header \
 	test/lint/packaging \
 	test/lint/prefix \
+	test/lint/python \
 	test/lint/replacements \
 	test/lint/rpmlint \
 	test/lint/spdx \
