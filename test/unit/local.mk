@@ -339,6 +339,8 @@ test_unit_core_test_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dapl_diag_say
 test_unit_core_test_diag_limit_SOURCES = test/unit/core/test_diag_limit.c $(printed)
 test_unit_core_test_diag_limit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime \
 	-Wl,--wrap=dapl_timer_start
+# Without the registry, which would call the handlers.
+test_unit_core_test_fork_LDADD = libdaplcore.la libcommon.la $(CMOCKA_LIBS) -lpthread
 test_unit_core_test_fork_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=usleep
 test_unit_core_test_evd_notify_SOURCES = test/unit/core/test_evd_notify.c $(core_device)
 test_unit_core_test_ep_modify_SOURCES = test/unit/core/test_ep_modify.c $(core_device)

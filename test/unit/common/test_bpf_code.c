@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* test_bpf_code.c - the assembler of eBPF programs. What programs do is a matter of those that make them. */
+#include <stdlib.h>
 #include "common/bpf_code.h"
 #include "test/unit/unit.h"
 
 static struct bpf_code code;
 static unsigned allocations, fails;	/* which one of them, counted from 1; 0: none */
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+EXTEND(calloc)
 
 void *__wrap_calloc(size_t n, size_t size)
 {

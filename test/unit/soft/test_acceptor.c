@@ -23,7 +23,9 @@ static const uint8_t zeros[LONG];
 static int unacknowledged;
 
 int __real_ioctl(int fd, unsigned long request, int *value);
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
 int __wrap_ioctl(int fd, unsigned long request, int *value);
+#pragma GCC visibility pop
 int __wrap_ioctl(int fd, unsigned long request, int *value)
 {
 	int result = __real_ioctl(fd, request, value);

@@ -31,7 +31,9 @@ static int sent;
 /* --- the socket ------------------------------------------------------------------------------------------------ */
 
 REPLACE(sendmsg, sendmmsg, recvmsg, setsockopt, interface_request_index)
+#pragma GCC visibility push(default)	/* the sanitizers' libraries call it, too */
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *ifr);
+#pragma GCC visibility pop
 
 static int errors[4];			/* of the next system calls that send; 0: none */
 static unsigned call;			/* of them */
