@@ -37,6 +37,24 @@ static bool is_own(int fd)
 	return slot && slot->own && !conn_is_vfork_child();
 }
 
+/* Notes whether a DAT library made the socket, and returns it. */
+static bool set_dat(int fd, bool dat)
+{
+	struct slot *slot = dat ? conn_slot(fd) : slot_of(fd);
+
+	if (slot)
+		slot->dat = dat;
+	return dat;
+}
+
+/* accept() is not always called from where it is written: libasan, for one, has an accept() that calls this one. */
+static bool is_listener_of_dat(int fd)
+{
+	struct slot *slot = slot_of(fd);
+
+	return slot && slot->dat;
+}
+
 EXPORT int socket(int domain, int type, int protocol)
 {
 	int fd = REAL(socket)(domain, type, protocol);
@@ -44,7 +62,7 @@ EXPORT int socket(int domain, int type, int protocol)
 	if (fd >= 0 && conn_of(fd))
 		release(fd); /* it was closed where this library does not see it */
 	if (fd >= 0 && (domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM &&
-	    (!protocol || protocol == IPPROTO_TCP) && !link_is_caller(__builtin_return_address(0)))
+	    (!protocol || protocol == IPPROTO_TCP) && !set_dat(fd, link_is_caller(__builtin_return_address(0))))
 		conn_track(fd, type & SOCK_NONBLOCK);
 	return fd;
 }
@@ -55,7 +73,7 @@ static void accepted(int listener, int fd, bool nonblock, const void *caller)
 	socklen_t size = sizeof protocol;
 	struct conn *c;
 
-	if (fd < 0 || link_is_caller(caller))
+	if (fd < 0 || is_listener_of_dat(listener) || link_is_caller(caller))
 		return;
 	if (conn_of(listener) ||
 	    (!REAL(getsockopt)(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) && protocol == IPPROTO_TCP)) {

@@ -11,6 +11,7 @@ struct slot {
 	struct conn *conn;
 	struct epoll *epoll;
 	bool own; /* the library's: the program cannot close it */
+	bool dat; /* a DAT library made the socket, or one of this number that was closed */
 };
 extern struct slot *conn_chunks[SLOT_CHUNKS];
 extern struct dapl_mutex sock_lock;
