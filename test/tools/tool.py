@@ -88,7 +88,8 @@ class Place:
 
     def start(self, program, *arguments):
         """A program that the caller ends; its stdout is a pipe."""
-        environment = dict(os.environ, DAT_OVERRIDE=self.conf, DAT_TEST_ROOT=self.root, LC_ALL='C')
+        environment = dict(os.environ, DAT_OVERRIDE=self.conf, DAT_TEST_ROOT=self.root, LC_ALL='C', **self.environment)
+        environment = {name: value for name, value in environment.items() if value is not None}
         # nsenter and libtool's wrapper become the program, so a signal reaches it
         return subprocess.Popen([*self.before, f'{BUILD}/{program}', *arguments], env=environment, text=True,
                                 stdout=subprocess.PIPE)

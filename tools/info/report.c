@@ -69,7 +69,7 @@ static const struct part {
 };
 
 struct report {
-	char dir[64];		/* where the parts are collected */
+	char dir[PATH_MAX / 2];	/* where the parts are collected */
 	bool anonymous;
 	unsigned files;
 };
@@ -282,12 +282,18 @@ static void start_remover(const char *dir)
 static void begin(struct report *report, bool anonymous)
 {
 	char name[64];
+	const char *tmp = getenv("TMPDIR");
+	int length;
 	time_t now = time(NULL);
 
 	report->anonymous = anonymous;
-	strcpy(report->dir, "/tmp/datinfo-XXXXXX");
+	if (!tmp || !*tmp)
+		tmp = "/tmp";
+	length = snprintf(report->dir, sizeof report->dir, "%s/datinfo-XXXXXX", tmp);
+	if (length >= (int)(sizeof report->dir - sizeof name))
+		fail("TMPDIR: %s", strerror(ENAMETOOLONG));
 	if (!mkdtemp(report->dir))
-		fail("/tmp: no directory can be made: %s", strerror(errno));
+		fail("%s: no directory can be made: %s", tmp, strerror(errno));
 	start_remover(report->dir);
 	strftime(name, sizeof name, "/uDAPL-%Y%m%d-%H%M%S", localtime(&now));
 	strcat(report->dir, name);
