@@ -28,6 +28,11 @@ void remote_push(struct conn *c)
 	STORE(&r->tx->asleep, 1);
 	if (!r->agreed || !c->tx.active || !n)
 		return;
+	/* Room that such a peer gives lets the program fill the ring again before it was written. */
+	if (LOAD(&r->tx->claim) - r->posted - 1 < n) {
+		move_break(c, "took bytes that were not written yet");
+		return;
+	}
 	for (uint64_t done = 0; done < n; count++) {
 		uint64_t piece = r->ring - at < n - done ? r->ring - at : n - done;
 
