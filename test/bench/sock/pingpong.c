@@ -4,7 +4,7 @@
  *	pingpong KIND serve ADDRESS PORT		one client
  *	pingpong KIND block|poll|stream BYTES SECONDS ADDRESS PORT
  *
- * KIND is tcp, unix (ADDRESS is a path) or rsocket (the calls of rsocket(3)). block: both ends block in their calls.
+ * KIND is tcp, smc (the kernel's AF_SMC), unix (ADDRESS is a path) or rsocket (the calls of rsocket(3)). block: both ends block in their calls.
  * poll: both read without waiting until there is something. The client prints microseconds, or MB/s. First it warms up
  * for a while, in which libdatsock moves the connection. The last byte of each message is checked. */
 #include <arpa/inet.h>
@@ -185,8 +185,8 @@ int main(int argc, char **argv)
 	uint64_t count;
 
 	if (!server && argc != 7) {
-		fprintf(stderr, "usage: pingpong tcp|unix|rsocket serve ADDRESS PORT\n"
-				"       pingpong tcp|unix|rsocket block|poll|stream BYTES SECONDS ADDRESS PORT\n");
+		fprintf(stderr, "usage: pingpong tcp|smc|unix|rsocket serve ADDRESS PORT\n"
+				"       pingpong tcp|smc|unix|rsocket block|poll|stream BYTES SECONDS ADDRESS PORT\n");
 		return 2;
 	}
 	address = argv[argc - 2], port = argv[argc - 1];
@@ -207,6 +207,8 @@ int main(int argc, char **argv)
 		if (inet_pton(AF_INET, address, &sin->sin_addr) != 1)
 			fail(address);
 		size = sizeof *sin;
+		if (!strcmp(kind, "smc"))
+			family = AF_SMC; /* addresses are those of AF_INET */
 	}
 	buffer = calloc(1, LARGEST);
 	if (!buffer)
@@ -233,7 +235,7 @@ int main(int argc, char **argv)
 		call.close(fd);
 		usleep(100000);
 	}
-	if (family == AF_INET)
+	if (family == AF_INET || family == AF_SMC)
 		call.setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	if (server) {
 		serve(fd);
