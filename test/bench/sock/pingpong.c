@@ -4,9 +4,10 @@
  *	pingpong KIND serve ADDRESS PORT		one client
  *	pingpong KIND block|poll|stream BYTES SECONDS ADDRESS PORT
  *
- * KIND is tcp, smc (the kernel's AF_SMC), unix (ADDRESS is a path) or rsocket (the calls of rsocket(3)). block: both ends block in their calls.
- * poll: both read without waiting until there is something. The client prints microseconds, or MB/s. First it warms up
- * for a while, in which libdatsock moves the connection. The last byte of each message is checked. */
+ * KIND is tcp, smc (the kernel's AF_SMC), unix (ADDRESS is a path) or rsocket (the calls of rsocket(3)). block: both
+ * ends block in their calls. poll: both read without waiting until there is something. The client prints
+ * microseconds, or MB/s. First it warms up for a while, in which libdatsock moves the connection. The last byte of
+ * each message is checked. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
