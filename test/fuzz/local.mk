@@ -12,7 +12,7 @@ if NET
 fuzz_stems += test/fuzz/netlink
 endif
 if SOCK
-fuzz_stems += test/fuzz/sockring test/fuzz/sockservice test/fuzz/socksettings
+fuzz_stems += test/fuzz/sockring test/fuzz/sockservice test/fuzz/socksettings test/fuzz/sockstream
 endif
 fuzz_targets = $(notdir $(fuzz_stems))
 
@@ -72,6 +72,10 @@ test_fuzz_sockservice_replay_SOURCES = test/fuzz/sockservice_fuzz.c test/fuzz/re
 test_fuzz_sockservice_replay_LDADD = libsockparts.la
 test_fuzz_socksettings_replay_SOURCES = test/fuzz/socksettings_fuzz.c test/fuzz/replay.c
 test_fuzz_socksettings_replay_LDADD = libsockparts.la
+test_fuzz_sockstream_replay_SOURCES = test/fuzz/sockstream_fuzz.c test/fuzz/replay.c sock/move.c $(sock_remote) \
+	sock/stream.c sock/wait.c
+test_fuzz_sockstream_replay_CPPFLAGS = $(AM_CPPFLAGS)
+test_fuzz_sockstream_replay_LDADD = libsockparts.la libcommon.la -lpthread -ldl
 endif
 dist_check_SCRIPTS += test/fuzz/replay-corpora
 TESTS += test/fuzz/replay-corpora
