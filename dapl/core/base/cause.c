@@ -192,9 +192,6 @@ static void add_code(struct dapl_text *t, const struct dapl_conn_cause *cause)
 	case DAPL_CODE_CM_STATUS:
 		dapl_text_add(t, "CM status %d", (int)cause->code);
 		break;
-	case DAPL_CODE_MPA:
-		dapl_text_add(t, "MPA reply flags 0x%02x", cause->code);
-		break;
 	case DAPL_CODE_TERMINATE_SENT:
 		add_terminate(t, "Terminate sent: ", cause->code);
 		break;
