@@ -448,6 +448,23 @@ UNIT_CASE(frames_of_a_rule_of_all_are_described)
 	assert_int_equal(packet_ring_release(&port, 1), EINVAL);
 }
 
+/* The type is the last two bytes of an Ethernet header. A frame of 13 bytes has none. */
+UNIT_CASE(type_is_read_from_a_whole_ethernet_header)
+{
+	wanted.rule.flags = ETH_EGRESS | ETH_ALL;
+	wanted.times = &always;
+	port.rules = &wanted;
+	for (uint32_t length = ETH_HLEN - 1; length <= ETH_HLEN; length++) {
+		const uint8_t type[] = { ETH_P_IP >> 8, ETH_P_IP & 255 };
+
+		memcpy(data_of(store(UNWANTED, length)) + ETH_HLEN - sizeof type, type, sizeof type);
+		hand_over();
+		polls(PLACES, 1);
+		assert_int_equal(frames[0].length, length);
+		assert_int_equal(validations, length == ETH_HLEN);
+	}
+}
+
 /* --- a ring with wrong lengths ---------------------------------------------------------------------------------- */
 
 UNIT_CASE(nothing_is_read_outside_of_a_block)
