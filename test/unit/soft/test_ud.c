@@ -168,6 +168,24 @@ UNIT_CASE(polls_look_for_datagrams_at_once)
 	dev->progress.streams = streams;
 }
 
+/* An address of the documentation (RFC 5737) is no host's. */
+UNIT_CASE(device_without_its_address_gets_no_socket)
+{
+	struct dapl_device *dev = stream_device.dev;
+	struct sockaddr_storage own = dev->address;
+	struct sockaddr_in lost = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
+	unsigned streams = dev->progress.streams;
+
+	soft_ud_close(dev);
+	memcpy(&dev->address, &lost, sizeof lost);
+	assert_int_equal(soft_ud_open(dev), EADDRNOTAVAIL);
+	assert_int_equal(dev->datagrams.fd, -1);
+	assert_int_equal(dev->progress.streams, streams);
+	dev->address = own;
+	assert_int_equal(soft_ud_open(dev), 0);
+	dev->progress.streams = streams;
+}
+
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
 UNIT_CASE(address_handle_keeps_its_domain)
