@@ -221,8 +221,8 @@ static void open_stream(bool asker, bool properly)
 		return;
 	memcpy(words, key, sizeof words);
 	if (!asker)
-		take(&(struct link_message){ .type = OPEN, .stream = number, .a = be64toh(words[0]), .b = be64toh(words[1]),
-					     .c = RING_SIZE });
+		take(&(struct link_message){ .type = OPEN, .stream = number, .a = be64toh(words[0]),
+					     .b = be64toh(words[1]), .c = RING_SIZE });
 	take(&(struct link_message){ .type = RING, .stream = number, .a = PEER_ADDRESS, .b = 1, .c = RING_SIZE });
 	if (asker)
 		take(&(struct link_message){ .type = OPENED, .stream = number });
